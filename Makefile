@@ -1,0 +1,32 @@
+# Aliases only: the work is in pyproject.toml and in the package.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: certify test nightly lint types bench build
+
+certify: .venv/installed
+	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
+
+test: .venv/installed
+	$(BIN)/python -m pytest -n auto -m "not nightly"
+
+nightly: .venv/installed
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/installed
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: .venv/installed
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks
+
+build: .venv/installed
+	$(BIN)/python -m build
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]' --group dev
+	touch $@

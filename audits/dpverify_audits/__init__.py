@@ -1,0 +1,1 @@
+"""What is checked: the planted bugs and the suites that audits run."""

@@ -1,0 +1,15 @@
+"""The accountant: proves what a mechanism claims, as enclosures."""
+
+from dpverify.accounting.gaussian import (
+    GaussianCurve,
+    delta_gaussian,
+    epsilon_gaussian,
+    sigma_gaussian,
+)
+
+__all__ = [
+    "GaussianCurve",
+    "delta_gaussian",
+    "epsilon_gaussian",
+    "sigma_gaussian",
+]

@@ -1,0 +1,1 @@
+"""The auditor: attacks what a mechanism claims."""

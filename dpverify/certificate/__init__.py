@@ -1,0 +1,1 @@
+"""The certificate: model, making, rendering, re-verification."""

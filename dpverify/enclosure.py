@@ -1,0 +1,215 @@
+"""Numbers with a certified lower and upper end, and the exact numbers that they come from.
+
+An `Enclosure` promises ``lower <= true value <= upper``. It is made from ball arithmetic
+(python-flint ``arb``) by exact comparison: ``float(x)`` of a ball's end rounds to nearest and is on
+the wrong side half the time, so every end is compared exactly and stepped outwards where needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
+from fractions import Fraction
+from numbers import Integral
+
+from flint import arb, ctx, fmpq
+
+from dpverify.errors import NumericalError, ParameterError
+
+__all__ = [
+    "Enclosure",
+    "Exact",
+    "Real",
+    "SquareRoot",
+    "decimal_string",
+    "enclose",
+    "exact",
+    "exact_string",
+    "rational",
+    "squared",
+    "to_arb",
+]
+
+# Starting precision in bits, and where `enclose` gives up: e^(±10⁶) cancelled to the last digit
+# would need three million bits, far beyond any parameter that the accountant accepts.
+_FIRST_PRECISION = 96
+_LAST_PRECISION = 1 << 16
+_EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
+
+
+@dataclass(frozen=True, slots=True)
+class SquareRoot:
+    """The non-negative square root of a rational: ℓ2 norms of integer rows, 1/√k scales.
+
+    Kept unevaluated so that a bound that depends on its square loses nothing.
+    """
+
+    radicand: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.radicand >= 0:
+            raise ParameterError("radicand", self.radicand, "at least 0")
+
+    def __str__(self) -> str:
+        return f"√({self.radicand})"
+
+
+Real = int | float | Decimal | Fraction
+"""What a user may write. A float stands for its exact binary value, a Decimal for its decimal."""
+Exact = Fraction | SquareRoot
+"""What the accountant computes from."""
+
+
+def exact(name: str, value: Real | SquareRoot) -> Exact:
+    """Read `value` exactly, keeping a square root as it is; see `rational`."""
+    return value if isinstance(value, SquareRoot) else rational(name, value)
+
+
+def rational(name: str, value: Real) -> Fraction:
+    """Read `value` exactly; NaN and infinities are refused under the parameter's `name`."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Decimal):
+        if value.is_finite():
+            return Fraction(value)
+    elif isinstance(value, float) and math.isfinite(value):
+        return Fraction(value)
+    raise ParameterError(name, value, "a finite real number")
+
+
+def squared(value: Exact) -> Fraction:
+    """Square of an exact number, always rational."""
+    return value.radicand if isinstance(value, SquareRoot) else value * value
+
+
+def to_arb(value: Exact) -> arb:
+    """Ball that holds `value`, at the current precision."""
+    if isinstance(value, SquareRoot):
+        return arb(_fmpq(value.radicand)).sqrt()
+    return arb(_fmpq(value))
+
+
+def _fmpq(value: Fraction) -> fmpq:
+    return fmpq(value.numerator, value.denominator)
+
+
+@dataclass(frozen=True, slots=True, order=False)
+class Enclosure:
+    """Certified interval ``lower <= true value <= upper``, with doubles as ends.
+
+    An end may be infinite only where the caller documents it.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:
+            raise NumericalError(f"no enclosure has ends {self.lower!r} and {self.upper!r}")
+
+    @classmethod
+    def of_ball(cls, ball: arb) -> Enclosure:
+        """Outward rounding of a finite ball to doubles."""
+        if not ball.is_finite():
+            raise NumericalError(f"the ball {ball} is not finite")
+        return cls(_below(ball.lower()), _above(ball.upper()))
+
+    @classmethod
+    def of_exact(cls, value: Exact) -> Enclosure:
+        """Tightest enclosure of an exact number: one point where it is a double."""
+        if isinstance(value, SquareRoot):
+            return enclose(lambda: to_arb(value))
+        nearest = _nearest(value)
+        return cls(
+            nearest if nearest <= value else math.nextafter(nearest, -math.inf),
+            nearest if nearest >= value else math.nextafter(nearest, math.inf),
+        )
+
+    @property
+    def width(self) -> float:
+        """Relative width, 0 for a point; infinite where 0 lies inside."""
+        if self.lower == self.upper:
+            return 0.0
+        smaller = min(abs(self.lower), abs(self.upper))
+        if self.lower <= 0 <= self.upper or smaller == 0:
+            return math.inf
+        return (self.upper - self.lower) / smaller
+
+    def __contains__(self, value: Real) -> bool:
+        return self.lower <= rational("value", value) <= self.upper
+
+    def __str__(self) -> str:
+        return f"[{self.lower!r}, {self.upper!r}]"
+
+    def as_json(self) -> dict[str, str]:
+        """Ends as decimal strings, rounded outwards; reading them back gives the same doubles."""
+        return {
+            "lower": decimal_string(self.lower, ROUND_FLOOR),
+            "upper": decimal_string(self.upper, ROUND_CEILING),
+        }
+
+
+def decimal_string(value: float, rounding: str) -> str:
+    """Decimal of at most 18 significant digits on the side of `value` that `rounding` names.
+
+    18 digits put the decimal within 1e-17 of the double, closer than half a unit in its last
+    place, so that ``float`` of the string is the double again.
+    """
+    number = Decimal(value)
+    if number.is_finite():
+        number = Context(prec=18, rounding=rounding).plus(number).normalize()
+    return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"
+
+
+def exact_string(value: Fraction) -> str:
+    """Exact decimal where there is one of at most 40 digits, else the fraction as ``a/b``."""
+    try:
+        quotient = _EXACT_DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
+    except Inexact:
+        return str(value)
+    return f"{quotient.normalize():f}"
+
+
+def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:
+    """Evaluate `compute` at rising precision until its relative width is at most `width`.
+
+    Parameters
+    ----------
+    compute : returns a ball that holds the value, at the precision in force when it is called.
+    width : relative width to reach before rounding to doubles (which adds at most 2⁻⁵¹).
+
+    Raises
+    ------
+    NumericalError
+        If the precision limit is reached first.
+    """
+    precision = _FIRST_PRECISION
+    while precision <= _LAST_PRECISION:
+        with ctx.workprec(precision):
+            ball = compute()
+            if ball.is_finite() and (ball.is_exact() or ball.rad() <= width / 2 * abs(ball)):
+                return Enclosure.of_ball(ball)
+        precision *= 2
+    raise NumericalError(f"no enclosure of relative width {width} with {_LAST_PRECISION} bits")
+
+
+def _below(ball: arb) -> float:
+    """Largest or second largest double that is not above the exact ball."""
+    nearest = float(ball)
+    return nearest if arb(nearest) <= ball else math.nextafter(nearest, -math.inf)
+
+
+def _above(ball: arb) -> float:
+    nearest = float(ball)
+    return nearest if arb(nearest) >= ball else math.nextafter(nearest, math.inf)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,1 @@
+"""Exact samplers and the two randomness policies."""

@@ -1,0 +1,1 @@
+"""The mechanisms of the papers, each paired with its accountant."""
