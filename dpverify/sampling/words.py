@@ -1,0 +1,82 @@
+"""Random words under two policies: secure for releases, replayable for everything rebuilt.
+
+A release is always made with `SecureWords`, whose key exists nowhere but inside the running cipher.
+Audits, projections and hashes use `ReplayableWords`, which give the same words on every machine
+and under every version of numpy: only raw words of a named bit generator are used, never numpy's
+distributions, which may change.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar, Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from dpverify.errors import require
+
+__all__ = ["ReplayableWords", "SecureWords", "Words"]
+
+
+class Words(Protocol):
+    """A source of independent uniform 64-bit words."""
+
+    policy: ClassVar[str]
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Draw the next `count` words."""
+        ...
+
+
+class SecureWords:
+    """AES-256 in counter mode under a key drawn from the operating system for this object alone.
+
+    An AES keystream is indistinguishable from uniform words to anyone who can't break AES; the
+    guarantee of a release is information-theoretic up to that assumption. The object can't be
+    copied, pickled or asked for its key.
+
+    Raises
+    ------
+    OSError
+        If the operating system has no entropy to give: there is no fallback.
+    """
+
+    policy: ClassVar[str] = "secure: AES-256-CTR keyed from the operating system, key not kept"
+
+    def __init__(self) -> None:
+        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Draw the next `count` words."""
+        drawn = np.zeros(count, dtype=np.uint64)
+        self._cipher.update_into(drawn.tobytes(), memoryview(drawn).cast("B"))
+        return drawn
+
+
+class ReplayableWords:
+    """Raw words of Philox-4x64, seeded by numpy's SeedSequence from a seed and a key of the case.
+
+    Parameters
+    ----------
+    seed : int, ≥ 0; public
+    key : ints or strings that name the case. Different keys give independent streams, so that
+        neither the order of the cases nor the number of workers changes a result.
+    """
+
+    policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"
+
+    def __init__(self, seed: int, *key: int | str) -> None:
+        require(seed >= 0, "seed", seed, "a whole number of at least 0")
+        spawn_key = tuple(_as_integer(part) for part in key)
+        self._generator = np.random.Philox(np.random.SeedSequence(seed, spawn_key=spawn_key))
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Draw the next `count` words."""
+        return self._generator.random_raw(count)
+
+
+def _as_integer(part: int | str) -> int:
+    # A leading 1 keeps strings apart from the small integers used as indices.
+    return part if isinstance(part, int) else int.from_bytes(b"\x01" + part.encode(), "big")
