@@ -171,7 +171,7 @@ def exact_string(value: Fraction) -> str:
         quotient = _EXACT_DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
     except Inexact:
         return str(value)
-    return f"{quotient.normalize():f}"
+    return f"{_EXACT_DECIMAL.normalize(quotient):f}"
 
 
 def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:

@@ -35,11 +35,11 @@ class ParameterError(DPVerifyError, ValueError):
     """
 
     def __init__(self, name: str, value: object, rule: str, way_out: str = "") -> None:
-        self.name, self.value, self.rule = name, value, rule
+        self.name, self.value, self.rule, self._way_out = name, value, rule, way_out
         super().__init__(f"{name}={value} must be {rule}." + (f" {way_out}" if way_out else ""))
 
     def __reduce__(self) -> tuple[object, ...]:  # exceptions cross process borders
-        return (ParameterError, (self.name, self.value, self.rule))
+        return (ParameterError, (self.name, self.value, self.rule, self._way_out))
 
 
 class RecordsError(DPVerifyError, ValueError):

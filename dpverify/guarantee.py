@@ -26,6 +26,14 @@ class PrivacyCurve(Protocol):
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
         ...
 
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """P[L ≥ threshold] of the worst pair's privacy loss L, on its own side and the other.
+
+        In doubles, for planning an audit and its power, not for proof. With `noise` below 1 the
+        noise is scaled by that factor, the loss still being computed for the claimed noise.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:

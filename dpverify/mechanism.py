@@ -66,7 +66,7 @@ class WhiteBox(Mechanism, Protocol):
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: ArrayLike, neighbour: ArrayLike
     ) -> NDArray[np.float64]:
-        """ln p(output | record) − ln p(output | neighbour), of shape (rows,)."""
+        """Ln p(output | record) − ln p(output | neighbour), of shape (rows,)."""
         ...
 
     def worst_pairs(self) -> Sequence[Pair]:

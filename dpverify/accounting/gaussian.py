@@ -15,6 +15,7 @@ between them. Newton's method only proposes the doubles; whether it converged is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,10 +64,17 @@ def delta_gaussian(
     ------
     ParameterError
         If a value is outside its domain. NaN always is.
+    NumericalError
+        If no enclosure is reached; not seen for ε ≤ 1e4 and 1e-4 ≤ σ/Δ ≤ 1e8.
     """
     eps = _epsilon(epsilon)
     mu = _mu(sigma, sensitivity)
-    return enclose(lambda: _delta(to_arb(eps), to_arb(mu)))
+    # Chernoff: δ(ε) ≤ P[L > ε] ≤ exp(−(ε − μ²/2)²/2μ²), here below e^(−745) < 2⁻¹⁰⁷⁴.
+    beyond = eps - mu.radicand / 2
+    if beyond > 0 and beyond**2 >= 2 * 745 * mu.radicand:
+        return Enclosure(0.0, math.ulp(0.0))
+    value = enclose(lambda: _delta(to_arb(eps), to_arb(mu)))
+    return Enclosure(value.lower, min(value.upper, 1.0))
 
 
 def epsilon_gaussian(
@@ -93,6 +101,8 @@ def epsilon_gaussian(
     ------
     ParameterError
         If a value is outside its domain; δ = 0 is unreachable with Gaussian noise at any ε.
+    NumericalError
+        If no root is certified, as can happen far outside ε ≤ 1e4, δ ≥ 1e-300, σ/Δ ≥ 1e-4.
     """
     target = _delta_target(delta)
     mu = _mu(sigma, sensitivity)
@@ -133,6 +143,8 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
     ------
     ParameterError
         If a value is outside its domain; δ = 0 is unreachable with Gaussian noise at any σ.
+    NumericalError
+        If no root is certified, as can happen far outside ε ≤ 1e4, δ ≥ 1e-300, σ/Δ ≥ 1e-4.
     """
     eps = _epsilon(epsilon)
     target = _delta_target(delta)
@@ -176,6 +188,12 @@ class GaussianCurve:
     def epsilon(self, delta: Real) -> Enclosure:
         """Encloses ε(δ): see `epsilon_gaussian`."""
         return epsilon_gaussian(delta, 1, sensitivity=SquareRoot(self.mu_squared))
+
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """P[L ≥ threshold] for L ~ N(±μ²/2, μ²), or of variance (noise·μ)² with scaled noise."""
+        mu = float(self.mu_squared) ** 0.5
+        own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
+        return math.erfc(-own / 2**0.5) / 2, math.erfc(-other / 2**0.5) / 2
 
 
 # Enough for Newton's proposals on the whole accepted range: the cancellation in δ costs about

@@ -251,7 +251,7 @@ class LinearSketch:
     def log_likelihood_ratio(
         self, outputs: NDArray[np.int64], record: ArrayLike, neighbour: ArrayLike
     ) -> NDArray[np.float64]:
-        """ln p(output | record) − ln p(output | neighbour) of the noise before rounding.
+        """Ln p(output | record) − ln p(output | neighbour) of the noise before rounding.
 
         Rounding by steps of σ/s changes it by less than 1/s of itself; any score is valid for an
         attack, this one is the best up to that.

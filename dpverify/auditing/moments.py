@@ -1,0 +1,114 @@
+"""Check an estimator's mean and variance formulas against draws.
+
+Each draw realises the public randomness anew (`redrawn`) and releases two synthetic records through
+the real code path. The mean is compared in units of the predicted standard deviation, the variance
+as a ratio to the predicted one; its spread is estimated with the fourth moment, so that heavy tails
+don't break the level. Both use the normal limit of means: the level is asymptotic in the draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from dpverify.mechanism import Certifiable, Estimator
+from dpverify.sampling.words import ReplayableWords
+
+__all__ = ["MARGIN_MEAN", "MARGIN_VARIANCE", "MomentVerdict", "Moments", "draw_estimates", "judge"]
+
+MARGIN_MEAN = 0.15
+"""Agreement of the mean, in predicted standard deviations, that counts as confirmed."""
+MARGIN_VARIANCE = 0.25
+"""Relative agreement of the variance that counts as confirmed."""
+
+MomentVerdict = Literal["refuted", "confirmed within the margin", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Sample moments of estimates, each sum correctly rounded and so the same everywhere.
+
+    Attributes
+    ----------
+    mean, variance : of the draws
+    kurtosis : fourth central moment over the squared variance
+    draws : how many; `undefined` counts those without an estimate
+    """
+
+    mean: float
+    variance: float
+    kurtosis: float
+    draws: int
+    undefined: int
+
+    @classmethod
+    def of(cls, estimates: NDArray[np.float64]) -> Moments:
+        """Moments of the draws that are numbers."""
+        values = estimates[~np.isnan(estimates)].tolist()
+        count = len(values)
+        mean = math.fsum(values) / max(count, 1)
+        centred = [value - mean for value in values]
+        variance = math.fsum(c * c for c in centred) / max(count - 1, 1)
+        fourth = math.fsum(c**4 for c in centred) / max(count, 1)
+        return cls(
+            mean=mean,
+            variance=variance,
+            kurtosis=fourth / variance**2 if variance > 0 else 0.0,
+            draws=count,
+            undefined=estimates.size - count,
+        )
+
+
+def draw_estimates(
+    mechanism: Certifiable,
+    estimators: Sequence[Estimator],
+    record: ArrayLike,
+    other: ArrayLike,
+    *,
+    draws: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[NDArray[np.float64]]:
+    """Estimates of every estimator, over fresh public randomness and fresh noise in every draw."""
+    pair = np.stack([np.asarray(record), np.asarray(other)])
+    rows: list[NDArray[Any]] = []
+    for number in range(draws):
+        key = ReplayableWords(seed, "moments", number)
+        fresh = mechanism.redrawn(int(key.words(1)[0] >> np.uint64(11)))
+        rows.append(fresh.release(pair, rng=key))
+        progress(1)
+    released = np.stack(rows)
+    return [estimator.estimate(released[:, 0], released[:, 1]) for estimator in estimators]
+
+
+def judge(
+    moments: Moments, expectation: float, variance: float, level: float
+) -> tuple[MomentVerdict, MomentVerdict]:
+    """Verdicts on the formulas for the mean and for the variance, each at the given level.
+
+    A formula is refuted where it lies outside the two-sided confidence interval, confirmed where
+    the whole interval lies within the margin around it.
+    """
+    if moments.undefined or moments.draws < 2 or not variance > 0:
+        return "inconclusive", "inconclusive"
+    z = float(-ndtri(level / 2))
+    deviation = (moments.mean - expectation) / math.sqrt(variance)
+    spread = z * math.sqrt(moments.variance / variance / moments.draws)
+    ratio = moments.variance / variance
+    ratio_spread = z * ratio * math.sqrt(max(moments.kurtosis - 1, 0.0) / moments.draws)
+    return (
+        _verdict(deviation, spread, MARGIN_MEAN),
+        _verdict(ratio - 1, ratio_spread, MARGIN_VARIANCE),
+    )
+
+
+def _verdict(difference: float, spread: float, margin: float) -> MomentVerdict:
+    if not abs(difference) <= spread:
+        return "refuted"
+    return "confirmed within the margin" if abs(difference) + spread <= margin else "inconclusive"

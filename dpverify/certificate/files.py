@@ -1,0 +1,137 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpverify.errors import OutputError
+
+__all__ = ["check_writable", "replace_folder", "sha256_file", "write_file"]
+
+
+def check_writable(folder: Path, *, names: frozenset[str]) -> None:
+    """Refuse a folder that `replace_folder` could not replace, before any work is done.
+
+    Raises
+    ------
+    OutputError
+        If it is a file, can't be written, or holds files that are not ours to replace.
+    """
+    with _as_output_error(folder):
+        if folder.exists():
+            if not folder.is_dir():
+                raise OutputError(f"{folder}: is a file, and the output must be a folder.")
+            strangers = sorted({entry.name for entry in folder.iterdir()} - names)
+            if strangers:
+                raise OutputError(
+                    f"{folder}: holds {strangers[0]}, which is not an output of certify. "
+                    "Choose an empty folder or a new one."
+                )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        probe = _beside(folder)
+        shutil.rmtree(probe, ignore_errors=True)  # what a killed run left
+        probe.mkdir()
+        probe.rmdir()
+
+
+def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Put a folder with exactly these files in place of the old one, in one step.
+
+    The new folder is written and synced beside the old one; then both are exchanged atomically
+    where the system can (Linux, macOS). Elsewhere the old one is renamed away first, and a kill
+    between the two renames leaves it whole under its temporary name.
+    """
+    new = _beside(folder)
+    with _as_output_error(folder):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        try:
+            for name, content in contents.items():
+                write_file(new / name, content)
+            _sync(new)
+            if folder.exists():
+                _exchange(new, folder)
+            else:
+                new.rename(folder)
+            _sync(folder.parent)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)  # the old folder, or what an error left
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file beside its place, sync it, and rename it there."""
+    partial = path.with_name(f".{path.name}.partial")
+    with _as_output_error(path):
+        try:
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _beside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
+
+
+def _exchange(new: Path, old: Path) -> None:
+    if sys.platform == "linux" and _call("renameat2", new, old, (-100, -100)):
+        return
+    if sys.platform == "darwin" and _call("renamex_np", new, old, ()):
+        return
+    aside = old.with_name(f".{old.name}.old")
+    shutil.rmtree(aside, ignore_errors=True)
+    old.rename(aside)
+    new.rename(old)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _call(name: str, new: Path, old: Path, folders: tuple[int, ...]) -> bool:
+    """Exchange by a system call; False where the library or the file system lacks it."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is None:
+        return False
+    exchange = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
+    paths = [os.fsencode(new), os.fsencode(old)]
+    arguments = [folders[0], paths[0], folders[1], paths[1]] if folders else paths
+    if function(*arguments, exchange) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(old))
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _as_output_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"{path}: can't be written: {reason}.") from None

@@ -1,0 +1,225 @@
+"""Certify a release: build, attack, release, and put certificate, report and sketch in place."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from dpverify import __version__
+from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.files import check_writable, replace_folder, write_file
+from dpverify.certificate.model import (
+    SCHEMA,
+    AdjacencyInput,
+    Certificate,
+    Ends,
+    Environment,
+    Inputs,
+    Release,
+)
+from dpverify.certificate.report import render
+from dpverify.configuration import Configuration
+from dpverify.enclosure import exact_string, rational
+from dpverify.errors import ConfigurationError
+from dpverify.mechanism import Certifiable
+from dpverify.records import load_records, load_source
+from dpverify.sampling.words import SecureWords
+
+__all__ = ["CERTIFICATE", "REPORT", "SKETCH", "Outcome", "certify", "document_digest", "versions"]
+
+CERTIFICATE, REPORT, SKETCH = "certificate.json", "report.html", "sketch.npz"
+ARRAY = "steps"
+
+_OWNER_WARNING = (
+    "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
+    "protected by any privacy guarantee."
+)
+_VERSIONED = ("numpy", "scipy", "python-flint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What certify did.
+
+    Attributes
+    ----------
+    certificate : as written
+    folder : where certificate, report and (unless an audit found a violation) sketch are
+    owner_notes : facts about the real records, for the owner's eyes
+    owner_file : the file that holds them, outside `folder`
+    """
+
+    certificate: Certificate
+    folder: Path
+    owner_notes: dict[str, Any]
+    owner_file: Path | None
+
+
+def certify(
+    configuration: Configuration,
+    out: Path,
+    *,
+    base: Path = Path(),
+    announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+) -> Outcome:
+    """Certify the release that a configuration describes.
+
+    Parameters
+    ----------
+    configuration : as `load_configuration` reads it
+    out : folder for the outputs; replaced as a whole, at the very end
+    base : folder that a relative data path starts from
+    announce : called once with what will be audited; returns the progress callback
+
+    Raises
+    ------
+    DPVerifyError
+        With nothing written, if anything is wrong with the configuration, records or folder.
+    """
+    check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    records = _load(configuration, base)
+    inputs = _inputs(configuration, records)
+    mechanism = build(inputs)
+    mechanism.domain.admit(records, attributes=inputs.attributes)  # refuse before the long part
+    evidence = collect(inputs, mechanism, progress=announce(inputs, mechanism))
+    derived = derive(inputs, mechanism, evidence)
+    contents: dict[str, bytes] = {}
+    release = None
+    notes: dict[str, Any] = {}
+    if derived.white_box.verdict != "violation":
+        sketch = mechanism.release(records, rng=SecureWords())
+        contents[SKETCH] = _npz(sketch)
+        release = Release(
+            file=SKETCH,
+            sha256=hashlib.sha256(contents[SKETCH]).hexdigest(),
+            array=ARRAY,
+            rows=sketch.shape[0],
+            columns=sketch.shape[1],
+            step=Ends.of(mechanism.step()),
+            randomness=SecureWords.policy,
+        )
+        notes = _owner_notes(configuration, mechanism, records, sketch)
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "inputs": inputs.model_dump(),
+        "evidence": evidence.model_dump(),
+        "derived": derived.model_dump(),
+        "release": None if release is None else release.model_dump(),
+        "environment": _environment().model_dump(),
+    }
+    fields["digest"] = document_digest(fields)
+    certificate = Certificate.model_validate(fields)
+    contents[CERTIFICATE] = rfc8785.dumps(fields) + b"\n"
+    contents[REPORT] = render(certificate).encode()
+    owner_file = None if release is None else _write_owner_file(out, release.sha256, notes)
+    replace_folder(out, contents)
+    return Outcome(certificate=certificate, folder=out, owner_notes=notes, owner_file=owner_file)
+
+
+def document_digest(fields: dict[str, Any]) -> str:
+    """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself."""
+    body = {name: value for name, value in fields.items() if name != "digest"}
+    return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions that a replay depends on."""
+    return {"dpverify": __version__} | {name: version(name) for name in _VERSIONED}
+
+
+def _load(configuration: Configuration, base: Path) -> NDArray[np.float64]:
+    data = configuration.data
+    if data.source is not None:
+        return load_source(data.source)
+    assert data.path is not None
+    return load_records(base / data.path)
+
+
+def _inputs(configuration: Configuration, records: NDArray[np.float64]) -> Inputs:
+    domain = configuration.domain()
+    domain.count_outside(records)  # checks that they form a matrix
+    match configuration.privacy.adjacency.adjacency():
+        case AttributeAdjacency(beta=bound) | L1Ball(radius=bound):
+            text = exact_string(bound)
+        case BitFlip():
+            text = None
+    parameters = configuration.mechanism.parameters()
+    for name, value in parameters.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigurationError(f"mechanism.{name}={value} must be a whole number.")
+    return Inputs(
+        mechanism=configuration.mechanism.name,
+        parameters=parameters,
+        attributes=records.shape[1],
+        low=exact_string(domain.low),
+        high=exact_string(domain.high),
+        outside=domain.outside,
+        adjacency=AdjacencyInput(kind=configuration.privacy.adjacency.kind, bound=text),
+        epsilon=exact_string(rational("epsilon", configuration.privacy.epsilon)),
+        delta=exact_string(rational("delta", configuration.privacy.delta)),
+        projection_seed=configuration.projection.seed,
+        alpha=exact_string(rational("alpha", configuration.audit.alpha)),
+        draws=configuration.audit.draws,
+        audit_seed=configuration.audit.seed,
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions() | {"python": platform.python_version()},
+        platform=f"{sys.platform} {platform.machine()}",
+    )
+
+
+def _npz(sketch: NDArray[np.int64]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **{ARRAY: sketch})
+    return buffer.getvalue()
+
+
+def _owner_notes(
+    configuration: Configuration,
+    mechanism: Certifiable,
+    records: NDArray[np.float64],
+    sketch: NDArray[np.int64],
+) -> dict[str, Any]:
+    """What the owner may want to know of the real records: never part of a certificate."""
+    notes: dict[str, Any] = {"values_outside_domain": mechanism.domain.count_outside(records)}
+    half = records.shape[0] // 2
+    if half:
+        chosen = range(min(half, 200))
+        estimator = mechanism.estimators()[0]
+        truths = [estimator.truth(records[i], records[half + i]) for i in chosen]
+        estimates = estimator.estimate(sketch[: len(chosen)], sketch[half : half + len(chosen)])
+        errors = np.abs(estimates - truths)
+        notes |= {
+            "pairs_compared": len(chosen),
+            "mean_true_squared_distance": float(np.mean(truths)),
+            "mean_absolute_error_of_squared_distance": float(errors.mean()),
+        }
+    return notes
+
+
+def _write_owner_file(out: Path, sha256: str, notes: dict[str, Any]) -> Path:
+    """One file for each release, named by its hash: written before the release is in place."""
+    folder = out.with_name(f"{out.name}-OWNER-ONLY-do-not-release")
+    folder.mkdir(exist_ok=True)
+    lines = [_OWNER_WARNING, f"It describes the release with SHA-256 {sha256}.", ""]
+    lines += [f"{name.replace('_', ' ')}: {value}" for name, value in notes.items()]
+    path = folder / f"{sha256[:16]}.txt"
+    write_file(path, ("\n".join(lines) + "\n").encode())
+    return path

@@ -1,0 +1,230 @@
+"""The certificate's schema, version 1: the one source of truth that everything else is rendered from.
+
+Every number is one of three things. `Inputs` are what the owner chose. `Evidence` is what the
+replayable randomness produced from them. `Derived` follows from both by the accountant and the
+auditor alone. Nothing here is computed from the real records: the number of rows is public (the
+adjacency replaces, it doesn't add), and the hash of the released file is the one exception.
+
+Exact numbers are decimal strings or fractions, enclosures are pairs of decimal strings rounded
+outwards, statistics are strings of nine significant digits.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpverify.configuration import MAX_SEED
+from dpverify.enclosure import Enclosure
+
+__all__ = [
+    "SCHEMA",
+    "AdjacencyInput",
+    "Certificate",
+    "Derived",
+    "Ends",
+    "Evidence",
+    "Inputs",
+    "Release",
+]
+
+SCHEMA = "dpverify-certificate/1"
+
+Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Ends(_Part):
+    """An enclosure: lower ≤ true value ≤ upper."""
+
+    lower: str
+    upper: str
+
+    @classmethod
+    def of(cls, enclosure: Enclosure) -> Ends:
+        """The enclosure in decimal."""
+        return cls(**enclosure.as_json())
+
+
+class AdjacencyInput(_Part):
+    """Whom the release protects."""
+
+    kind: Literal["attribute", "bit-flip", "l1-ball"]
+    bound: str | None
+
+
+class Inputs(_Part):
+    """What the owner chose."""
+
+    mechanism: str
+    parameters: dict[str, int]
+    attributes: Annotated[int, Field(ge=1, le=10**9)]
+    low: str
+    high: str
+    outside: Literal["refuse", "clip"]
+    adjacency: AdjacencyInput
+    epsilon: str
+    delta: str
+    projection_seed: Count
+    alpha: str
+    draws: Annotated[int, Field(ge=1, le=10**9)]
+    audit_seed: Count
+
+
+class EventCounts(_Part):
+    """How often an event happened on its own side and on the other."""
+
+    hits: Count
+    false_hits: Count
+
+
+class PairEvidence(_Part):
+    """Counts of every event for one pair of neighbours."""
+
+    pair: str
+    counts: list[EventCounts]
+
+
+class MomentEvidence(_Part):
+    """Sample moments of one estimator over fresh projections and noise."""
+
+    estimator: str
+    mean: str
+    variance: str
+    kurtosis: str
+    draws: Count
+    undefined: Count
+
+
+class Evidence(_Part):
+    """What the replayable audits drew."""
+
+    draws: Count
+    white_box: list[PairEvidence]
+    roc: list[EventCounts]
+    moments: list[MomentEvidence]
+    distance_estimates: list[str]
+
+
+class GuaranteeStatement(_Part):
+    """The claim with its conditions."""
+
+    epsilon: Ends
+    delta: Ends
+    randomness: str
+    data_choice: str
+    theorem: str
+
+
+class CurvePoint(_Part):
+    """One point of the privacy curve."""
+
+    epsilon: str
+    delta: Ends
+
+
+class EventFinding(_Part):
+    """What one event's counts prove."""
+
+    pair: str
+    event: str
+    order: Literal["record against neighbour", "neighbour against record"]
+    threshold: str
+    p_lower: str
+    q_upper: str
+    epsilon_lower: str
+    refuted_at: str | None
+
+
+class PowerStatement(_Part):
+    """What the audit would have found with probability 0.99."""
+
+    noise_scale: str
+    smallest_excess: str
+    reach: str | None
+
+
+class WhiteBoxFinding(_Part):
+    """The likelihood-ratio attack."""
+
+    verdict: Literal["violation", "no_violation_found", "inconclusive"]
+    tests: Count
+    level_per_test: str
+    epsilon_lower: str
+    ceiling: str
+    findings: list[EventFinding]
+    power: PowerStatement
+    roc_thresholds: list[str]
+
+
+class EstimatorFinding(_Part):
+    """An estimator's formulas at one synthetic pair, and whether draws refute them."""
+
+    name: str
+    formulas: Literal["exact", "delta method"]
+    truth: str
+    expectation: str
+    variance: str
+    mean_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
+    variance_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
+
+
+class Prediction(_Part):
+    """True squared distance of a synthetic pair and the spread predicted for its estimate."""
+
+    truth: str
+    deviation: str
+
+
+class Derived(_Part):
+    """What follows from inputs and evidence."""
+
+    protects: str
+    guarantee: GuaranteeStatement
+    facts: dict[str, dict[str, str | int | Ends]]
+    curve: list[CurvePoint]
+    white_box: WhiteBoxFinding
+    moment_level: str
+    margin_mean: str
+    margin_variance: str
+    estimators: list[EstimatorFinding]
+    distance_predictions: list[Prediction]
+
+
+class Release(_Part):
+    """The released file."""
+
+    file: str
+    sha256: str
+    array: str
+    rows: Count
+    columns: Count
+    step: Ends
+    randomness: str
+
+
+class Environment(_Part):
+    """Versions, platform and time: strings, held by the digest alone."""
+
+    created: str
+    versions: dict[str, str]
+    platform: str
+
+
+class Certificate(_Part):
+    """A whole certificate.
+
+    `release` is null where an audit found a violation: then nothing was released.
+    """
+
+    schema_version: Literal["dpverify-certificate/1"] = Field(alias="schema")
+    inputs: Inputs
+    evidence: Evidence
+    derived: Derived
+    release: Release | None
+    environment: Environment
+    digest: str

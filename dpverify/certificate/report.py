@@ -1,0 +1,5 @@
+from dpverify.certificate.model import Certificate
+
+
+def render(certificate: Certificate) -> str:
+    return ""

@@ -1,0 +1,231 @@
+"""Check a certificate again: rebuild, replay, recompute, and say field by field what agrees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import ValidationError
+
+from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.files import sha256_file
+from dpverify.certificate.make import document_digest, versions
+from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs
+from dpverify.errors import CertificateError, DPVerifyError
+from dpverify.mechanism import Certifiable
+
+__all__ = ["MAX_BYTES", "Check", "read_certificate", "verify"]
+
+MAX_BYTES = 64 << 20
+"""A larger file is not read: certificates have tens of kilobytes."""
+
+Status = Literal["agrees", "differs", "not checked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of a verification.
+
+    Attributes
+    ----------
+    name : what was checked
+    status : "agrees", "differs" or "not checked"
+    detail : how it was checked, or why it wasn't
+    fields : names of the fields that no longer agree
+    """
+
+    name: str
+    status: Status
+    detail: str
+    fields: tuple[str, ...] = ()
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """JSON object of a certificate file, of limited size.
+
+    Raises
+    ------
+    CertificateError
+        If the file can't be read or isn't one JSON object.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CertificateError(f"{path}: is larger than {MAX_BYTES} bytes.")
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CertificateError(f"{path}: there is no such file.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CertificateError(f"{path}: can't be read as JSON: {error}.") from None
+    if not isinstance(fields, dict):
+        raise CertificateError(f"{path}: must hold one JSON object.")
+    return fields
+
+
+def verify(
+    fields: dict[str, Any],
+    folder: Path,
+    *,
+    announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+) -> list[Check]:
+    """Verify a certificate against itself, this code, and the released file in `folder`.
+
+    Parameters
+    ----------
+    fields : as `read_certificate` returns them
+    folder : where the released file lies
+    announce : called once with what will be replayed; returns the progress callback
+
+    Returns
+    -------
+    list of `Check`; the certificate stands if none differs.
+    """
+    try:
+        certificate = Certificate.model_validate(fields)
+    except ValidationError as error:
+        wrong = tuple(".".join(map(str, problem["loc"])) for problem in error.errors())
+        detail = error.errors()[0]["msg"]
+        return [Check(name="schema", status="differs", detail=detail, fields=wrong)]
+    checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
+    checks.append(_digest(fields))
+    try:
+        mechanism = build(certificate.inputs)
+    except DPVerifyError as error:
+        return [
+            *checks,
+            Check(name="inputs", status="differs", detail=str(error), fields=("inputs",)),
+        ]
+    evidence, replay = _replay(certificate, mechanism, announce)
+    checks.append(replay)
+    checks.extend(_recompute(certificate, mechanism, evidence))
+    checks.extend(_release(certificate, mechanism, folder))
+    return checks
+
+
+def _digest(fields: dict[str, Any]) -> Check:
+    computed = document_digest(fields)
+    if computed == fields["digest"]:
+        detail = "SHA-256 of the canonical JSON"
+        return Check(name="digest", status="agrees", detail=detail)
+    return Check(
+        name="digest",
+        status="differs",
+        detail="the document was changed after it was written",
+        fields=("digest",),
+    )
+
+
+def _replay(
+    certificate: Certificate,
+    mechanism: Certifiable,
+    announce: Callable[[Inputs, Certifiable], Callable[[int], None]],
+) -> tuple[Evidence, Check]:
+    """Evidence to derive from: drawn again, or as recorded where the draws may differ."""
+    recorded = certificate.evidence
+    if recorded.draws != certificate.inputs.draws:
+        fields = ("evidence.draws", "inputs.draws")
+        detail = "the number of draws is not the one that was asked for"
+        return recorded, Check(name="replay", status="differs", detail=detail, fields=fields)
+    here = versions()
+    other = [
+        f"{name} {certificate.environment.versions.get(name)} (here {current})"
+        for name, current in here.items()
+        if certificate.environment.versions.get(name) != current
+    ]
+    if other:
+        detail = f"made with {', '.join(other)}: bounds recomputed from the recorded counts"
+        return recorded, Check(name="replay", status="not checked", detail=detail)
+    evidence = collect(
+        certificate.inputs, mechanism, progress=announce(certificate.inputs, mechanism)
+    )
+    detail = f"{recorded.draws} draws a side and pair, drawn again"
+    return evidence, _compare("replay", "evidence", recorded, evidence, detail)
+
+
+def _recompute(
+    certificate: Certificate, mechanism: Certifiable, evidence: Evidence
+) -> Iterator[Check]:
+    try:
+        derived = derive(certificate.inputs, mechanism, evidence)
+    except (DPVerifyError, ValueError) as error:
+        yield Check(name="bounds", status="differs", detail=str(error), fields=("evidence",))
+        return
+    sections = {
+        "projection and sensitivity": ("facts", "protects"),
+        "guarantee and curve": ("guarantee", "curve"),
+        "attack": ("white_box",),
+        "estimators": (
+            "moment_level",
+            "margin_mean",
+            "margin_variance",
+            "estimators",
+            "distance_predictions",
+        ),
+    }
+    stored, again = certificate.derived.model_dump(), derived.model_dump()
+    for name, parts in sections.items():
+        fields = tuple(
+            field
+            for part in parts
+            for field in _differences(f"derived.{part}", stored[part], again[part])
+        )
+        yield Check(
+            name=name,
+            status="differs" if fields else "agrees",
+            detail="recomputed from inputs and counts",
+            fields=fields,
+        )
+
+
+def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> Iterator[Check]:
+    release = certificate.release
+    if release is None:
+        yield Check(name="release", status="not checked", detail="nothing was released")
+        return
+    step = Ends.of(mechanism.step())
+    yield _compare("step", "release.step", release.step, step, "size of a released integer's step")
+    path = folder / Path(release.file).name
+    if not path.is_file():
+        detail = f"{path} is not there"
+        yield Check(name="released file", status="not checked", detail=detail)
+        return
+    wrong = [] if sha256_file(path) == release.sha256 else ["release.sha256"]
+    wrong += _shape_problems(path, release.array, (release.rows, release.columns))
+    yield Check(
+        name="released file",
+        status="differs" if wrong else "agrees",
+        detail="SHA-256 and shape",
+        fields=tuple(wrong),
+    )
+
+
+def _shape_problems(path: Path, array: str, shape: tuple[int, int]) -> list[str]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            found = archive[array].shape
+    except Exception:  # a file that isn't ours can make the reader raise anything
+        return ["release.array"]
+    names = ("release.rows", "release.columns")
+    if len(found) != len(shape):
+        return list(names)
+    return [name for name, was, now in zip(names, shape, found, strict=True) if was != now]
+
+
+def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:
+    fields = tuple(_differences(prefix, stored.model_dump(), again.model_dump()))
+    return Check(name=name, status="differs" if fields else "agrees", detail=detail, fields=fields)
+
+
+def _differences(name: str, stored: Any, again: Any) -> Iterator[str]:
+    """Names of the leaves that are not equal."""
+    if isinstance(stored, dict) and isinstance(again, dict):
+        for key in stored.keys() | again.keys():
+            yield from _differences(f"{name}.{key}", stored.get(key), again.get(key))
+    elif isinstance(stored, list) and isinstance(again, list) and len(stored) == len(again):
+        for index, (one, two) in enumerate(zip(stored, again, strict=True)):
+            yield from _differences(f"{name}[{index}]", one, two)
+    elif stored != again:
+        yield name
