@@ -27,6 +27,7 @@ build: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]' --group dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt pip hatchling
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation \
+		--editable '.[all]' --group dev
 	touch $@

@@ -18,12 +18,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import betaincinv
+from scipy.stats import binom
 
 from dpverify.auditing.binomial import lower_limit, upper_limit
 from dpverify.enclosure import Enclosure
@@ -189,6 +191,7 @@ def ceiling(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> f
     return _expected(curve, delta, draws, level, _best_threshold(curve, delta, draws, level))
 
 
+@lru_cache(maxsize=64)
 def power(
     curve: PrivacyCurve, epsilon: Fraction, delta: Fraction, draws: int, level: float
 ) -> Power:
@@ -294,8 +297,6 @@ def _expected(
 
 def _low_count(p: float, draws: int) -> int:
     """0.5 % quantile of Bin(draws, p), as a probability that is safely below it."""
-    from scipy.stats import binom
-
     return int(binom.ppf((1 - DETECTION) / 2, draws, p))
 
 

@@ -23,7 +23,7 @@ __all__ = ["MAX_BYTES", "Check", "read_certificate", "verify"]
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
 
-Status = Literal["agrees", "differs", "not checked"]
+Status = Literal["agrees", "differs", "not checked", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Check:
     Attributes
     ----------
     name : what was checked
-    status : "agrees", "differs" or "not checked"
+    status : "agrees", "differs", "not checked" (and why that is no fault), or "inconclusive"
     detail : how it was checked, or why it wasn't
     fields : names of the fields that no longer agree
     """
@@ -190,7 +190,7 @@ def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> 
     path = folder / Path(release.file).name
     if not path.is_file():
         detail = f"{path} is not there"
-        yield Check(name="released file", status="not checked", detail=detail)
+        yield Check(name="released file", status="inconclusive", detail=detail)
         return
     wrong = [] if sha256_file(path) == release.sha256 else ["release.sha256"]
     wrong += _shape_problems(path, release.array, (release.rows, release.columns))

@@ -1,0 +1,82 @@
+"""The command line: thin, and nothing is imported before it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dpverify import __version__
+from dpverify.errors import DPVerifyError
+
+__all__ = ["cli", "main"]
+
+_COMMANDS = {
+    "account": ("dpverify.cli.account", "What a noise level guarantees."),
+    "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
+    "certify": ("dpverify.cli.certify", "Release data with a certificate."),
+    "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),
+    "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
+    "verify": ("dpverify.cli.verify", "Check a certificate again."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(_COMMANDS[name][0]), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpverify", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Privacy accounting and verification.
+
+    Exit codes: 0 nothing found, 1 a violation or a failed verification, 2 usage or input error,
+    3 inconclusive, 4 internal error.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        code: Any = cli.main(args=arguments, prog_name="dpverify", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("dpverify: interrupted; the outputs are as they were before.", err=True)
+        return 130
+    except DPVerifyError as error:
+        click.echo(f"dpverify: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
+        return 0
+    except Exception as error:
+        if os.environ.get("DPVERIFY_TRACEBACK"):
+            raise
+        kind = type(error).__name__
+        click.echo(
+            f"dpverify: internal error: {kind}: {error}. "
+            "Set DPVERIFY_TRACEBACK=1 for the details, and please report it.",
+            err=True,
+        )
+        return 4
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,77 @@
+"""Fixtures that several suites share: one small certified release, made once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.certificate.make import CERTIFICATE, certify
+from dpverify.configuration import load_configuration
+from dpverify.grid import Domain
+from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.projections import OPORP
+
+# Two slow cores must not turn a property into a flaky deadline.
+settings.register_profile("dpverify", deadline=None)
+settings.load_profile("dpverify")
+
+CONFIGURATION = """
+[data]
+path = "records.npy"
+domain = { low = 0, high = 1 }
+[mechanism]
+name = "dp-oporp"
+k = 4
+[privacy]
+epsilon = 2
+delta = 1e-3
+adjacency = { kind = "attribute", beta = 0.5 }
+[projection]
+seed = 11
+[audit]
+alpha = 0.05
+draws = 200
+seed = 5
+"""
+
+
+@pytest.fixture(scope="session")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a configuration and its records, and an output made from them."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "release.toml").write_text(CONFIGURATION)
+    np.save(folder / "records.npy", np.random.default_rng(3).random((7, 18)))
+    configuration = load_configuration(folder / "release.toml")
+    certify(configuration, folder / "out", base=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def certificate(workplace: Path) -> dict[str, Any]:
+    """The certificate of that output, as JSON."""
+    fields: dict[str, Any] = json.loads((workplace / "out" / CERTIFICATE).read_text())
+    return fields
+
+
+@pytest.fixture(scope="session")
+def small_sketch() -> Callable[..., LinearSketch]:
+    """Makes a calibrated OPORP sketch of 12 attributes to 4 values."""
+
+    def make(epsilon: Fraction = Fraction(2), delta: Fraction = Fraction(1, 1000)) -> LinearSketch:
+        return LinearSketch.calibrated(
+            OPORP(p=12, k=4, seed=1),
+            epsilon=epsilon,
+            delta=delta,
+            domain=Domain(low=Fraction(0), high=Fraction(1)),
+            adjacency=AttributeAdjacency(beta=Fraction(1)),
+        )
+
+    return make

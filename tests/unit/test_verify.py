@@ -1,0 +1,150 @@
+"""Verification: every field of a certificate is changed in turn, and each change is noticed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpverify.certificate.make import CERTIFICATE, SKETCH, document_digest
+from dpverify.certificate.model import Certificate
+from dpverify.certificate.verify import read_certificate, verify
+from dpverify.errors import CertificateError
+
+NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(/\d+)?")
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from leaves(part, (*path, index))
+    else:
+        yield path
+
+
+def at(fields: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        fields = fields[key]
+    return fields
+
+
+def changed(fields: dict[str, Any], path: tuple[str | int, ...]) -> dict[str, Any]:
+    """The certificate with one leaf changed as little as its kind allows."""
+    altered = copy.deepcopy(fields)
+    value = at(altered, path)
+    if value is None:
+        new: Any = "0.5"
+    elif isinstance(value, int):
+        new = value + 1
+    elif NUMBER.fullmatch(value):
+        digits = list(value)
+        last = max(i for i, c in enumerate(value.split("E")[0].split("e")[0]) if c.isdigit())
+        digits[last] = "1" if digits[last] == "0" else str(int(digits[last]) - 1)
+        new = "".join(digits)
+    else:
+        new = value + "x"
+    at(altered, path[:-1])[path[-1]] = new
+    return altered
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, str) and bool(NUMBER.fullmatch(value)))
+
+
+def named(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
+
+
+def test_an_untouched_certificate_agrees(certificate: dict[str, Any], workplace: Path) -> None:
+    checks = verify(certificate, workplace / "out")
+    assert {check.status for check in checks} == {"agrees"}
+    assert {check.name for check in checks} >= {"digest", "replay", "attack", "released file"}
+
+
+def test_every_number_changed_alone_is_noticed_without_the_digest(
+    certificate: dict[str, Any], workplace: Path
+) -> None:
+    """The digest is renewed after each change, so that it can't be what notices."""
+    unnoticed, unnamed = [], []
+    paths = [path for path in leaves(certificate) if path not in {("digest",), ("schema",)}]
+    numbers = [
+        path for path in paths if path[0] != "environment" and is_number(at(certificate, path))
+    ]
+    assert len(numbers) > 200
+    for path in numbers:
+        altered = changed(certificate, path)
+        altered["digest"] = document_digest(altered)
+        wrong = [c for c in verify(altered, workplace / "out") if c.status == "differs"]
+        if not wrong:
+            unnoticed.append(named(path))
+        elif not any(check.fields for check in wrong):
+            unnamed.append(named(path))
+        elif path[0] in {"evidence", "derived"}:
+            # What isn't an input is named itself, not only its consequences.
+            assert named(path) in [field for check in wrong for field in check.fields]
+    assert not unnoticed
+    assert not unnamed
+
+
+def test_every_field_changed_alone_breaks_the_digest(
+    certificate: dict[str, Any], workplace: Path
+) -> None:
+    for path in leaves(certificate):
+        if path != ("digest",):
+            assert document_digest(changed(certificate, path)) != certificate["digest"], path
+    altered = changed(certificate, ("environment", "created"))
+    checks = {check.name: check for check in verify(altered, workplace / "out")}
+    assert checks["digest"].status == "differs"
+    assert {check.status for name, check in checks.items() if name != "digest"} == {"agrees"}
+
+
+def test_another_version_falls_back_to_the_recorded_counts(
+    certificate: dict[str, Any], workplace: Path
+) -> None:
+    altered = copy.deepcopy(certificate)
+    altered["environment"]["versions"]["numpy"] = "1.0"
+    altered["digest"] = document_digest(altered)
+    checks = {check.name: check for check in verify(altered, workplace / "out")}
+    assert checks["replay"].status == "not checked"
+    assert "numpy 1.0" in checks["replay"].detail
+    assert checks["attack"].status == "agrees"
+    altered["evidence"]["white_box"][0]["counts"][1]["hits"] += 1
+    altered["digest"] = document_digest(altered)
+    checks = {check.name: check for check in verify(altered, workplace / "out")}
+    assert checks["attack"].status == "differs"
+
+
+def test_released_file(certificate: dict[str, Any], workplace: Path, tmp_path: Path) -> None:
+    def statuses() -> dict[str, Any]:
+        return {check.name: check for check in verify(certificate, tmp_path)}
+
+    assert statuses()["released file"].status == "inconclusive"
+    content = bytearray((workplace / "out" / SKETCH).read_bytes())
+    (tmp_path / SKETCH).write_bytes(content)
+    assert statuses()["released file"].status == "agrees"
+    content[len(content) // 2] ^= 1
+    (tmp_path / SKETCH).write_bytes(content)
+    assert "release.sha256" in statuses()["released file"].fields
+    (tmp_path / SKETCH).write_bytes(b"not a zip archive")
+    assert statuses()["released file"].status == "differs"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '"x"', "\x00\xff", "[" * 100_000])
+def test_what_is_not_a_json_object_is_one_error(tmp_path: Path, content: str) -> None:
+    path = tmp_path / CERTIFICATE
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(CertificateError, match=re.escape(str(path))):
+        read_certificate(path)
+
+
+def test_certificate_model_round_trips(certificate: dict[str, Any]) -> None:
+    again = Certificate.model_validate(certificate).model_dump(by_alias=True)
+    assert json.dumps(again, sort_keys=True) == json.dumps(certificate, sort_keys=True)
