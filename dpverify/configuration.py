@@ -181,10 +181,8 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _suggestion(location: tuple[int | str, ...]) -> str:
-    known: type[BaseModel] = Configuration
+    fields = Configuration.model_fields
     for part in location[:-1]:
-        annotation = known.model_fields[str(part)].annotation
-        assert isinstance(annotation, type)
-        known = annotation
-    close = difflib.get_close_matches(str(location[-1]), known.model_fields, n=1)
-    return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(known.model_fields)}."
+        fields = fields[str(part)].annotation.model_fields  # type: ignore[union-attr]
+    close = difflib.get_close_matches(str(location[-1]), fields, n=1)
+    return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(fields)}."

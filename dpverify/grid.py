@@ -68,7 +68,7 @@ class Domain:
             row, column = np.argwhere(~np.isfinite(x))[0]
             raise RecordsError(
                 f"record {row}, attribute {column} is {x[row, column]}: "
-                "records must be finite. Replace missing values before the release."
+                "records must be finite. Fill in missing values before the release."
             )
         if self.outside == "clip":
             return np.clip(x, low, high)

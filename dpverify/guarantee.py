@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -12,7 +13,7 @@ __all__ = ["Guarantee", "PrivacyCurve"]
 
 
 @runtime_checkable
-class PrivacyCurve(Protocol):
+class PrivacyCurve(Hashable, Protocol):
     """A certified δ(ε): the supremum of hockey-stick divergences over neighbouring pairs.
 
     Both ends are proven, so ``delta(e).upper`` and ``epsilon(d).upper`` are what may be promised.

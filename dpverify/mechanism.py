@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,7 +77,15 @@ class WhiteBox(Mechanism, Protocol):
 class Estimator(Protocol):
     """An estimate from two released rows, with its moments in closed form."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What is estimated."""
+        ...
+
+    @property
+    def order(self) -> Literal["exact", "delta method"]:
+        """Whether expectation and variance are exact or the delta method's."""
+        ...
 
     def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         """Estimates from rows of equal shape (…, k)."""

@@ -73,11 +73,12 @@ def load_source(name: str) -> NDArray[np.float64]:
 
 
 def _npy(path: Path) -> Any:
-    return np.load(path, allow_pickle=False)
+    with path.open("rb") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _npz(path: Path) -> Any:
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         if len(archive.files) != 1:
             names = ", ".join(archive.files) or "none"
             raise RecordsError(f"{path}: must hold one array, and holds {names}.")

@@ -8,7 +8,7 @@ of doubles (or integers) it is computed exactly: ℓ1 as a rational, ℓ2 as the
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,14 @@ from dpverify.errors import ParameterError, RecordsError
 
 __all__ = ["largest_row_norm"]
 
+Matrix = NDArray[Any] | sparse.sparray
 
-def largest_row_norm(matrix: NDArray[Any] | sparse.sparray, norm: Literal[1, 2]) -> Exact:
+
+@overload
+def largest_row_norm(matrix: Matrix, norm: Literal[1]) -> Fraction: ...
+@overload
+def largest_row_norm(matrix: Matrix, norm: Literal[2]) -> SquareRoot: ...
+def largest_row_norm(matrix: Matrix, norm: Literal[1, 2]) -> Exact:
     """Largest ℓ1 or ℓ2 norm of a row, exactly.
 
     Parameters
@@ -62,7 +68,7 @@ def largest_row_norm(matrix: NDArray[Any] | sparse.sparray, norm: Literal[1, 2])
     return best if norm == 1 else SquareRoot(best)
 
 
-def _checked(matrix: NDArray[Any] | sparse.sparray) -> Any:
+def _checked(matrix: Any) -> Any:
     if sparse.issparse(matrix):
         rows: Any = sparse.csr_array(matrix).astype(np.float64)
         values = rows.data

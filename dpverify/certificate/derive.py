@@ -311,7 +311,8 @@ def _uniform(inputs: Inputs, rng: ReplayableWords) -> NDArray[np.float64]:
     domain = _domain(inputs)
     unit = (rng.words(inputs.attributes) >> np.uint64(11)) * 2.0**-53
     low, high = float(domain.low), float(domain.high)
-    return domain.admit(np.clip(low + (high - low) * unit, low, high)[None])[0]
+    record: NDArray[np.float64] = np.clip(low + (high - low) * unit, low, high)
+    return record
 
 
 def _domain(inputs: Inputs) -> Domain:

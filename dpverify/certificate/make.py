@@ -142,15 +142,15 @@ def versions() -> dict[str, str]:
 
 def _load(configuration: Configuration, base: Path) -> NDArray[np.float64]:
     data = configuration.data
-    if data.source is not None:
-        return load_source(data.source)
-    assert data.path is not None
-    return load_records(base / data.path)
+    if data.path is not None:
+        return load_records(base / data.path)
+    return load_source(data.source or "")
 
 
 def _inputs(configuration: Configuration, records: NDArray[np.float64]) -> Inputs:
     domain = configuration.domain()
     domain.count_outside(records)  # checks that they form a matrix
+    text: str | None
     match configuration.privacy.adjacency.adjacency():
         case AttributeAdjacency(beta=bound) | L1Ball(radius=bound):
             text = exact_string(bound)
@@ -187,7 +187,7 @@ def _environment() -> Environment:
 
 def _npz(sketch: NDArray[np.int64]) -> bytes:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **{ARRAY: sketch})
+    np.savez_compressed(buffer, allow_pickle=False, **{ARRAY: sketch})
     return buffer.getvalue()
 
 

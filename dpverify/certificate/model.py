@@ -1,4 +1,4 @@
-"""The certificate's schema, version 1: the one source of truth that everything else is rendered from.
+"""The certificate's schema, version 1: the one source of truth for report and verification.
 
 Every number is one of three things. `Inputs` are what the owner chose. `Evidence` is what the
 replayable randomness produced from them. `Derived` follows from both by the accountant and the

@@ -13,15 +13,15 @@ independent noise of variance v and fourth moment w per coordinate (exactly roun
 with x and y for a and b, plus those of (⟨a,b⟩, ‖a‖², ‖b‖²) over P, which the projection knows.
 Moments are over the draw of P with the noise level held fixed, or for the realised P.
 
-All estimates are of the *gridded* records. They are Kenthapadi et al. 2013, theorem 2 (distance) and
-Li and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is really drawn.
+All estimates are of the *gridded* records. They are Kenthapadi et al. 2013, theorem 2 (distance)
+and Li and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is really drawn.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,7 @@ class _SketchEstimator(ABC):
     """
 
     name: ClassVar[str]
-    order: ClassVar[str] = "exact"
+    order: ClassVar[Literal["exact", "delta method"]] = "exact"
 
     sketch: LinearSketch
     realised: bool = False
@@ -78,7 +78,7 @@ class _SketchEstimator(ABC):
         return noise.variance().upper * self._step**2, noise.fourth_moment().upper * self._step**4
 
     def _dot(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        return dot(first, second) * self._step**2
+        return np.asarray(dot(first, second) * self._step**2)
 
     def _gridded(self, record: ArrayLike) -> NDArray[np.float64]:
         x = self.sketch.domain.admit(np.atleast_2d(record), attributes=self.sketch.projection.p)
@@ -184,12 +184,12 @@ class Cosine(_SketchEstimator):
     """Cosine of two records, A/√(BC): the noise's share is taken out of both norms.
 
     A ratio has no closed mean and variance; these are the delta method's, of second order for the
-    mean (bias ½ΣΣ gᵢⱼ Covᵢⱼ) and first order for the variance (∇gᵀ Cov ∇g), which are good where the
-    norms stand well above their noise. The estimate is NaN where a norm's estimate isn't positive.
+    mean (bias ½ΣΣ gᵢⱼ Covᵢⱼ) and first order for the variance (∇gᵀ Cov ∇g), which are good where
+    the norms stand well above their noise. The estimate is NaN where a norm's isn't positive.
     """
 
     name: ClassVar[str] = "cosine"
-    order: ClassVar[str] = "delta method"
+    order: ClassVar[Literal["exact", "delta method"]] = "delta method"
 
     def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
         """Estimates of the cosine, not confined to [−1, 1]."""

@@ -1,10 +1,11 @@
 """Noisy linear sketches: x ↦ x·P + noise, for every projection and noise of the papers.
 
-**The exact path.** Records become whole numbers X of grid steps (`Grid`), P is a whole-number matrix
-times a public scale, X @ P is computed without error (every partial sum stays below 2⁵³, checked
-from public numbers), and the noise is an exactly rounded Gaussian on the product's grid. What is
-released is a matrix of integers; one of its steps is h·scale in the records' unit. So the released
-value is the rounding of (true sketch + N(0, σ²)), and the analytic Gaussian curve holds for it.
+**The exact path.** Records become whole numbers X of grid steps (`Grid`), P is a whole-number
+matrix times a public scale, X @ P is computed without error (every partial sum stays below 2⁵³,
+checked from public numbers), and the noise is an exactly rounded Gaussian on the product's grid.
+What is released is a matrix of integers; one of its steps is h·scale in the records' unit. So the
+released value is the rounding of (sketch of the gridded record + N(0, σ²)), and the analytic
+Gaussian curve holds for it.
 
 **Its privacy** depends on the ratio of integers alone: neighbours differ by at most D steps times a
 row, so Δ/σ = moves·max‖row‖₂/s, where s is the noise's scale in steps and its square is rational.
@@ -151,7 +152,7 @@ class LinearSketch:
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""
         projection, scale = self.projection, self.projection.scale
-        l1 = Fraction(0) + largest_row_norm(projection.matrix, 1)  # rational in ℓ1
+        l1 = largest_row_norm(projection.matrix, 1)
         l2 = largest_row_norm(projection.matrix, 2)
         return {
             "grid": {

@@ -1,0 +1,285 @@
+"""The report's figures, as SVG to stand inside HTML: pure functions of a certificate.
+
+Colours are from the Okabe-Ito palette, and every series has a line style or a marker of its own, so
+that nothing is told by colour alone. Text stays text. No string of the certificate is drawn, only
+numbers read from it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from html import escape
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
+
+from dpverify.certificate.model import Certificate
+
+__all__ = ["distance_plot", "number", "outside_band", "privacy_plot", "roc_plot"]
+
+BLUE, SKY, GREEN, VERMILLION, GREY = "#0072B2", "#56B4E9", "#007A59", "#C24A00", "#5A5A5A"
+BAND = 2
+"""Predicted standard deviations on each side of the truth that the band covers."""
+
+_WIDTH = 7.4  # inches, that is 533 points: the width of the printed column
+_SMALLEST = 1e-300  # an enclosure's upper end can be the smallest double, which no axis can show
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dpverify",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "hatch.linewidth": 0.5,
+}
+_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_OUTSIDE = "outside lower center"
+
+
+def number(text: str) -> float:
+    """Double nearest to a number of a certificate: decimal, fraction, "inf" or "nan"."""
+    try:
+        return float(text)
+    except ValueError:
+        return float(Fraction(text))
+
+
+def outside_band(certificate: Certificate) -> int:
+    """Number of synthetic pairs whose estimate lies outside the predicted band."""
+    truth, deviation, estimate = _distances(certificate)
+    return int(np.count_nonzero(~(np.abs(estimate - truth) <= BAND * deviation)))
+
+
+def privacy_plot(certificate: Certificate) -> str:
+    """Privacy curve with the claimed point and what the audit says about it, as inline SVG."""
+    return _drawn("privacy", "Privacy curve: delta against epsilon.", 3.7, certificate, _privacy)
+
+
+def roc_plot(certificate: Certificate) -> str:
+    """The attack's ROC against the region that the claim allows, as inline SVG."""
+    label = "ROC of the attack: measured points against the region that the claim allows."
+    return _drawn("roc", label, 4.5, certificate, _roc)
+
+
+def distance_plot(certificate: Certificate) -> str:
+    """Estimates against truth for the synthetic pairs, as inline SVG."""
+    label = "Estimates against the truth for synthetic records, with the predicted band."
+    return _drawn("distances", label, 3.9, certificate, _estimates)
+
+
+def _drawn(
+    key: str,
+    label: str,
+    height: float,
+    certificate: Certificate,
+    draw: Callable[[Figure, Certificate], None],
+) -> str:
+    # The default style first: a user's own settings must not change the bytes.
+    with style.context(["default", _STYLE]):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        draw(figure, certificate)
+        buffer = io.StringIO()
+        empty = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=empty)
+    return _inline(buffer.getvalue(), key, label)
+
+
+def _inline(document: str, key: str, label: str) -> str:
+    """An SVG document as an element of an HTML page, its ids made the figure's own."""
+    opening = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', document)
+    assert opening is not None
+    body = document[opening.end() :]
+    # This style would hold for the whole page; the page's own sheet says the same for figures.
+    body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{key}-', body)
+    body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{key}-', body)
+    body = re.sub(r"url\(#", f"url(#{key}-", body)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{opening[1]}" role="img" '
+        f'aria-label="{escape(label)}" aria-describedby="{key}-caption">{body.strip()}'
+    )
+
+
+def _privacy(figure: Figure, certificate: Certificate) -> None:
+    attack = certificate.derived.white_box
+    epsilon, delta = number(certificate.inputs.epsilon), number(certificate.inputs.delta)
+    points, allowed = _curve(certificate)
+    lower = number(attack.epsilon_lower)
+    refuted = sorted({number(f.refuted_at) for f in attack.findings if f.refuted_at is not None})
+    right = max([float(points[-1]), lower * 1.05, *refuted]) or 1.0
+    bottom, top = min(float(allowed.min()), delta) / 2, min(float(allowed.max()) * 2, 1.0)
+
+    axes = figure.add_subplot()
+    axes.set_yscale("log")
+    axes.set(xlim=(0, right), ylim=(bottom, top))
+    if attack.power.reach is not None:
+        axes.axvspan(
+            0,
+            number(attack.power.reach),
+            facecolor=SKY + "40",
+            edgecolor=SKY,
+            hatch="//",
+            linewidth=0,
+            label="within reach of the audit",
+        )
+    axes.plot(points, allowed, color=BLUE, linewidth=2, label="δ(ε), proven")
+    axes.plot([epsilon, epsilon, 0], [bottom, delta, delta], color=GREY, linestyle=":")
+    axes.plot(
+        [epsilon], [delta], "o", color=VERMILLION, markersize=8, clip_on=False, label="claimed"
+    )
+    bound = f"audit at this δ: ε at least {math.floor(lower * 1000) / 1000:g}"
+    axes.plot([lower], [delta], ">", color=GREEN, markersize=8, clip_on=False, label=bound)
+    for place in refuted:
+        label = "refuted at this ε" if place == refuted[0] else None
+        axes.axvline(place, color=VERMILLION, linestyle="--", label=label)
+    axes.set(xlabel="ε (nats)", ylabel="δ")
+    _decades(axes, "y", top / bottom)
+    figure.legend(loc=_OUTSIDE, ncols=4)
+
+
+def _roc(figure: Figure, certificate: Certificate) -> None:
+    evidence, attack = certificate.evidence, certificate.derived.white_box
+    draws = evidence.draws
+    false = np.array([counts.false_hits / draws for counts in evidence.roc])
+    true = np.array([counts.hits / draws for counts in evidence.roc])
+    q = np.array([number(finding.q_upper) for finding in attack.findings])
+    p = np.array([number(finding.p_lower) for finding in attack.findings])
+
+    whole, tail = figure.subplots(1, 2)
+    rates = np.linspace(0, 1, 401)
+    _region(whole, rates, certificate)
+    whole.plot(false, true, "o", color=VERMILLION, markersize=4, label="measured, {L ≥ t}")
+    whole.plot(q, p, "s", color=GREEN, fillstyle="none", label="limits (q₊, p₋) of tested events")
+    whole.set(xlim=(0, 1), ylim=(0, 1), title="All events")
+    whole.set(xlabel="false positive rate", ylabel="true positive rate")
+
+    # Seen from the other side, the complement of an event has rates (1 − true, 1 − false); the
+    # claim holds in both orders, so both tails are under the one boundary.
+    rates_below = [rate for rate in (*false, *(1 - true), *q) if rate > 0]
+    least = 0.5 * max(min(rates_below, default=1 / draws), 0.3 / draws)
+    _region(tail, np.geomspace(least, 1, 401), certificate)
+    tail.set_xscale("log")
+    tail.set_yscale("log")
+    tail.plot(*_positive(false, true), "o", color=VERMILLION, markersize=4)
+    complement = "measured, {L < t} in the other order"
+    tail.plot(*_positive(1 - true, 1 - false), "v", color=GREY, markersize=4, label=complement)
+    tail.plot(*_positive(q, p), "s", color=GREEN, fillstyle="none")
+    tail.set(xlim=(least, 1), ylim=(least, 1.3), title="Both tails")
+    tail.set(xlabel="false positive rate", ylabel="true positive rate")
+    for axis in ("x", "y"):
+        _decades(tail, axis, 1 / least)
+    handles, names = whole.get_legend_handles_labels()
+    more, others = tail.get_legend_handles_labels()
+    extra = [(h, n) for h, n in zip(more, others, strict=True) if n not in names]
+    figure.legend(
+        [*handles, *(h for h, _ in extra)], [*names, *(n for _, n in extra)], loc=_OUTSIDE, ncols=2
+    )
+
+
+def _region(axes: Axes, rates: NDArray[np.float64], certificate: Certificate) -> None:
+    low, high = _allowed(rates, certificate)
+    axes.fill_between(rates, low, high, color=SKY, alpha=0.25, linewidth=0, label="allowed")
+    axes.plot(rates, high, color=BLUE, linewidth=1.5, label="the claim's boundary")
+    axes.plot(rates, low, color=BLUE, linewidth=1.5)
+    axes.plot(rates, rates, color=GREY, linestyle="--", linewidth=1, label="no information")
+
+
+def _allowed(
+    rates: NDArray[np.float64], certificate: Certificate
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least and largest true positive rate that every stored point of the curve allows.
+
+    An event and its complement, in both orders: four inequalities P ≤ e^ε Q + δ for each point.
+    """
+    points, deltas = _curve(certificate)
+    factor, delta = np.exp(np.minimum(points, 700.0))[:, None], deltas[:, None]
+    high = np.minimum(factor * rates + delta, 1 - (1 - rates - delta) / factor).min(axis=0)
+    low = np.maximum((rates - delta) / factor, 1 - factor * (1 - rates) - delta).max(axis=0)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _estimates(figure: Figure, certificate: Certificate) -> None:
+    truth, deviation, estimate = _distances(certificate)
+    order = np.argsort(truth, kind="stable")
+    truth, deviation, estimate = truth[order], deviation[order], estimate[order]
+    inside = np.abs(estimate - truth) <= BAND * deviation
+    axes = figure.add_subplot()
+    axes.fill_between(
+        truth,
+        truth - BAND * deviation,
+        truth + BAND * deviation,
+        facecolor=SKY,
+        alpha=0.25,
+        linewidth=0,
+        label=f"±{BAND} predicted standard deviations",
+    )
+    axes.plot(truth, truth, color=BLUE, linewidth=1.5, label="truth")
+    axes.plot(truth[inside], estimate[inside], "o", color=VERMILLION, markersize=4.5)
+    axes.lines[-1].set_label("estimate")
+    if not inside.all():
+        axes.plot(truth[~inside], estimate[~inside], "X", color="black", markersize=7)
+        axes.lines[-1].set_label("estimate outside the band")
+    axes.set(xlabel="true value, synthetic gridded records", ylabel="estimate")
+    figure.legend(loc=_OUTSIDE, ncols=4)
+
+
+def _distances(
+    certificate: Certificate,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    predictions = certificate.derived.distance_predictions
+    return (
+        np.array([number(prediction.truth) for prediction in predictions]),
+        np.array([number(prediction.deviation) for prediction in predictions]),
+        np.array([number(estimate) for estimate in certificate.evidence.distance_estimates]),
+    )
+
+
+def _curve(certificate: Certificate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Stored points: ε, and the upper end of δ(ε), which is what may be promised."""
+    curve = certificate.derived.curve
+    deltas = np.array([number(point.delta.upper) for point in curve])
+    return np.array([number(point.epsilon) for point in curve]), np.maximum(deltas, _SMALLEST)
+
+
+def _positive(
+    x: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points that a logarithmic axis can show."""
+    kept = (x > 0) & (y > 0)
+    return x[kept], y[kept]
+
+
+def _decades(axes: Axes, name: str, ratio: float) -> None:
+    """Plain-text tick labels for a logarithmic axis, also where it spans less than a decade."""
+    axis = axes.yaxis if name == "y" else axes.xaxis
+    axis.set_major_locator(LogLocator(numticks=9) if ratio > 30 else MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(_power))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _power(value: float, _: object) -> str:
+    if value <= 0:
+        return ""
+    exponent = round(math.log10(value))
+    if exponent == 0 or not math.isclose(value, 10.0**exponent, rel_tol=1e-9):
+        return f"{value:g}"
+    return "10" + str(exponent).translate(_DIGITS)

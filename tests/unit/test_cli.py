@@ -1,0 +1,332 @@
+"""The command line, as a user types it: results, exit codes, one line for each mistake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify import __version__
+from dpverify.cli import _run
+from tests.conftest import CONFIGURATION
+
+OUTPUTS = ["certificate.json", "report.html", "sketch.npz"]
+
+
+def run(*arguments: str | Path) -> int:
+    return _run([str(argument) for argument in arguments])
+
+
+def result(capsys: pytest.CaptureFixture[str], command: str) -> Any:
+    envelope = json.loads(capsys.readouterr().out)
+    assert list(envelope) == ["dpverify", "command", "result"]
+    assert (envelope["dpverify"], envelope["command"]) == (__version__, command)
+    return envelope["result"]
+
+
+def test_version_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from dpverify.cli import _run; _run(['--version']); "
+        "print(sorted({'numpy', 'flint', 'pydantic', 'rich', 'matplotlib'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split("\n")[:2] == [f"dpverify {__version__}", "[]"]
+
+
+def test_account_finds_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("-p", "sensitivity=1", "-p", "sigma=4.2", "--delta", "1e-6", "--json")
+    assert run("account", "gaussian", *arguments) == 0
+    found = result(capsys, "account")
+    for quantity in ("epsilon", "delta", "sigma"):
+        assert Decimal(found[quantity]["lower"]) <= Decimal(found[quantity]["upper"])
+    # 4.2 and 1e-6 are the decimals that were typed, not the doubles nearest to them.
+    assert Decimal(found["sigma"]["lower"]) <= Decimal("4.2") <= Decimal(found["sigma"]["upper"])
+    assert Decimal("1.00633518447025") < Decimal(found["epsilon"]["upper"]) < Decimal("1.006335185")
+
+
+def test_account_and_calibrate_are_inverse(capsys: pytest.CaptureFixture[str]) -> None:
+    goal = ("--epsilon", "1", "--delta", "1e-6", "--json")
+    assert run("calibrate", "gaussian", "-p", "sensitivity=1", *goal) == 0
+    sigma = result(capsys, "calibrate")["sigma"]["upper"]
+    arguments = ("-p", "sensitivity=1", "-p", f"sigma={sigma}", "--epsilon", "1", "--json")
+    assert run("account", "gaussian", *arguments) == 0
+    delta = result(capsys, "account")["delta"]
+    assert Decimal("1e-6") * (1 - Decimal("1e-12")) < Decimal(delta["upper"]) <= Decimal("1e-6")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet"])
+def test_sensitivity_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    matrix = np.array([[3.0, 4.0], [1.0, -7.0]])
+    path = tmp_path / f"projection{suffix}"
+    match suffix:
+        case ".npy":
+            np.save(path, matrix)
+        case ".npz":
+            np.savez(path, matrix)
+        case ".csv":
+            path.write_text("a,b\n3,4\n1,-7\n")
+        case _:
+            pyarrow = pytest.importorskip("pyarrow")
+            parquet = pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(pyarrow.table({"a": [3.0, 1.0], "b": [4.0, -7.0]}), path)
+    assert run("sensitivity", path, "--norm", "1", "--json") == 0
+    assert result(capsys, "sensitivity")["exact"] == "8"
+    assert run("sensitivity", path, "--norm", "2", "--json") == 0
+    assert result(capsys, "sensitivity")["squared"] == "50"
+
+
+def test_mechanisms_are_listed_with_what_they_take(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("mechanisms", "--json") == 0
+    listed = result(capsys, "mechanisms")
+    assert {"dp-oporp", "dp-rp-g-opt", "dp-rp-g-opt-b"} <= {entry["name"] for entry in listed}
+    for entry in listed:
+        assert set(entry) == {"name", "paper", "guarantee", "adjacency", "parameters"}
+
+
+def test_certify_and_verify(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = workplace / "through-the-command-line"
+    # With 200 draws the formulas stay inconclusive: exit code 3, or 0 where that is allowed.
+    assert run("certify", workplace / "release.toml", "--out", out, "--json") == 3
+    found = result(capsys, "certify")
+    assert found["verdict"] == "no_violation_found"
+    assert sorted(path.name for path in out.iterdir()) == OUTPUTS
+    private = workplace / f"{out.name}-OWNER-ONLY-do-not-release"
+    (note,) = private.iterdir()
+    assert note.read_text().startswith("OWNER ONLY. DO NOT RELEASE.")
+    again = run("certify", workplace / "release.toml", "--out", out, "--allow-inconclusive")
+    assert again == 0
+    capsys.readouterr()
+    assert run("verify", out / "certificate.json", "--json") == 0
+    assert {check["status"] for check in result(capsys, "verify")} == {"agrees"}
+    with np.load(out / "sketch.npz", allow_pickle=False) as archive:
+        assert archive["steps"].shape == (7, 4)
+    (out / "sketch.npz").unlink()
+    assert run("verify", out / "certificate.json") == 3
+    assert run("verify", out / "certificate.json", "--allow-inconclusive") == 0
+    text = (out / "certificate.json").read_text().replace('"audit_seed":5', '"audit_seed":6')
+    (out / "certificate.json").write_text(text)
+    capsys.readouterr()
+    assert run("verify", out / "certificate.json") == 1
+    assert "no longer agrees: evidence.white_box" in capsys.readouterr().out
+
+
+def test_certificate_holds_nothing_of_the_real_records(workplace: Path, tmp_path: Path) -> None:
+    """Other records, equal parameters: nothing but the release's own hash may differ."""
+    (tmp_path / "release.toml").write_text(CONFIGURATION)
+    np.save(tmp_path / "records.npy", np.zeros((7, 18)))
+    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out") == 3
+    one, two = (
+        json.loads((folder / "out" / "certificate.json").read_text())
+        for folder in (workplace, tmp_path)
+    )
+    for fields in (one, two):
+        del fields["digest"], fields["release"]["sha256"], fields["environment"]["created"]
+    assert one == two
+
+
+def test_two_releases_of_the_same_records_have_different_noise(workplace: Path) -> None:
+    outs = [workplace / name for name in ("first", "second")]
+    for out in outs:
+        run("certify", workplace / "release.toml", "--out", out)
+    one, two = (np.load(out / "sketch.npz")["steps"] for out in outs)
+    assert (one != two).mean() > 0.9
+
+
+BAD_CONFIGURATIONS = {
+    "not TOML": ("k = 4", "k = ", "is not TOML"),
+    "unknown key": ("draws = 200", "drows = 200", "unknown key audit.drows. Did you mean draws?"),
+    "unknown section": ("[audit]", "[audits]", "unknown key audits. Did you mean audit?"),
+    "missing key": ("epsilon = 2\n", "", "privacy.epsilon is missing"),
+    "epsilon 0": ("epsilon = 2", "epsilon = 0", "privacy.epsilon=0: "),
+    "epsilon negative": ("epsilon = 2", "epsilon = -1.5", "privacy.epsilon=-1.5: "),
+    "epsilon nan": ("epsilon = 2", "epsilon = nan", "must be a finite number"),
+    "epsilon text": ("epsilon = 2", 'epsilon = "2"', "privacy.epsilon=2: must be a number"),
+    "delta 1": ("delta = 1e-3", "delta = 1", "privacy.delta=1: "),
+    "delta negative": ("delta = 1e-3", "delta = -1e-3", "privacy.delta=-0.001: "),
+    "delta 0": ("delta = 1e-3", "delta = 0", "delta=0 must be positive with Gaussian noise"),
+    "beta 0": ("beta = 0.5", "beta = 0", "beta=0 must be positive"),
+    "beta too large": ("beta = 0.5", "beta = 1.5", "beta=1.5 must be at most 1, the width"),
+    "beta for a ball": ('kind = "attribute"', 'kind = "l1-ball"', "needs radius"),
+    "adjacency of bits": (
+        'kind = "attribute", beta = 0.5',
+        'kind = "bit-flip"',
+        "adjacency.kind=bit-flip must be one of attribute, l1-ball for dp-oporp",
+    ),
+    "k 0": ("k = 4", "k = 0", "k=0 must be at least 1"),
+    "k beyond p": ("k = 4", "k = 19", "k=19 must be at most p=18 for OPORP"),
+    "k not whole": ("k = 4", "k = 4.5", "mechanism.k=4.5 must be a whole number"),
+    "unknown parameter": (
+        "k = 4",
+        "k = 4\nj = 1",
+        "dp-oporp takes k beside its name, and got j, k",
+    ),
+    "unknown mechanism": ("dp-oporp", "dp-oprp", "mechanism.name=dp-oprp must be one of dp-oporp"),
+    "empty domain": ("high = 1", "high = 0", "high=0 must be greater than low=0"),
+    "outside": ("high = 1 }", 'high = 1 }\noutside = "drop"', "data.outside=drop: "),
+    "no data": ('path = "records.npy"', "", "needs either source or path"),
+    "unknown source": ('path = "records.npy"', 'source = "mnist"', "source='mnist' must be one of"),
+    "missing file": ("records.npy", "nothing.npy", "there is no such file"),
+    "unknown ending": ("records.npy", "records.xls", "ending '.xls' must be one of"),
+    "seed negative": ("seed = 11", "seed = -1", "projection.seed=-1: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONFIGURATIONS)
+def test_bad_configuration_is_one_line_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    old, new, message = BAD_CONFIGURATIONS[name]
+    assert old in CONFIGURATION
+    (tmp_path / "release.toml").write_text(CONFIGURATION.replace(old, new))
+    np.save(tmp_path / "records.npy", np.full((3, 18), 0.5))
+    assert_refused(tmp_path, capsys, message)
+
+
+def assert_refused(folder: Path, capsys: pytest.CaptureFixture[str], message: str) -> None:
+    before = sorted(folder.rglob("*"))
+    assert run("certify", folder / "release.toml", "--out", folder / "out") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert sorted(folder.rglob("*")) == before
+
+
+def bad_records() -> dict[str, tuple[Any, str]]:
+    good = np.full((3, 18), 0.5)
+    values = {name: good.copy() for name in ("nan", "inf", "outside")}
+    values["nan"][1, 2], values["inf"][2, 0], values["outside"][0, 3] = np.nan, -np.inf, 1.25
+    return {
+        "nan": (values["nan"], "record 1, attribute 2 is nan"),
+        "inf": (values["inf"], "record 2, attribute 0 is -inf"),
+        "outside": (
+            values["outside"],
+            "record 0, attribute 3 is 1.25, outside the declared domain",
+        ),
+        "vector": (good[0], "records of shape (18,) must form a matrix"),
+        "cube": (good[None], "records of shape (1, 3, 18) must form a matrix"),
+        "no rows": (good[:0], "records of shape (0, 18) must form a matrix"),
+        "no columns": (good[:, :0], "records of shape (3, 0) must form a matrix"),
+        "text": (good.astype(str), "records must be numbers"),
+        "complex": (good.astype(complex), "records must be numbers"),
+    }
+
+
+@pytest.mark.parametrize("name", list(bad_records()))
+def test_bad_records_are_one_line_and_leave_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    records, message = bad_records()[name]
+    (tmp_path / "release.toml").write_text(CONFIGURATION)
+    np.save(tmp_path / "records.npy", records)
+    assert_refused(tmp_path, capsys, message)
+
+
+def test_pickled_objects_are_not_executed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "release.toml").write_text(CONFIGURATION)
+    np.save(tmp_path / "records.npy", np.array([{"a": 1}]), allow_pickle=True)
+    assert_refused(tmp_path, capsys, "can't be read")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet"])
+def test_truncated_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+    text = CONFIGURATION.replace("records.npy", f"records{suffix}")
+    (tmp_path / "release.toml").write_text(text)
+    whole = tmp_path / "whole.npz"
+    np.savez(whole, np.full((3, 18), 0.5))
+    content = b"0.5,0.5\n0.5" if suffix == ".csv" else whole.read_bytes()[:100]
+    whole.unlink()
+    (tmp_path / f"records{suffix}").write_bytes(content)
+    assert_refused(tmp_path, capsys, f"records{suffix}")
+
+
+def test_clip_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CONFIGURATION.replace("high = 1 }", 'high = 1 }\noutside = "clip"')
+    (tmp_path / "release.toml").write_text(text)
+    records = np.full((3, 18), 0.5)
+    records[0, 3] = 7.0
+    np.save(tmp_path / "records.npy", records)
+    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out") == 3
+    captured = capsys.readouterr()
+    assert "values outside domain: 1" in captured.err
+    assert "values outside" not in (tmp_path / "out" / "certificate.json").read_text()
+
+
+def test_output_folder_of_someone_else_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "release.toml").write_text(CONFIGURATION)
+    np.save(tmp_path / "records.npy", np.full((3, 18), 0.5))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("years of work")
+    assert_refused(tmp_path, capsys, "holds thesis.txt, which is not an output of certify")
+
+
+def test_output_folder_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "release.toml").write_text(CONFIGURATION)
+    np.save(tmp_path / "records.npy", np.full((3, 18), 0.5))
+    (tmp_path / "out").write_text("a file")
+    assert_refused(tmp_path, capsys, "is a file, and the output must be a folder")
+    before = capsys.readouterr()
+    assert before.err == ""
+    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out" / "below") == 2
+    assert "can't be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("account", "gaussian", "-p", "sigma=1", "--delta", "1e-6"), "sensitivity=missing"),
+        (
+            ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "x", "--delta", "0.1"),
+            "'x'",
+        ),
+        (("calibrate", "gaussian", "-p", "s=1", "--epsilon", "1", "--delta", "0.1"), "s=1"),
+        (
+            ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "1", "--delta", "1.5"),
+            "delta=1.5 must be in [0, 1).",
+        ),
+        (("account", "gaussian", "-p", "sigma", "--delta", "1e-6"), "key=value"),
+        (("sensitivity", "nothing.npy", "--norm", "2"), "there is no such file"),
+        (("verify", "nothing.json"), "there is no such file"),
+        (("certify", "nothing.toml", "--out", "out"), "there is no such file"),
+        (("certfy",), "No such command 'certfy'"),
+        (("account", "laplace", "--delta", "1e-6"), "laplace"),
+    ],
+)
+def test_usage_errors(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_internal_errors_say_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("dpverify.cli.mechanisms.families", broken)
+    assert run("mechanisms") == 4
+    assert "internal error: RuntimeError: a bug" in capsys.readouterr().err

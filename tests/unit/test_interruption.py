@@ -1,0 +1,85 @@
+"""Killing certify at any moment leaves the old outputs or the new ones, whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpverify.certificate import files
+from dpverify.certificate.files import replace_folder, sha256_file
+from dpverify.errors import OutputError
+
+OUTPUTS = {"certificate.json", "report.html", "sketch.npz"}
+
+
+def assert_whole(out: Path) -> str:
+    """The folder holds one consistent set of outputs; returns the hash that names it."""
+    assert {path.name for path in out.iterdir()} == OUTPUTS
+    fields = json.loads((out / "certificate.json").read_text())
+    assert sha256_file(out / "sketch.npz") == fields["release"]["sha256"]
+    assert fields["digest"] in (out / "report.html").read_text()
+    return str(fields["release"]["sha256"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_killed_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
+    shutil.copy(workplace / "release.toml", tmp_path)
+    shutil.copy(workplace / "records.npy", tmp_path)
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from dpverify.cli import main; main()", "certify"]
+    command += [str(tmp_path / "release.toml"), "--out", str(out)]
+    start = time.monotonic()
+    subprocess.run(command, capture_output=True, check=False)
+    duration = time.monotonic() - start
+    seen = {assert_whole(out)}
+    moments = random.Random(7)
+    for _ in range(4):
+        # Towards the end, where the files are written.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(duration * moments.uniform(0.7, 1.05))
+        process.send_signal(how)
+        process.communicate()
+        seen.add(assert_whole(out))
+    subprocess.run(command, capture_output=True, check=False)
+    assert assert_whole(out) not in seen
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "release.toml",
+        "records.npy",
+        "out",
+        "out-OWNER-ONLY-do-not-release",
+    }
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_replacing_fails_at_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
+) -> None:
+    """An error in any call that touches the disk leaves the old folder as it was."""
+    if not exchange:
+        monkeypatch.setattr(files, "_call", lambda *_: False)
+    old, new = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
+    folder = tmp_path / "out"
+    for failing in range(8):
+        replace_folder(folder, old)
+        calls = iter(range(100))
+
+        def sync(_: int, calls: object = calls, failing: int = failing) -> None:
+            if next(calls) == failing:  # type: ignore[call-overload]
+                raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", sync)
+            with contextlib.suppress(OutputError):
+                replace_folder(folder, new)
+        contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert contents in (old, new)
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
