@@ -69,7 +69,8 @@ def largest_row_norm(matrix: Matrix, norm: Literal[1, 2]) -> Exact:
 
 
 def _checked(matrix: Any) -> Any:
-    if sparse.issparse(matrix):
+    is_sparse: bool = sparse.issparse(matrix)  # in a variable, or the stubs narrow Any away
+    if is_sparse:
         rows: Any = sparse.csr_array(matrix).astype(np.float64)
         values = rows.data
     else:
@@ -87,8 +88,9 @@ def _checked(matrix: Any) -> Any:
 def _distinct(rows: Any, candidates: NDArray[np.intp]) -> list[NDArray[np.float64]]:
     """Candidate rows as sorted magnitudes, each of them once: many projections have few."""
     seen: dict[bytes, NDArray[np.float64]] = {}
+    is_sparse: bool = sparse.issparse(rows)
     for index in candidates.tolist():
-        row = rows[[index]].data if sparse.issparse(rows) else rows[index]
+        row = rows[[index]].data if is_sparse else rows[index]
         sizes = np.sort(np.abs(row[row != 0]))
         seen.setdefault(sizes.tobytes(), sizes)
     return list(seen.values())

@@ -50,9 +50,9 @@ class SecureWords:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
-        drawn = np.zeros(count, dtype=np.uint64)
-        self._cipher.update_into(drawn.tobytes(), memoryview(drawn).cast("B"))
-        return drawn
+        drawn = bytearray(8 * count)
+        self._cipher.update_into(bytes(8 * count), drawn)
+        return np.frombuffer(drawn, dtype=np.uint64)
 
 
 class ReplayableWords:

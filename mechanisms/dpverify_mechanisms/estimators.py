@@ -107,8 +107,8 @@ class _SketchEstimator(ABC):
         if self.realised:
             return noise
         forms = ((x, y), (x, x), (y, y))
-        projected = [[self._drawn(a, b, c, d) for c, d in forms] for a, b in forms]
-        return noise + np.array(projected)
+        noise += [[self._drawn(a, b, c, d) for c, d in forms] for a, b in forms]
+        return noise
 
     def _drawn(self, a: Any, b: Any, c: Any, d: Any) -> float:
         """Cov(⟨aP, bP⟩, ⟨cP, dP⟩) over the draw of P."""

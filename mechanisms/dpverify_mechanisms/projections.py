@@ -215,7 +215,7 @@ class OPORP(Projection):
 
 def _signs(count: int, rng: ReplayableWords) -> NDArray[np.float64]:
     bits = np.unpackbits(rng.words(-(-count // 64)).astype("<u8").view(np.uint8), count=count)
-    return 1.0 - 2.0 * bits
+    return 1.0 - 2.0 * bits.astype(np.float64)
 
 
 def _permutation(size: int, rng: ReplayableWords) -> NDArray[np.intp]:
