@@ -18,7 +18,17 @@ from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, DPVerifyError
 from dpverify.grid import Domain
 
-__all__ = ["AuditSettings", "Configuration", "load_configuration"]
+__all__ = [
+    "AdjacencySettings",
+    "AuditSettings",
+    "Configuration",
+    "DataSettings",
+    "DomainSettings",
+    "MechanismSettings",
+    "PrivacySettings",
+    "ProjectionSettings",
+    "load_configuration",
+]
 
 MAX_SEED = 2**53 - 1
 """Seeds are JSON integers, which are exact up to here."""

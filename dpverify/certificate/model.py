@@ -11,7 +11,7 @@ outwards, statistics are strings of nine significant digits.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,11 +22,23 @@ __all__ = [
     "SCHEMA",
     "AdjacencyInput",
     "Certificate",
+    "CurvePoint",
     "Derived",
     "Ends",
+    "Environment",
+    "EstimatorFinding",
+    "EventCounts",
+    "EventFinding",
     "Evidence",
+    "GuaranteeStatement",
     "Inputs",
+    "MomentEvidence",
+    "PairEvidence",
+    "PowerStatement",
+    "Prediction",
     "Release",
+    "WhiteBoxFinding",
+    "json_schema",
 ]
 
 SCHEMA = "dpverify-certificate/1"
@@ -228,3 +240,13 @@ class Certificate(_Part):
     release: Release | None
     environment: Environment
     digest: str
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of version 1, as published in ``schemas/certificate-1.json``."""
+    schema = Certificate.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:dpverify:certificate:1",
+        **schema,
+    }
