@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from html import escape
+from typing import Final
 
 import numpy as np
 from matplotlib import style
@@ -22,6 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from dpverify.certificate.model import Certificate
+from dpverify.errors import NumericalError
 
 __all__ = ["distance_plot", "number", "outside_band", "privacy_plot", "roc_plot"]
 
@@ -48,10 +50,9 @@ _STYLE = {
     "ytick.color": "#333333",
     "legend.frameon": False,
     "legend.handlelength": 2.4,
-    "hatch.linewidth": 0.5,
 }
 _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_OUTSIDE = "outside lower center"
+_OUTSIDE: Final = "outside lower center"
 
 
 def number(text: str) -> float:
@@ -105,7 +106,8 @@ def _drawn(
 def _inline(document: str, key: str, label: str) -> str:
     """An SVG document as an element of an HTML page, its ids made the figure's own."""
     opening = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', document)
-    assert opening is not None
+    if opening is None:
+        raise NumericalError(f"no figure came of drawing {key}")
     body = document[opening.end() :]
     # This style would hold for the whole page; the page's own sheet says the same for figures.
     body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
@@ -132,15 +134,19 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     axes.set_yscale("log")
     axes.set(xlim=(0, right), ylim=(bottom, top))
     if attack.power.reach is not None:
-        axes.axvspan(
-            0,
-            number(attack.power.reach),
-            facecolor=SKY + "40",
-            edgecolor=SKY,
-            hatch="//",
-            linewidth=0,
-            label="within reach of the audit",
-        )
+        reach = number(attack.power.reach)
+        axes.axvspan(0, reach, facecolor=SKY, alpha=0.25, linewidth=0, label="within reach")
+        axes.axvline(reach, color=GREY, linestyle="-.", linewidth=1)
+        if reach < 0.6 * right:  # room for words, in the corner that a falling curve leaves free
+            axes.annotate(
+                "the claim rests on its proof alone →",
+                xy=(reach, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(6, -3),
+                textcoords="offset points",
+                verticalalignment="top",
+                color="#333333",
+            )
     axes.plot(points, allowed, color=BLUE, linewidth=2, label="δ(ε), proven")
     axes.plot([epsilon, epsilon, 0], [bottom, delta, delta], color=GREY, linestyle=":")
     axes.plot(
@@ -165,10 +171,12 @@ def _roc(figure: Figure, certificate: Certificate) -> None:
     p = np.array([number(finding.p_lower) for finding in attack.findings])
 
     whole, tail = figure.subplots(1, 2)
-    rates = np.linspace(0, 1, 401)
+    rates = np.linspace(0, 1, 201)
     _region(whole, rates, certificate)
-    whole.plot(false, true, "o", color=VERMILLION, markersize=4, label="measured, {L ≥ t}")
-    whole.plot(q, p, "s", color=GREEN, fillstyle="none", label="limits (q₊, p₋) of tested events")
+    whole.plot(false, true, "o", color=VERMILLION, markersize=4, clip_on=False)
+    whole.lines[-1].set_label("measured, {L ≥ t}")
+    whole.plot(q, p, "s", color=GREEN, fillstyle="none", clip_on=False)
+    whole.lines[-1].set_label("limits (q₊, p₋) of the tested events")
     whole.set(xlim=(0, 1), ylim=(0, 1), title="All events")
     whole.set(xlabel="false positive rate", ylabel="true positive rate")
 
@@ -176,7 +184,7 @@ def _roc(figure: Figure, certificate: Certificate) -> None:
     # claim holds in both orders, so both tails are under the one boundary.
     rates_below = [rate for rate in (*false, *(1 - true), *q) if rate > 0]
     least = 0.5 * max(min(rates_below, default=1 / draws), 0.3 / draws)
-    _region(tail, np.geomspace(least, 1, 401), certificate)
+    _region(tail, np.geomspace(least, 1, 201), certificate)
     tail.set_xscale("log")
     tail.set_yscale("log")
     tail.plot(*_positive(false, true), "o", color=VERMILLION, markersize=4)
@@ -200,7 +208,9 @@ def _region(axes: Axes, rates: NDArray[np.float64], certificate: Certificate) ->
     axes.fill_between(rates, low, high, color=SKY, alpha=0.25, linewidth=0, label="allowed")
     axes.plot(rates, high, color=BLUE, linewidth=1.5, label="the claim's boundary")
     axes.plot(rates, low, color=BLUE, linewidth=1.5)
-    axes.plot(rates, rates, color=GREY, linestyle="--", linewidth=1, label="no information")
+    axes.plot(
+        rates, rates, color=GREY, linestyle="--", linewidth=1, label="an attack that knows nothing"
+    )
 
 
 def _allowed(

@@ -1,5 +1,242 @@
-from dpverify.certificate.model import Certificate
+"""The report: a certificate for people to read, one HTML file that needs nothing else.
+
+It is a pure function of the certificate. Nothing is computed here but roundings and ratios; what is
+rounded is rounded to the safe side, or said to be about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from dpverify.certificate.model import Certificate, Ends, EventFinding
+
+__all__ = ["render"]
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LEAST_NOISE_SCALE = Decimal("0.01")  # where the search for the power's noise scale begins
+_NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
+_SECTIONS = ("grid", "projection", "sensitivity", "noise")
+_SYMBOLS = {"l1": "ℓ1", "l2": "ℓ2", "sha256": "SHA-256", "sigma": "σ", "epsilon": "ε"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """A tested event with its counts. `rows` is 0 but for the first event of a pair."""
+
+    pair: str
+    rows: int
+    finding: EventFinding
+    hits: int
+    false_hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact:
+    """A public number: its safe end, and its enclosure where it has one."""
+
+    label: str
+    value: str
+    side: str
+    enclosure: Ends | None
 
 
 def render(certificate: Certificate) -> str:
-    return ""
+    """Report of a certificate, as one self-contained HTML page.
+
+    Parameters
+    ----------
+    certificate : the only source; the same certificate gives the same bytes
+
+    Returns
+    -------
+    HTML without scripts and without anything to fetch. Every string of the certificate is escaped.
+    """
+    # Imported late: whoever only verifies certificates needs no figures.
+    from dpverify.certificate import plots
+
+    inputs, derived = certificate.inputs, certificate.derived
+    attack, power = derived.white_box, derived.white_box.power
+    ceiling = _decimal(attack.ceiling)
+    findings = list(_findings(certificate))
+    factor = _decimal(inputs.epsilon, ROUND_CEILING)
+    excess, scale = _decimal(power.smallest_excess), _decimal(power.noise_scale)
+    return _template().render(
+        certificate=certificate,
+        inputs=inputs,
+        evidence=certificate.evidence,
+        derived=derived,
+        attack=attack,
+        release=certificate.release,
+        findings=findings,
+        refuted=[row for row in findings if row.finding.refuted_at is not None],
+        factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
+        whole_width=_is_whole_width(certificate),
+        ratio=str(_decimal(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
+        noise_scale=power.noise_scale if scale > _LEAST_NOISE_SCALE else None,
+        excess=power.smallest_excess if excess.is_finite() else None,
+        whole_reach=power.reach is not None
+        and _decimal(power.reach) >= _decimal(inputs.epsilon) * _NEARLY,
+        moments=list(zip(derived.estimators, certificate.evidence.moments, strict=True)),
+        moment_verdicts=Counter(
+            verdict
+            for finding in derived.estimators
+            for verdict in (finding.mean_verdict, finding.variance_verdict)
+        ),
+        roc=list(zip(attack.roc_thresholds, certificate.evidence.roc, strict=True)),
+        distances=list(
+            zip(derived.distance_predictions, certificate.evidence.distance_estimates, strict=True)
+        ),
+        outside_band=plots.outside_band(certificate),
+        facts=_sections(derived.facts),
+        figures={
+            "privacy": plots.privacy_plot(certificate),
+            "roc": plots.roc_plot(certificate),
+            "distances": plots.distance_plot(certificate),
+        },
+    )
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("dpverify.certificate"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "about": about,
+        "at_least": at_least,
+        "at_most": at_most,
+        "exact": exact,
+        "grouped": "{:,}".format,
+        "sentence": lambda text: text[:1].upper() + text[1:],
+        "deviations": _deviations,
+        "excess_over": _excess_over,
+    }
+    return environment.get_template("report.html.j2")
+
+
+def about(text: str, digits: int = 4) -> str:
+    """The number rounded to nearest, for where no side is safe."""
+    return _rounded(text, digits, ROUND_HALF_EVEN)
+
+
+def at_least(text: str, digits: int = 4) -> str:
+    """The number rounded down."""
+    return _rounded(text, digits, ROUND_FLOOR)
+
+
+def at_most(text: str, digits: int = 4) -> str:
+    """The number rounded up."""
+    return _rounded(text, digits, ROUND_CEILING)
+
+
+def exact(text: str) -> str:
+    """The number with all of its digits, a fraction as it is."""
+    return text if "/" in text else _written(_decimal(text))
+
+
+def _rounded(text: str, digits: int, rounding: str) -> str:
+    number = _decimal(text, rounding)
+    return _written(Context(prec=digits, rounding=rounding).plus(number))
+
+
+def _written(number: Decimal) -> str:
+    if number.is_infinite():
+        return "∞" if number > 0 else "−∞"
+    if number.is_nan():
+        return "undefined"
+    if number == 0:
+        return "0"
+    sign, number = "−" if number < 0 else "", abs(number)
+    exponent = number.adjusted()
+    if -5 <= exponent < 15:
+        return sign + _without_zeros(f"{number:f}")
+    mantissa = _without_zeros(f"{number.scaleb(-exponent, Context(prec=60)):f}")
+    power = "10" + str(exponent).translate(_SUPERSCRIPTS)
+    return sign + (power if mantissa == "1" else f"{mantissa}×{power}")
+
+
+def _without_zeros(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _decimal(text: str, rounding: str = ROUND_HALF_EVEN) -> Decimal:
+    """A number of a certificate; a fraction is divided out in the given direction."""
+    if "/" not in text:
+        return Decimal(text)
+    value = Fraction(text)
+    return Context(prec=60, rounding=rounding).divide(
+        Decimal(value.numerator), Decimal(value.denominator)
+    )
+
+
+def _deviations(mean: str, expectation: str, variance: str) -> str:
+    """Distance of a sample mean from its expectation, in predicted standard deviations."""
+    spread = _decimal(variance)
+    if not spread > 0:
+        return "nan"
+    return str((_decimal(mean) - _decimal(expectation)) / spread.sqrt())
+
+
+def _excess_over(value: str, predicted: str) -> str:
+    """Relative difference from a prediction."""
+    expected = _decimal(predicted)
+    return str(_decimal(value) / expected - 1) if expected > 0 else "nan"
+
+
+def _findings(certificate: Certificate) -> Iterator[_Finding]:
+    counted = [
+        (pair.pair, len(pair.counts) if place == 0 else 0, counts)
+        for pair in certificate.evidence.white_box
+        for place, counts in enumerate(pair.counts)
+    ]
+    for (pair, rows, counts), finding in zip(
+        counted, certificate.derived.white_box.findings, strict=True
+    ):
+        yield _Finding(
+            pair=pair, rows=rows, finding=finding, hits=counts.hits, false_hits=counts.false_hits
+        )
+
+
+def _sections(facts: dict[str, dict[str, str | int | Ends]]) -> dict[str, list[_Fact]]:
+    """Facts by section. Sorted, since an object read from JSON has lost the mechanism's order."""
+    known = {name: place for place, name in enumerate(_SECTIONS)}
+    names = sorted(facts, key=lambda name: (known.get(name, len(known)), name))
+    return {_label(name): _facts(name, facts[name]) for name in names}
+
+
+def _facts(section: str, numbers: dict[str, str | int | Ends]) -> list[_Fact]:
+    # Less noise protects less, more sensitivity too: the other end is the safe one.
+    safe_end, side = ("lower", "at least") if section == "noise" else ("upper", "at most")
+    return [
+        _Fact(
+            label=_label(name),
+            value=getattr(value, safe_end) if isinstance(value, Ends) else str(value),
+            side=side if isinstance(value, Ends) and value.lower != value.upper else "",
+            enclosure=value if isinstance(value, Ends) and value.lower != value.upper else None,
+        )
+        for name, value in sorted(numbers.items())
+    ]
+
+
+def _label(name: str) -> str:
+    return " ".join(_SYMBOLS.get(word, word) for word in name.split("_"))
+
+
+def _is_whole_width(certificate: Certificate) -> bool:
+    """Whether the adjacency lets an attribute take any two values of the domain."""
+    inputs = certificate.inputs
+    if inputs.adjacency.kind != "attribute" or inputs.adjacency.bound is None:
+        return False
+    width = Fraction(inputs.high) - Fraction(inputs.low)
+    return Fraction(inputs.adjacency.bound) >= width

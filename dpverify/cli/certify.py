@@ -66,7 +66,9 @@ def _written(outcome: Outcome) -> list[str]:
 def _exit_code(certificate: Certificate, *, allow_inconclusive: bool) -> int:
     derived = certificate.derived
     verdicts = [derived.white_box.verdict]
-    formulas = [v for e in derived.estimators for v in (e.mean_verdict, e.variance_verdict)]
+    # The delta method's formulas are approximations by name: reported, and no failure.
+    exact = [e for e in derived.estimators if e.formulas == "exact"]
+    formulas = [v for e in exact for v in (e.mean_verdict, e.variance_verdict)]
     if "violation" in verdicts or "refuted" in formulas:
         return 1
     if "inconclusive" in [*verdicts, *formulas] and not allow_inconclusive:
@@ -111,14 +113,14 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
         rows.append(["noise", f"sigma = {sigma['upper']}, exactly rounded to the grid"])
     rows += [
         ["attacked", f"{attack.verdict}, at level {inputs.alpha} with {inputs.draws} draws a side"],
-        ["", f"epsilon >= {attack.epsilon_lower} shown; best event alone: {attack.ceiling}"],
+        ["", f"epsilon >= {attack.epsilon_lower} shown, {attack.ceiling} to be expected at best"],
         ["", f"would have found: noise scaled by {attack.power.noise_scale}"],
         ["", f"could refute the curve up to epsilon = {'none' if reach is None else reach}"],
     ]
     rows += [
         [
             "estimator" if number == 0 else "",
-            f"{e.name}: mean {e.mean_verdict}, variance {e.variance_verdict}",
+            f"{e.name} ({e.formulas}): mean {e.mean_verdict}, variance {e.variance_verdict}",
         ]
         for number, e in enumerate(derived.estimators)
     ]

@@ -1,0 +1,361 @@
+"""The report: a pure function of the certificate, safe to open, and plain about its verdict."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.model import (
+    AdjacencyInput,
+    Certificate,
+    Ends,
+    Environment,
+    Inputs,
+    Release,
+)
+from dpverify.certificate.report import about, at_least, at_most, exact, render
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
+
+
+class Page(HTMLParser):
+    """Tags, ids, links and visible text of a page; complains of what isn't balanced."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids.update(value or "" for name, value in attrs if name == "id")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+
+@pytest.fixture(scope="module")
+def small() -> Certificate:
+    """A certificate of few draws, made as `certify` makes it but without records."""
+    inputs = Inputs(
+        mechanism="dp-oporp",
+        parameters={"k": 4},
+        attributes=16,
+        low="0",
+        high="1",
+        outside="clip",
+        adjacency=AdjacencyInput(kind="attribute", bound="1"),
+        epsilon="2",
+        delta="0.001",
+        projection_seed=1,
+        alpha="0.05",
+        draws=200,
+        audit_seed=3,
+    )
+    mechanism = build(inputs)
+    evidence = collect(inputs, mechanism)
+    return Certificate(
+        schema="dpverify-certificate/1",
+        inputs=inputs,
+        evidence=evidence,
+        derived=derive(inputs, mechanism, evidence),
+        release=Release(
+            file="sketch.npz",
+            sha256="ab" * 32,
+            array="steps",
+            rows=7,
+            columns=4,
+            step=Ends.of(mechanism.step()),
+            randomness="secure",
+        ),
+        environment=Environment(
+            created="2026-01-02T03:04:05+00:00", versions={"dpverify": "0"}, platform="linux"
+        ),
+        digest="cd" * 32,
+    )
+
+
+def altered(certificate: Certificate, changes: dict[str, Any]) -> Certificate:
+    """The certificate with the values at dotted paths replaced."""
+    fields = certificate.model_dump(by_alias=True)
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        part: Any = fields
+        for key in parents:
+            part = part[int(key) if isinstance(part, list) else key]
+        part[int(last) if isinstance(part, list) else last] = value
+    return Certificate.model_validate(fields)
+
+
+def reordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(value)}
+    return [reordered(part) for part in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def violated(small: Certificate) -> Certificate:
+    return altered(
+        small,
+        {
+            "release": None,
+            "derived.white_box.verdict": "violation",
+            "derived.white_box.epsilon_lower": "3.21098765",
+            "derived.white_box.findings.1.refuted_at": "1.25",
+            "derived.white_box.findings.1.epsilon_lower": "3.21098765",
+        },
+    )
+
+
+def test_the_same_certificate_gives_the_same_bytes(small: Certificate) -> None:
+    html = render(small)
+    assert render(small) == html
+    # Neither the order of an object's keys in the file nor a user's own style may change it.
+    fields = small.model_dump(by_alias=True)
+    assert render(Certificate.model_validate(reordered(fields))) == html
+    with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "svg.fonttype": "path"}):
+        assert render(copy.deepcopy(small)) == html
+
+
+def test_another_process_gives_the_same_bytes(small: Certificate, tmp_path: Path) -> None:
+    source, target = tmp_path / "certificate.json", tmp_path / "report.html"
+    source.write_text(small.model_dump_json(by_alias=True))
+    code = (
+        "import sys, json, pathlib\n"
+        "from dpverify.certificate.model import Certificate\n"
+        "from dpverify.certificate.report import render\n"
+        "source, target = map(pathlib.Path, sys.argv[1:])\n"
+        "page = render(Certificate.model_validate(json.loads(source.read_text())))\n"
+        "target.write_text(page, encoding='utf-8')\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(source), str(target)],
+        check=True,
+        env=os.environ | {"PYTHONHASHSEED": "12345"},
+    )
+    assert target.read_text(encoding="utf-8") == render(small)
+
+
+def test_nothing_runs_and_nothing_is_fetched(small: Certificate, violated: Certificate) -> None:
+    for certificate in (small, violated):
+        html = render(certificate)
+        page = Page(html)
+        assert not page.tags.keys() & {"script", "iframe", "object", "embed", "link", "img", "base"}
+        assert not [name for name, _ in page.attributes if name.startswith("on")]
+        for name, value in page.attributes:
+            if name in {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}:
+                assert value.startswith("#")
+            if not name.startswith("xmlns"):
+                assert "://" not in value
+        assert "@import" not in html
+        assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
+        assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+def test_tags_balance_and_ids_are_unique(small: Certificate, violated: Certificate) -> None:
+    for certificate in (small, violated):
+        html = render(certificate)
+        page = Page(html)
+        assert page.tags["svg"] == page.tags["figure"] == page.tags["figcaption"] == 3
+        assert page.ids
+        assert not [name for name, count in page.ids.items() if count > 1]
+        referred = set(re.findall(r'(?:href="|url\()#([^")]+)', html))
+        referred |= {v for n, v in page.attributes if n in {"aria-labelledby", "aria-describedby"}}
+        assert referred <= page.ids.keys()
+        assert html.lstrip().startswith("<!DOCTYPE html>")
+        assert "<?xml" not in html
+
+
+def test_figures_and_tables_can_be_read_aloud(small: Certificate) -> None:
+    html = render(small)
+    assert len(re.findall(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', html)) == 3
+    assert html.count("<table") == html.count("<caption>")
+    assert len(re.findall(r"<th\b", html)) == len(re.findall(r"<th scope=", html))
+
+
+def test_every_string_is_escaped(small: Certificate) -> None:
+    strings = [
+        "inputs.mechanism",
+        "derived.protects",
+        "derived.guarantee.theorem",
+        "derived.guarantee.randomness",
+        "derived.guarantee.data_choice",
+        "derived.white_box.findings.0.event",
+        "derived.estimators.0.name",
+        "derived.facts.projection.kind",
+        "evidence.white_box.0.pair",
+        "release.file",
+        "release.sha256",
+        "release.array",
+        "release.randomness",
+        "environment.created",
+        "environment.platform",
+        "environment.versions.numpy",
+        "digest",
+    ]
+    clean = Page(render(small))
+    keys = {"derived.facts." + HOSTILE: {HOSTILE: HOSTILE}, "inputs.parameters": {HOSTILE: 1}}
+    html = render(altered(small, dict.fromkeys(strings, HOSTILE) | keys))
+    page = Page(html)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert page.text.count("<script>alert(1)</script>") >= len(strings)
+    assert page.tags.keys() == clean.tags.keys()
+    assert page.ids == clean.ids
+
+
+@pytest.mark.parametrize("verdict", ["no_violation_found", "inconclusive"])
+def test_verdict_is_said_in_its_own_word(small: Certificate, verdict: str) -> None:
+    html = render(altered(small, {"derived.white_box.verdict": verdict}))
+    assert f'class="verdict {verdict}">{verdict}<' in html
+    assert "Nothing was released" not in Page(html).text
+    assert "passed" not in html.lower()
+
+
+def test_violation_is_announced_before_all_else(violated: Certificate) -> None:
+    html = render(violated)
+    text = Page(html).words
+    assert text.index("An audit found a violation. Nothing was released.") < text.index("Guarantee")
+    assert "refute the curve at ε = 1.25 and show ε ≥ 3.21098" in text
+    assert 'class="verdict violation">violation<' in html
+    assert "sketch.npz" not in text
+    assert "passed" not in text.lower()
+
+
+def test_summary_says_who_is_protected_first(small: Certificate) -> None:
+    text = Page(render(small)).words
+    parts = ["One attribute of one record, changed by at most 1", "ε = 2, δ = 0.001", "7 rows"]
+    places = [text.index(part) for part in [*parts, "What was proven", "What was attacked"]]
+    assert places == sorted(places)
+    assert "the whole width of the domain" in text
+    assert "protection of a whole record is not claimed" in text
+    assert "at most 7.39 (eε, rounded up)" in text
+
+
+def test_other_adjacency_has_its_own_limit(small: Certificate) -> None:
+    ball = {"inputs.adjacency": {"kind": "l1-ball", "bound": "0.5"}}
+    text = Page(render(altered(small, ball))).words
+    assert "the whole width of the domain" not in text
+    assert "protection against larger changes of a record is not claimed" in text
+
+
+@pytest.mark.parametrize(
+    ("power", "said"),
+    [
+        ({"reach": None}, "no part of the curve: all of it rests on its proof alone"),
+        ({"reach": "0.5"}, "the part up to ε = 0.5; beyond, the claim rests on its proof alone"),
+        ({"reach": "2"}, "the draws could have refuted the curve up to the claimed ε = 2"),
+        ({"smallest_excess": "inf"}, "no excess over eε·q + δ, however large"),
+        ({"smallest_excess": "0.12345"}, "an excess of 0.124 (rounded up)"),
+        ({"noise_scale": "0.01"}, "no smaller scale of the noise, down to a hundredth"),
+        ({"noise_scale": "0.87659"}, "its noise scaled by 0.8765 (rounded down)"),
+    ],
+)
+def test_power_says_what_the_draws_could_find(
+    small: Certificate, power: dict[str, str | None], said: str
+) -> None:
+    changes = {f"derived.white_box.power.{name}": value for name, value in power.items()}
+    assert said.lower() in Page(render(altered(small, changes))).words.lower()
+
+
+def test_every_number_of_the_evidence_is_shown(small: Certificate) -> None:
+    text = Page(render(small)).words
+    for pair in small.evidence.white_box:
+        for counts in pair.counts:
+            assert f"{counts.hits:,}" in text
+            assert f"{counts.false_hits:,}" in text
+    facts = small.derived.facts
+    assert str(facts["projection"]["sha256"]) in text
+    sigma = facts["noise"]["sigma"]
+    assert isinstance(sigma, Ends)
+    assert exact(sigma.lower) in text
+    assert exact(sigma.upper) in text
+    assert small.digest in text
+    assert "a value outside is moved to the nearest end" in text
+
+
+def test_a_certificate_without_information_can_be_drawn(small: Certificate) -> None:
+    """Counts of zero, a bound of zero, estimates that are undefined: nothing may fail."""
+    changes: dict[str, Any] = {
+        f"evidence.roc.{place}": {"hits": 0, "false_hits": 0}
+        for place in range(len(small.evidence.roc))
+    }
+    changes |= {
+        "derived.white_box.ceiling": "0",
+        "derived.white_box.epsilon_lower": "0",
+        "evidence.moments.0.mean": "nan",
+        "derived.estimators.0.variance": "0",
+        "derived.curve.26.delta": {"lower": "0", "upper": "4.94065645841246545E-324"},
+    }
+    text = Page(render(altered(small, changes))).words
+    assert "(ratio" not in text
+    assert "undefined" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0.000001", "10⁻⁶"),
+        ("9.99999999999992966E-7", "9.99999999999992966×10⁻⁷"),
+        ("5", "5"),
+        ("0.050", "0.05"),
+        ("-1024", "−1024"),
+        ("1/3", "1/3"),
+        ("0", "0"),
+        ("inf", "∞"),
+        ("nan", "undefined"),
+    ],
+)
+def test_exact_keeps_every_digit(text: str, shown: str) -> None:
+    assert exact(text) == shown
+
+
+@given(st.fractions(), st.integers(1, 9))
+def test_rounding_keeps_to_its_side(number: Fraction, digits: int) -> None:
+    def read(shown: str) -> Fraction:
+        form = re.fullmatch(r"(−?)([\d.]+)?(?:×?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", shown)
+        assert form is not None
+        power = (form[3] or "⁰").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+        value = Fraction(form[2] or 1) * Fraction(10) ** int(power)
+        return -value if form[1] else value
+
+    text = str(number)
+    low, high = read(at_least(text, digits)), read(at_most(text, digits))
+    assert low <= number <= high
+    assert low <= read(about(text, digits)) <= high
+    assert high - low <= abs(number) * Fraction(10) ** (1 - digits)
