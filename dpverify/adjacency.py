@@ -50,7 +50,7 @@ class L1Ball:
     For a linear query the extreme points of the ball are the β-adjacent pairs with β = radius, so
     its sensitivity is the same in every norm (Li and Li 2023, section 2.1). That needs the bound to
     hold for the records that are really projected: rounding p attributes to a grid of step h adds
-    up to p·h to the distance.
+    up to (p − 1)·h to the distance (`Grid.moves`).
     """
 
     radius: Fraction

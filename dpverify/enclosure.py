@@ -153,15 +153,15 @@ class Enclosure:
         }
 
 
-def decimal_string(value: float, rounding: str) -> str:
-    """Decimal of at most 18 significant digits on the side of `value` that `rounding` names.
+def decimal_string(value: float, rounding: str, *, digits: int = 18) -> str:
+    """Decimal of at most `digits` significant digits on the side of `value` that `rounding` names.
 
     18 digits put the decimal within 1e-17 of the double, closer than half a unit in its last
     place, so that ``float`` of the string is the double again.
     """
     number = Decimal(value)
     if number.is_finite():
-        number = Context(prec=18, rounding=rounding).plus(number).normalize()
+        number = Context(prec=digits, rounding=rounding).plus(number).normalize()
     return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"
 
 

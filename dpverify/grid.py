@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
-from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError, require
 
 __all__ = ["Domain", "Grid"]
@@ -33,7 +32,9 @@ class Domain:
 
     Attributes
     ----------
-    low, high : the range, both ends included. Declared, never read off the data.
+    low, high : the range, both ends included. Declared, never read off the data. Records are
+        doubles, so the ends that count are the doubles nearest to these: a stored 0.1 is inside
+        [0, 0.1], though that double is above one tenth.
     outside : "refuse" raises, "clip" moves the value to the nearest end. Clipping is monotone and
         never moves two values apart, so it keeps every adjacency of this package.
     """
@@ -61,7 +62,7 @@ class Domain:
                 "as many as the projection has rows."
             )
         least, most = x.min(), x.max()  # NaN spreads to both
-        low, high = self._doubles()
+        low, high = self.ends
         if low <= least and most <= high:
             return x
         if not (np.isfinite(least) and np.isfinite(most)):
@@ -75,19 +76,20 @@ class Domain:
         row, column = np.argwhere((x < low) | (x > high))[0]
         raise RecordsError(
             f"record {row}, attribute {column} is {x[row, column]}, outside the declared domain "
-            f"[{float(self.low)}, {float(self.high)}]. Widen the domain if it was declared too "
+            f"[{low}, {high}]. Widen the domain if it was declared too "
             'narrow, or set outside = "clip".'
         )
 
     def count_outside(self, records: ArrayLike) -> int:
         """Number of values outside the domain: a fact about the data, never to be published."""
         x = _as_matrix(records)
-        low, high = self._doubles()
+        low, high = self.ends
         return int(np.count_nonzero((x < low) | (x > high)))
 
-    def _doubles(self) -> tuple[float, float]:
-        """Smallest and largest double inside the domain."""
-        return Enclosure.of_exact(self.low).upper, Enclosure.of_exact(self.high).lower
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest double of the domain."""
+        return float(self.low), float(self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +125,9 @@ class Grid:
             case BitFlip():
                 bound, extra = Fraction(1), 0
             case L1Ball(radius=bound):
-                # Rounding moves the difference of one attribute by less than a step, and all of
-                # them may differ.
-                extra = attributes
+                # Rounding adds less than a step to the difference of each attribute, and all may
+                # differ: less than p steps in all, and the whole is an integer.
+                extra = attributes - 1
         whole = bound / self.step
         if whole.denominator != 1:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")
@@ -154,16 +156,16 @@ class Grid:
         whole: NDArray[np.float64],
         fraction: NDArray[np.float64],
     ) -> None:
-        """Set the fractions that are too near to ½ to their exact side of it."""
+        """Decide the values whose fraction is too near to ½; beyond 2⁴⁹ steps that is all."""
         near = np.abs(fraction - 0.5) <= (np.abs(whole) + 1) * 2.0**-50
         values, where = np.unique(records[near], return_inverse=True)
         exact = [self.steps(Fraction(value)) for value in values.tolist()]
-        rounded = np.array(exact, dtype=np.float64)[where]
-        fraction[near] = np.where(rounded > whole[near], 1.0, 0.0)
+        whole[near] = np.array(exact, dtype=np.float64)[where]
+        fraction[near] = 0.0
 
     def check_reach(self, domain: Domain) -> int:
         """Largest number of steps from 0 in the domain, refused beyond exact doubles."""
-        reach = max(abs(self.steps(domain.low)), abs(self.steps(domain.high)))
+        reach = max(abs(self.steps(Fraction(end))) for end in domain.ends)
         require(reach < _LARGEST, "step", self.step, f"coarse enough for {reach} < 2**52 steps")
         return reach
 

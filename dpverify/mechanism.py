@@ -132,7 +132,7 @@ class Certifiable(WhiteBox, Protocol):
         ...
 
     def estimators(self) -> Sequence[Estimator]:
-        """Estimators for two released rows."""
+        """Estimators for two released rows; the first is of the squared distance."""
         ...
 
 

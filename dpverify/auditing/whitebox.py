@@ -101,13 +101,14 @@ class Power:
 
     Attributes
     ----------
-    noise_scale : the factor on the noise nearest to 1 from below that would have been found
+    noise_scale : the factor on the noise nearest to 1 from below that would have been found, or
+        None if none above 0.01 would
     smallest_excess : p − (e^ε q + δ) on the tail event at the claimed (ε, δ)
     reach : largest ε of the claimed curve at which twice the δ(ε) would have been found; beyond it
         the claim rests on its proof alone. None if there is no such ε.
     """
 
-    noise_scale: float
+    noise_scale: float | None
     smallest_excess: float
     reach: float | None
 
@@ -179,7 +180,10 @@ def judge(counts: Counts, curve: PrivacyCurve, delta: Fraction, level: float) ->
     p = lower_limit(counts.hits, counts.draws, level / 2)
     q = upper_limit(counts.false_hits, counts.draws, level / 2)
     return Finding(
-        p_lower=p, q_upper=q, epsilon_lower=_epsilon(p, q, delta), refuted_at=_refute(p, q, curve)
+        p_lower=p,
+        q_upper=q,
+        epsilon_lower=_epsilon(p, q, delta),
+        refuted_at=_refute(p, q, curve, curve.epsilon(delta).upper),
     )
 
 
@@ -204,10 +208,14 @@ def power(
     thresholds = [event.threshold for event in events(curve, delta, draws, level)[:2]]
 
     def found(scale: float) -> bool:
-        return any(_found(curve, draws, level, *curve.rates(t, noise=scale)) for t in thresholds)
+        return any(
+            _found(curve, draws, level, *curve.rates(t, noise=scale), float(epsilon))
+            for t in thresholds
+        )
 
     low, high = 0.01, 1.0
-    while high - low > 1e-4:
+    findable = found(low)
+    while findable and high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (middle, high) if found(middle) else (low, middle)
     excess = _excess(curve, float(epsilon), float(delta), draws, level, thresholds[0])
@@ -216,7 +224,7 @@ def power(
         allowed = curve.delta(eps).upper
         if min(_excess(curve, eps, allowed, draws, level, t) for t in thresholds) <= allowed:
             reach = eps
-    return Power(noise_scale=low, smallest_excess=excess, reach=reach)
+    return Power(noise_scale=low if findable else None, smallest_excess=excess, reach=reach)
 
 
 def _scores(
@@ -267,14 +275,23 @@ def _epsilon(p: float, q: float, delta: Fraction) -> float:
     return max(0.0, Enclosure.of_ball((excess / arb(q)).log()).lower)
 
 
-def _refute(p: float, q: float, curve: PrivacyCurve) -> float | None:
-    """An ε with p > e^ε q + δ(ε), proven, or None if a grid of them shows none."""
+def _refute(p: float, q: float, curve: PrivacyCurve, claimed: float) -> float | None:
+    """An ε with p > e^ε q + δ(ε), proven, or None if there seems to be none.
+
+    The right side is convex in e^ε, hence falls and then rises in ε: a ternary search finds its
+    minimum. The claimed ε is tried as well, so that a lower bound above it is always a refutation.
+    """
     if not p > q:
         return None
-    for eps in np.linspace(0, math.log(p / q), 64).tolist():
-        if arb(p) > arb(eps).exp() * arb(q) + arb(curve.delta(eps).upper):
-            return float(eps)
-    return None
+
+    def bound(eps: float) -> arb:
+        return arb(eps).exp() * arb(q) + arb(curve.delta(eps).upper)
+
+    low, high = 0.0, math.log(p / q)
+    while high - low > 1e-6 * (1 + high):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
+    return next((eps for eps in (low, claimed) if arb(p) > bound(eps)), None)
 
 
 def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float:
@@ -300,13 +317,15 @@ def _low_count(p: float, draws: int) -> int:
     return int(binom.ppf((1 - DETECTION) / 2, draws, p))
 
 
-def _found(curve: PrivacyCurve, draws: int, level: float, p: float, q: float) -> bool:
+def _found(
+    curve: PrivacyCurve, draws: int, level: float, p: float, q: float, claimed: float
+) -> bool:
     hits = _low_count(p, draws)
     misses = _low_count(1 - q, draws)
     counts = Counts(hits=hits, false_hits=draws - misses, draws=draws)
     low = lower_limit(counts.hits, draws, level / 2)
     high = upper_limit(counts.false_hits, draws, level / 2)
-    return _refute(low, high, curve) is not None
+    return _refute(low, high, curve, claimed) is not None
 
 
 def _excess(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from importlib.metadata import entry_points
 from typing import NamedTuple
@@ -28,16 +30,17 @@ from dpverify.certificate.model import (
     Prediction,
     WhiteBoxFinding,
 )
-from dpverify.enclosure import Enclosure, exact_string
-from dpverify.errors import ConfigurationError, ParameterError
+from dpverify.enclosure import Enclosure, decimal_string, exact_string
+from dpverify.errors import ConfigurationError, ParameterError, require
 from dpverify.grid import Domain
 from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["build", "collect", "derive", "families", "total_draws"]
+__all__ = ["build", "collect", "derive", "families", "misfits", "total_draws"]
 
 Progress = Callable[[int], None]
 
+_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?")
 _SYNTHETIC_PAIRS = 40
 _SERIAL_DRAWS = 2_000  # fewer than this don't pay for starting processes
 
@@ -103,10 +106,11 @@ class _Plan(NamedTuple):
 def _plan(inputs: Inputs, mechanism: Certifiable) -> _Plan:
     """Half of alpha goes to the attack, half to the formulas, each split evenly."""
     alpha = _fraction("alpha", inputs.alpha)
+    require(0 < alpha < 1, "alpha", inputs.alpha, "in (0, 1)")
     curve, delta = mechanism.privacy(), _fraction("delta", inputs.delta)
     per_pair = 4  # two events, in both orders
     tests = per_pair * len(mechanism.worst_pairs())
-    level = float(alpha / 2 / tests)
+    level = Enclosure.of_exact(alpha / 2 / tests).lower
     return _Plan(
         delta=delta,
         alpha=float(alpha),
@@ -161,6 +165,28 @@ def collect(
         ],
         distance_estimates=_distance_estimates(inputs, mechanism),
     )
+
+
+def misfits(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> list[str]:
+    """Names of the parts of the evidence that are not of the form that the inputs lay down."""
+    plan = _plan(inputs, mechanism)
+    expected = {
+        "draws": (evidence.draws, inputs.draws),
+        "white_box": (
+            [(recorded.pair, len(recorded.counts)) for recorded in evidence.white_box],
+            [(pair.name, len(plan.events)) for pair in mechanism.worst_pairs()],
+        ),
+        "roc": (len(evidence.roc), len(whitebox.roc_thresholds(mechanism.privacy()))),
+        "moments": (
+            [
+                (recorded.estimator, recorded.draws + recorded.undefined)
+                for recorded in evidence.moments
+            ],
+            [(estimator.name, plan.moment_draws) for estimator in mechanism.estimators()],
+        ),
+        "distance_estimates": (len(evidence.distance_estimates), _SYNTHETIC_PAIRS),
+    }
+    return [f"evidence.{name}" for name, (found, due) in expected.items() if found != due]
 
 
 def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derived:
@@ -225,9 +251,9 @@ def _white_box(
                         "neighbour against record" if event.swapped else "record against neighbour"
                     ),
                     threshold=_statistic(event.threshold),
-                    p_lower=_statistic(finding.p_lower),
-                    q_upper=_statistic(finding.q_upper),
-                    epsilon_lower=_statistic(finding.epsilon_lower),
+                    p_lower=_bound(finding.p_lower, ROUND_FLOOR),
+                    q_upper=_bound(finding.q_upper, ROUND_CEILING),
+                    epsilon_lower=_bound(finding.epsilon_lower, ROUND_FLOOR),
                     refuted_at=(
                         None if finding.refuted_at is None else _statistic(finding.refuted_at)
                     ),
@@ -235,14 +261,21 @@ def _white_box(
             )
     power = whitebox.power(curve, epsilon, plan.delta, inputs.draws, plan.level)
     return WhiteBoxFinding(
-        verdict="violation" if refuted else "no_violation_found",
+        # An audit that could have refuted no part of the curve has not run to any purpose.
+        verdict=(
+            "violation"
+            if refuted
+            else "inconclusive"
+            if power.reach is None
+            else "no_violation_found"
+        ),
         tests=plan.tests,
         level_per_test=_statistic(plan.level),
-        epsilon_lower=_statistic(max(bounds)),
+        epsilon_lower=_bound(max(bounds), ROUND_FLOOR),
         ceiling=_statistic(whitebox.ceiling(curve, plan.delta, inputs.draws, plan.alpha)),
         findings=found,
         power=PowerStatement(
-            noise_scale=_statistic(power.noise_scale),
+            noise_scale=None if power.noise_scale is None else _statistic(power.noise_scale),
             smallest_excess=_statistic(power.smallest_excess),
             reach=None if power.reach is None else _statistic(power.reach),
         ),
@@ -266,6 +299,13 @@ def _estimators(
             undefined=recorded.undefined,
         )
         mean_verdict, variance_verdict = moments.judge(sample, mean, variance, plan.moment_level)
+        if estimator.order != "exact":
+            # Draws can confirm an approximation within its margin; they can't refute what it
+            # doesn't claim.
+            mean_verdict, variance_verdict = (
+                "inconclusive" if verdict == "refuted" else verdict
+                for verdict in (mean_verdict, variance_verdict)
+            )
         rows.append(
             EstimatorFinding(
                 name=estimator.name,
@@ -310,7 +350,7 @@ def _moment_pair(inputs: Inputs) -> Pair:
 def _uniform(inputs: Inputs, rng: ReplayableWords) -> NDArray[np.float64]:
     domain = _domain(inputs)
     unit = (rng.words(inputs.attributes) >> np.uint64(11)) * 2.0**-53
-    low, high = float(domain.low), float(domain.high)
+    low, high = domain.ends
     record: NDArray[np.float64] = np.clip(low + (high - low) * unit, low, high)
     return record
 
@@ -335,15 +375,23 @@ def _adjacency(inputs: Inputs) -> Adjacency:
 
 
 def _fraction(name: str, text: str) -> Fraction:
+    """Exact number of a certificate, which may be anyone's: huge exponents are refused unread."""
+    if not _NUMBER.fullmatch(text):
+        raise ParameterError(name, repr(text[:80]), "an exact number of at most 400 digits")
     try:
         return Fraction(text)
-    except (ValueError, ZeroDivisionError):
+    except ZeroDivisionError:
         raise ParameterError(name, repr(text), "an exact number") from None
 
 
 def _statistic(value: float) -> str:
     """Nine significant digits: the same under any order of summation."""
     return f"{value:.9g}"
+
+
+def _bound(value: float, rounding: str) -> str:
+    """Nine significant digits on the safe side."""
+    return decimal_string(value, rounding, digits=9)
 
 
 def _counts(counts: whitebox.Counts) -> EventCounts:

@@ -217,7 +217,7 @@ def _owner_notes(
 def _write_owner_file(out: Path, sha256: str, notes: dict[str, Any]) -> Path:
     """One file for each release, named by its hash: written before the release is in place."""
     folder = out.with_name(f"{out.name}-OWNER-ONLY-do-not-release")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     lines = [_OWNER_WARNING, f"It describes the release with SHA-256 {sha256}.", ""]
     lines += [f"{name.replace('_', ' ')}: {value}" for name, value in notes.items()]
     path = folder / f"{sha256[:16]}.txt"

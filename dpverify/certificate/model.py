@@ -73,7 +73,7 @@ class Inputs(_Part):
     """What the owner chose."""
 
     mechanism: str
-    parameters: dict[str, int]
+    parameters: dict[str, Count]
     attributes: Annotated[int, Field(ge=1, le=10**9)]
     low: str
     high: str
@@ -155,7 +155,7 @@ class EventFinding(_Part):
 class PowerStatement(_Part):
     """What the audit would have found with probability 0.99."""
 
-    noise_scale: str
+    noise_scale: str | None
     smallest_excess: str
     reach: str | None
 

@@ -137,7 +137,9 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
         reach = number(attack.power.reach)
         axes.axvspan(0, reach, facecolor=SKY, alpha=0.25, linewidth=0, label="within reach")
         axes.axvline(reach, color=GREY, linestyle="-.", linewidth=1)
-        if reach < 0.6 * right:  # room for words, in the corner that a falling curve leaves free
+        if (
+            reach < 0.6 * right and not refuted
+        ):  # room for words, in the corner that a falling curve leaves free
             axes.annotate(
                 "the claim rests on its proof alone →",
                 xy=(reach, 1),
@@ -156,7 +158,9 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     axes.plot([lower], [delta], ">", color=GREEN, markersize=8, clip_on=False, label=bound)
     for place in refuted:
         label = "refuted at this ε" if place == refuted[0] else None
-        axes.axvline(place, color=VERMILLION, linestyle="--", label=label)
+        axes.axvline(
+            place, color=VERMILLION, linestyle="--", linewidth=2, clip_on=False, label=label
+        )
     axes.set(xlabel="ε (nats)", ylabel="δ")
     _decades(axes, "y", top / bottom)
     figure.legend(loc=_OUTSIDE, ncols=4)

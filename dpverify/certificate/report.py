@@ -17,10 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dpverify.certificate.model import Certificate, Ends, EventFinding
 
-__all__ = ["render"]
+__all__ = ["about", "at_least", "at_most", "exact", "render"]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LEAST_NOISE_SCALE = Decimal("0.01")  # where the search for the power's noise scale begins
 _NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
 _SECTIONS = ("grid", "projection", "sensitivity", "noise")
 _SYMBOLS = {"l1": "ℓ1", "l2": "ℓ2", "sha256": "SHA-256", "sigma": "σ", "epsilon": "ε"}
@@ -66,7 +65,7 @@ def render(certificate: Certificate) -> str:
     ceiling = _decimal(attack.ceiling)
     findings = list(_findings(certificate))
     factor = _decimal(inputs.epsilon, ROUND_CEILING)
-    excess, scale = _decimal(power.smallest_excess), _decimal(power.noise_scale)
+    excess = _decimal(power.smallest_excess)
     return _template().render(
         certificate=certificate,
         inputs=inputs,
@@ -79,7 +78,8 @@ def render(certificate: Certificate) -> str:
         factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
         whole_width=_is_whole_width(certificate),
         ratio=str(_decimal(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
-        noise_scale=power.noise_scale if scale > _LEAST_NOISE_SCALE else None,
+        bounded=_decimal(attack.epsilon_lower) > 0,
+        noise_scale=power.noise_scale,
         excess=power.smallest_excess if excess.is_finite() else None,
         whole_reach=power.reach is not None
         and _decimal(power.reach) >= _decimal(inputs.epsilon) * _NEARLY,
@@ -147,10 +147,10 @@ def exact(text: str) -> str:
 
 def _rounded(text: str, digits: int, rounding: str) -> str:
     number = _decimal(text, rounding)
-    return _written(Context(prec=digits, rounding=rounding).plus(number))
+    return _written(Context(prec=digits, rounding=rounding).plus(number), largest=7)
 
 
-def _written(number: Decimal) -> str:
+def _written(number: Decimal, *, largest: int = 15) -> str:
     if number.is_infinite():
         return "∞" if number > 0 else "−∞"
     if number.is_nan():
@@ -159,7 +159,7 @@ def _written(number: Decimal) -> str:
         return "0"
     sign, number = "−" if number < 0 else "", abs(number)
     exponent = number.adjusted()
-    if -5 <= exponent < 15:
+    if -5 <= exponent < largest:
         return sign + _without_zeros(f"{number:f}")
     mantissa = _without_zeros(f"{number.scaleb(-exponent, Context(prec=60)):f}")
     power = "10" + str(exponent).translate(_SUPERSCRIPTS)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import ValidationError
 
-from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.derive import build, collect, derive, misfits
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, versions
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs
@@ -23,7 +23,7 @@ __all__ = ["MAX_BYTES", "Check", "read_certificate", "verify"]
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
 
-Status = Literal["agrees", "differs", "not checked", "inconclusive"]
+Status = Literal["agrees", "differs", "violation", "not checked", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,8 @@ class Check:
     Attributes
     ----------
     name : what was checked
-    status : "agrees", "differs", "not checked" (and why that is no fault), or "inconclusive"
+    status : "agrees", "differs", "violation" (the claim is refuted by its own evidence), "not
+        checked" (there is nothing to check), or "inconclusive" (it could not be checked here)
     detail : how it was checked, or why it wasn't
     fields : names of the fields that no longer agree
     """
@@ -98,9 +99,25 @@ def verify(
             *checks,
             Check(name="inputs", status="differs", detail=str(error), fields=("inputs",)),
         ]
-    evidence, replay = _replay(certificate, mechanism, announce)
-    checks.append(replay)
-    checks.extend(_recompute(certificate, mechanism, evidence))
+    try:
+        unfit = misfits(certificate.inputs, mechanism, certificate.evidence)
+        if unfit:
+            detail = "the audits recorded are not the ones that the inputs lay down"
+            return [
+                *checks,
+                Check(name="replay", status="differs", detail=detail, fields=tuple(unfit)),
+            ]
+        evidence, replay = _replay(certificate, mechanism, announce)
+        checks.append(replay)
+        checks.extend(_recompute(certificate, mechanism, evidence))
+    except (DPVerifyError, ValueError) as error:
+        # Built from the certificate's own numbers: what can't be computed doesn't agree.
+        return [
+            *checks,
+            Check(
+                name="bounds", status="differs", detail=str(error), fields=("inputs", "evidence")
+            ),
+        ]
     checks.extend(_release(certificate, mechanism, folder))
     return checks
 
@@ -125,10 +142,6 @@ def _replay(
 ) -> tuple[Evidence, Check]:
     """Evidence to derive from: drawn again, or as recorded where the draws may differ."""
     recorded = certificate.evidence
-    if recorded.draws != certificate.inputs.draws:
-        fields = ("evidence.draws", "inputs.draws")
-        detail = "the number of draws is not the one that was asked for"
-        return recorded, Check(name="replay", status="differs", detail=detail, fields=fields)
     here = versions()
     other = [
         f"{name} {certificate.environment.versions.get(name)} (here {current})"
@@ -137,7 +150,7 @@ def _replay(
     ]
     if other:
         detail = f"made with {', '.join(other)}: bounds recomputed from the recorded counts"
-        return recorded, Check(name="replay", status="not checked", detail=detail)
+        return recorded, Check(name="replay", status="inconclusive", detail=detail)
     evidence = collect(
         certificate.inputs, mechanism, progress=announce(certificate.inputs, mechanism)
     )
@@ -148,11 +161,7 @@ def _replay(
 def _recompute(
     certificate: Certificate, mechanism: Certifiable, evidence: Evidence
 ) -> Iterator[Check]:
-    try:
-        derived = derive(certificate.inputs, mechanism, evidence)
-    except (DPVerifyError, ValueError) as error:
-        yield Check(name="bounds", status="differs", detail=str(error), fields=("evidence",))
-        return
+    derived = derive(certificate.inputs, mechanism, evidence)
     sections = {
         "projection and sensitivity": ("facts", "protects"),
         "guarantee and curve": ("guarantee", "curve"),
@@ -178,6 +187,11 @@ def _recompute(
             detail="recomputed from inputs and counts",
             fields=fields,
         )
+    if derived.white_box.verdict == "violation":
+        detail = "the audit refutes the claim" + (
+            "" if certificate.release is None else ", and yet something was released"
+        )
+        yield Check(name="verdict", status="violation", detail=detail)
 
 
 def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> Iterator[Check]:

@@ -114,8 +114,8 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
     rows += [
         ["attacked", f"{attack.verdict}, at level {inputs.alpha} with {inputs.draws} draws a side"],
         ["", f"epsilon >= {attack.epsilon_lower} shown, {attack.ceiling} to be expected at best"],
-        ["", f"would have found: noise scaled by {attack.power.noise_scale}"],
-        ["", f"could refute the curve up to epsilon = {'none' if reach is None else reach}"],
+        ["", f"would have found noise scaled by: {attack.power.noise_scale or 'nothing'}"],
+        ["", f"could have refuted the curve up to epsilon: {reach or 'nowhere'}"],
     ]
     rows += [
         [

@@ -49,6 +49,6 @@ def verify(certificate: Path, allow_inconclusive: bool, as_json: bool) -> int:
             for field in check.fields:
                 click.echo(f"no longer agrees: {field}")
     statuses = {check.status for check in checks}
-    if "differs" in statuses:
+    if statuses & {"differs", "violation"}:
         return 1
     return 3 if "inconclusive" in statuses and not allow_inconclusive else 0

@@ -271,7 +271,7 @@ def _rounded_quantile(cell: int, bits: int, scale: Fraction) -> int | None:
     """round(s·z(p)) if it is one number for all p in the cell [cell, cell + 1)·2^−bits, else None.
 
     The draw is n where the tail probability of (n + ½)/s is at most the cell and that of (n − ½)/s
-    is at least its end. Both are transcendental, so rising precision always decides.
+    is at least its end.
     """
     with ctx.workprec(96):
         start = _quantile_ball(arb(2 * cell + 1) * arb(2) ** -(bits + 1))
@@ -294,9 +294,13 @@ def _rounded_quantile(cell: int, bits: int, scale: Fraction) -> int | None:
 
 
 def _side(cell: int, bits: int, x: Fraction) -> int:
-    """−1, 0, +1: the tail probability of x is at most the cell, inside it, or at least its end."""
+    """−1, 0, +1: the tail probability of x is at most the cell, inside it, or at least its end.
+
+    A boundary that can't be told from an end of the cell with 256 bits to spare counts as inside:
+    more bits of the draw then decide, whatever the boundary is, and the law stays exact.
+    """
     precision = 128
-    while True:
+    while precision <= bits + 256:
         with ctx.workprec(precision):
             boundary = _tail(x) * arb(2) ** bits
             if boundary <= cell:
@@ -306,6 +310,7 @@ def _side(cell: int, bits: int, x: Fraction) -> int:
             if boundary > cell and boundary < cell + 1:
                 return 0
         precision *= 2
+    return 0
 
 
 def _ball(value: Fraction) -> arb:

@@ -35,7 +35,7 @@ class SecureWords:
 
     An AES keystream is indistinguishable from uniform words to anyone who can't break AES; the
     guarantee of a release is information-theoretic up to that assumption. The object can't be
-    copied, pickled or asked for its key.
+    pickled or asked for its key.
 
     Raises
     ------
@@ -61,8 +61,8 @@ class ReplayableWords:
     Parameters
     ----------
     seed : int, ≥ 0; public
-    key : ints or strings that name the case. Different keys give independent streams, so that
-        neither the order of the cases nor the number of workers changes a result.
+    key : ints below 2³² or strings that name the case. Different keys give independent streams, so
+        that neither the order of the cases nor the number of workers changes a result.
     """
 
     policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"

@@ -164,7 +164,7 @@ class OPORP(Projection):
 
     Li and Li 2023, algorithm 4, which supposes that k divides p. Where it doesn't, the first
     p mod k bins hold one coordinate more than the others: two coordinates then share a bin with
-    probability Σ b(b − 1)/(p(p − 1)), which is less than padding with zeros gives, and (p − k)/
+    probability Σ b(b − 1)/(p(p − 1)), which is at most what padding with zeros gives, and (p − k)/
     (k(p − 1)) as in theorem 3.10 where k divides p.
     """
 

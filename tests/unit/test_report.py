@@ -59,6 +59,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        self.text += " " if tag in {"td", "th"} else ""  # cells are apart on the page
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
@@ -251,7 +252,10 @@ def test_violation_is_announced_before_all_else(violated: Certificate) -> None:
     html = render(violated)
     text = Page(html).words
     assert text.index("An audit found a violation. Nothing was released.") < text.index("Guarantee")
-    assert "refute the curve at ε = 1.25 and show ε ≥ 3.21098" in text
+    assert "contradict the claim" in text
+    assert "1.25 3.21098" in text  # where it was refuted, and the bound, rounded down
+    assert "claimed and refuted by the audit" in text
+    assert "Whatever anyone may conclude" not in text
     assert 'class="verdict violation">violation<' in html
     assert "sketch.npz" not in text
     assert "passed" not in text.lower()
@@ -282,7 +286,7 @@ def test_other_adjacency_has_its_own_limit(small: Certificate) -> None:
         ({"reach": "2"}, "the draws could have refuted the curve up to the claimed ε = 2"),
         ({"smallest_excess": "inf"}, "no excess over eε·q + δ, however large"),
         ({"smallest_excess": "0.12345"}, "an excess of 0.124 (rounded up)"),
-        ({"noise_scale": "0.01"}, "no smaller scale of the noise, down to a hundredth"),
+        ({"noise_scale": None}, "no smaller scale of the noise, down to a hundredth"),
         ({"noise_scale": "0.87659"}, "its noise scaled by 0.8765 (rounded down)"),
     ],
 )

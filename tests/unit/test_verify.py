@@ -88,8 +88,9 @@ def test_every_number_changed_alone_is_noticed_without_the_digest(
         elif not any(check.fields for check in wrong):
             unnamed.append(named(path))
         elif path[0] in {"evidence", "derived"}:
-            # What isn't an input is named itself, not only its consequences.
-            assert named(path) in [field for check in wrong for field in check.fields]
+            # What isn't an input is named itself (or its list is, where the form is wrong).
+            fields = [field for check in wrong for field in check.fields]
+            assert any(named(path).startswith(field) for field in fields)
     assert not unnoticed
     assert not unnamed
 
@@ -113,7 +114,7 @@ def test_another_version_falls_back_to_the_recorded_counts(
     altered["environment"]["versions"]["numpy"] = "1.0"
     altered["digest"] = document_digest(altered)
     checks = {check.name: check for check in verify(altered, workplace / "out")}
-    assert checks["replay"].status == "not checked"
+    assert checks["replay"].status == "inconclusive"
     assert "numpy 1.0" in checks["replay"].detail
     assert checks["attack"].status == "agrees"
     altered["evidence"]["white_box"][0]["counts"][1]["hits"] += 1

@@ -1,0 +1,237 @@
+"""Sample moments, the verdicts that they lead to, and the draws behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from dpverify.auditing.moments import (
+    MARGIN_MEAN,
+    MARGIN_VARIANCE,
+    Moments,
+    MomentVerdict,
+    draw_estimates,
+    judge,
+)
+from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify_mechanisms.estimators import SquaredDistance
+from dpverify_mechanisms.linear_sketch import LinearSketch
+
+CONFIRMED: Literal["confirmed within the margin"] = "confirmed within the margin"
+TWO_SIGMA = float(2 * ndtr(-2.0))
+"""The level at which an interval reaches two standard deviations to each side."""
+
+Sketch = Callable[..., LinearSketch]
+
+
+def sample(
+    mean: float = 0.0, variance: float = 1.0, kurtosis: float = 3.0, draws: int = 400
+) -> Moments:
+    return Moments(mean=mean, variance=variance, kurtosis=kurtosis, draws=draws, undefined=0)
+
+
+def records(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    first, second = np.random.default_rng(seed).random((2, 12))
+    return first, second
+
+
+# --- moments
+
+
+@pytest.mark.parametrize("size", [2, 3, 10, 1001])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_moments_against_numpy(size: int, offset: float) -> None:
+    values = np.random.default_rng(size).exponential(size=size) + offset
+    found = Moments.of(values)
+    centred = values - values.mean()
+    assert found.mean == pytest.approx(values.mean(), rel=1e-14)
+    assert found.variance == pytest.approx(values.var(ddof=1), rel=1e-8)
+    assert found.kurtosis == pytest.approx((centred**4).mean() / values.var(ddof=1) ** 2, rel=1e-8)
+    assert (found.draws, found.undefined) == (size, 0)
+
+
+def test_moments_in_closed_form() -> None:
+    assert Moments.of(np.array([1.0, 2.0, 3.0, 4.0])) == Moments(
+        mean=2.5, variance=5 / 3, kurtosis=2.5625 / (5 / 3) ** 2, draws=4, undefined=0
+    )
+
+
+def test_moments_do_not_depend_on_the_order() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.standard_cauchy(501)
+    assert Moments.of(values) == Moments.of(rng.permutation(values))
+
+
+def test_draws_without_an_estimate_are_counted_and_left_out() -> None:
+    values = np.random.default_rng(2).normal(size=100)
+    holes = np.insert(values, [0, 50, 100], np.nan)
+    with_holes, without = Moments.of(holes), Moments.of(values)
+    assert (with_holes.undefined, with_holes.draws) == (3, 100)
+    assert (with_holes.mean, with_holes.variance, with_holes.kurtosis) == (
+        without.mean,
+        without.variance,
+        without.kurtosis,
+    )
+
+
+@pytest.mark.parametrize("values", [[], [math.nan, math.nan], [3.0], [3.0, 3.0, 3.0]])
+def test_moments_of_too_little(values: list[float]) -> None:
+    found = Moments.of(np.array(values, dtype=np.float64))
+    assert found.draws + found.undefined == len(values)
+    assert (found.variance, found.kurtosis) == (0.0, 0.0)
+
+
+# --- verdicts
+
+
+@pytest.mark.parametrize("undefined", [1, 399])
+def test_one_draw_without_an_estimate_leaves_both_formulas_open(undefined: int) -> None:
+    """Dropping such draws would condition on the others, whose moments no formula gives."""
+    moments = Moments(mean=9.0, variance=9.0, kurtosis=3.0, draws=400, undefined=undefined)
+    assert judge(moments, 0.0, 1.0, 0.01) == ("inconclusive", "inconclusive")
+
+
+@pytest.mark.parametrize("draws", [0, 1])
+def test_too_few_draws_leave_both_formulas_open(draws: int) -> None:
+    assert judge(sample(mean=9.0, draws=draws), 0.0, 1.0, 0.01) == ("inconclusive", "inconclusive")
+
+
+@pytest.mark.parametrize("predicted", [0.0, -1.0, math.nan])
+def test_a_predicted_variance_that_is_none_leaves_both_formulas_open(predicted: float) -> None:
+    assert judge(sample(), 0.0, predicted, 0.01) == ("inconclusive", "inconclusive")
+
+
+@pytest.mark.parametrize("expectation", [math.nan, math.inf])
+def test_a_predicted_mean_that_is_no_number_is_refuted(expectation: float) -> None:
+    assert judge(sample(), expectation, 1.0, 0.01)[0] == "refuted"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("draws", "deviation", "verdict"),
+    [
+        # 400 draws: the interval reaches 0.1 standard deviations to each side.
+        (400, 0.0, CONFIRMED),
+        (400, (MARGIN_MEAN - 0.1) * (1 - 1e-9), CONFIRMED),
+        (400, (MARGIN_MEAN - 0.1) * (1 + 1e-9), "inconclusive"),
+        (400, 0.1 * (1 - 1e-9), "inconclusive"),
+        (400, 0.1 * (1 + 1e-9), "refuted"),
+        # 100 draws: it is wider than the margin, and nothing is ever confirmed.
+        (100, 0.0, "inconclusive"),
+        (100, 0.2 * (1 + 1e-9), "refuted"),
+        # So many that the deviation is sure: refuted, though within the margin.
+        (4 * 10**6, 0.01, "refuted"),
+    ],
+)
+def test_verdict_on_the_mean(
+    draws: int, deviation: float, sign: int, verdict: MomentVerdict
+) -> None:
+    # The predicted variance is 9: deviations count in its square root, 3.
+    moments = sample(mean=7 + 3 * sign * deviation, variance=9.0, draws=draws)
+    assert judge(moments, 7.0, 9.0, TWO_SIGMA)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [
+        (1.0, CONFIRMED),
+        # With kurtosis 2 and 400 draws the interval reaches 0.1 of the ratio to each side.
+        ((1 + MARGIN_VARIANCE) / 1.1 * (1 - 1e-9), "refuted"),
+        (1 / 0.9 * (1 - 1e-9), CONFIRMED),
+        (1 / 0.9 * (1 + 1e-9), "refuted"),
+        (1 / 1.1 * (1 + 1e-9), CONFIRMED),
+        (1 / 1.1 * (1 - 1e-9), "refuted"),
+    ],
+)
+def test_verdict_on_the_variance(ratio: float, verdict: MomentVerdict) -> None:
+    moments = sample(variance=5 * ratio, kurtosis=2.0)
+    assert judge(moments, 0.0, 5.0, TWO_SIGMA)[1] == verdict
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"),
+    [
+        # With kurtosis 5 and 400 draws the interval reaches 0.2 of the ratio to each side.
+        (1.0, CONFIRMED),
+        ((1 + MARGIN_VARIANCE) / 1.2 * (1 - 1e-9), CONFIRMED),
+        ((1 + MARGIN_VARIANCE) / 1.2 * (1 + 1e-9), "inconclusive"),
+        (1 / 0.8 * (1 - 1e-9), "inconclusive"),
+        (1 / 0.8 * (1 + 1e-9), "refuted"),
+    ],
+)
+def test_verdict_on_the_variance_with_heavier_tails(ratio: float, verdict: MomentVerdict) -> None:
+    moments = sample(variance=5 * ratio, kurtosis=5.0)
+    assert judge(moments, 0.0, 5.0, TWO_SIGMA)[1] == verdict
+
+
+def test_heavy_tails_widen_the_interval_of_the_variance() -> None:
+    light, heavy = (judge(sample(variance=1.3, kurtosis=k), 0.0, 1.0, 0.01)[1] for k in (3, 90))
+    assert (light, heavy) == ("refuted", "inconclusive")
+
+
+@pytest.mark.parametrize("law", ["normal", "laplace"])
+def test_correct_formulas_are_refuted_as_seldom_as_the_level_says(law: str) -> None:
+    """At 500 draws, with half the level again for the normal limit; false alarm rate 1e-6."""
+    rng, level, runs = np.random.default_rng(5), 0.05, 1000
+    drawn = rng.normal(size=(runs, 500)) if law == "normal" else rng.laplace(size=(runs, 500))
+    variance = 1.0 if law == "normal" else 2.0
+    verdicts = [judge(Moments.of(row), 0.0, variance, level) for row in drawn]
+    for index in (0, 1):
+        refuted = sum(verdict[index] == "refuted" for verdict in verdicts)
+        assert binom.sf(refuted - 1, runs, 1.5 * level) > 1e-6, refuted
+    # The control: a variance that is off by a half is refuted nearly always.
+    wrong = sum(judge(Moments.of(row), 0.0, 1.5 * variance, level)[1] == "refuted" for row in drawn)
+    assert wrong > 0.95 * runs
+
+
+# --- draws
+
+
+def test_the_seed_decides_the_draws(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    first, again, other = (
+        draw_estimates(sketch, sketch.estimators(), x, y, draws=20, seed=seed) for seed in (3, 3, 4)
+    )
+    for a, b, c in zip(first, again, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.array_equal(a, c, equal_nan=True)
+
+
+def test_a_draw_does_not_depend_on_how_many_there_are(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    few, many = (
+        draw_estimates(sketch, sketch.estimators(), x, y, draws=draws, seed=3) for draws in (7, 20)
+    )
+    for a, b in zip(few, many, strict=True):
+        np.testing.assert_array_equal(a, b[:7])
+
+
+def test_every_draw_has_its_own_noise_and_its_own_projection(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    seen: list[int] = []
+    estimates = draw_estimates(
+        sketch, sketch.estimators()[:1], x, y, draws=50, seed=3, progress=seen.append
+    )
+    assert len(set(estimates[0].tolist())) == 50
+    assert sum(seen) == 50
+    # With next to no noise, what still varies is the projection.
+    quiet = replace(sketch, noise=RoundedGaussian(scale=1.0))
+    estimator = quiet.estimators()[0]
+    (distances,) = draw_estimates(quiet, [estimator], x, y, draws=50, seed=3)
+    noise_alone = SquaredDistance(sketch=quiet, realised=True).variance(x, y)
+    assert distances.var() > 100 * noise_alone
+
+
+def test_an_estimator_does_not_see_the_others(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    together = draw_estimates(sketch, sketch.estimators(), x, y, draws=10, seed=3)
+    alone = draw_estimates(sketch, sketch.estimators()[1:2], x, y, draws=10, seed=3)
+    np.testing.assert_array_equal(together[1], alone[0])

@@ -1,0 +1,518 @@
+"""The white-box attack: what counts prove, how they are drawn, and what the power promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom, norm
+
+from dpverify.accounting.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.adjacency import Adjacency, AttributeAdjacency
+from dpverify.auditing.binomial import lower_limit, upper_limit
+from dpverify.auditing.whitebox import (
+    CHUNK,
+    Attack,
+    Counts,
+    Event,
+    attack,
+    ceiling,
+    events,
+    judge,
+    power,
+    roc_thresholds,
+)
+from dpverify.errors import ParameterError
+from dpverify.mechanism import Pair, WhiteBox
+from dpverify.sampling.words import Words
+from dpverify_audits.planted.linear_sketch import noise_scaled
+from dpverify_mechanisms.linear_sketch import LinearSketch
+from tests.oracle.gaussian_oracle import delta_truth
+
+LEVEL = 0.01 / 16
+MILLIONTH = Fraction(1, 10**6)
+THOUSANDTH = Fraction(1, 1000)
+TARGETS = (
+    (Fraction(5), MILLIONTH),
+    (Fraction(1), Fraction(1, 10**5)),
+    (Fraction(2), THOUSANDTH),
+    (Fraction(1, 10), THOUSANDTH),
+)
+
+Sketch = Callable[..., LinearSketch]
+
+
+def claim(epsilon: Fraction, delta: Fraction) -> GaussianCurve:
+    """The curve of noise that just meets the target."""
+    return GaussianCurve(mu_squared=1 / Fraction(sigma_gaussian(epsilon, delta).upper) ** 2)
+
+
+def expected(curve: GaussianCurve, threshold: float, draws: int, noise: float = 1.0) -> Counts:
+    p, q = curve.rates(threshold, noise=noise)
+    return Counts(hits=round(draws * p), false_hits=round(draws * q), draws=draws)
+
+
+# --- what counts prove
+
+
+@pytest.mark.parametrize(("hits", "false_hits"), [(0, 0), (50, 50), (0, 1000), (1000, 1000)])
+def test_counts_that_are_alike_prove_nothing(hits: int, false_hits: int) -> None:
+    curve = claim(Fraction(1), THOUSANDTH)
+    counts = Counts(hits=hits, false_hits=false_hits, draws=1000)
+    finding = judge(counts, curve, THOUSANDTH, LEVEL)
+    assert (finding.epsilon_lower, finding.refuted_at) == (0.0, None)
+
+
+def test_an_event_that_tells_the_sides_apart_refutes_every_small_claim() -> None:
+    counts = Counts(hits=10_000, false_hits=0, draws=10_000)
+    finding = judge(counts, claim(Fraction(1), MILLIONTH), MILLIONTH, LEVEL)
+    assert finding.epsilon_lower > 7
+    assert finding.refuted_at is not None
+    # A claim of ε = 20 leaves room for such counts.
+    generous = judge(counts, claim(Fraction(20), MILLIONTH), MILLIONTH, LEVEL)
+    assert generous.refuted_at is None
+    assert generous.epsilon_lower == finding.epsilon_lower
+
+
+@pytest.mark.parametrize(("hits", "false_hits"), [(900, 20), (5000, 800), (40, 1), (9999, 9000)])
+@pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 3), Fraction(1, 30)])
+def test_bounds_are_what_the_limits_prove(hits: int, false_hits: int, delta: Fraction) -> None:
+    """Against mpmath: the bound isn't above what two limits at half the level give, nor off it."""
+    curve = claim(Fraction(1, 2), Fraction(1, 10**5))
+    counts = Counts(hits=hits, false_hits=false_hits, draws=10_000)
+    finding = judge(counts, curve, delta, LEVEL)
+    p, q = lower_limit(hits, 10_000, LEVEL / 2), upper_limit(false_hits, 10_000, LEVEL / 2)
+    assert (finding.p_lower, finding.q_upper) == (p, q)
+    with mpmath.workdps(50):
+        excess = mpmath.mpf(p) - mpmath.mpf(delta.numerator) / delta.denominator
+        bound = max(mpmath.log(excess / q), 0) if excess > 0 else 0
+        assert bound - 1e-12 <= finding.epsilon_lower <= bound
+        if finding.refuted_at is not None:
+            sigma = sigma_gaussian(Fraction(1, 2), Fraction(1, 10**5)).upper
+            allowed = delta_truth(finding.refuted_at, sigma)
+            assert p > mpmath.exp(finding.refuted_at) * q + allowed
+
+
+def test_a_refutation_needs_more_than_the_claim_allows() -> None:
+    """Where the lower limit passes e^ε q₊ + δ(ε) for some ε, and not before, there is a find."""
+    curve, draws = claim(Fraction(1), THOUSANDTH), 20_000
+    false_hits = expected(curve, 1.0, draws).false_hits
+    found = [
+        judge(
+            Counts(hits=hits, false_hits=false_hits, draws=draws), curve, THOUSANDTH, LEVEL
+        ).refuted_at
+        is not None
+        for hits in range(0, draws + 1, 200)
+    ]
+    first = found.index(True)
+    assert found == [False] * first + [True] * (len(found) - first)
+    # The trade-off curve of a Gaussian: p is possible with q where Φ⁻¹(p) − Φ⁻¹(q) ≤ μ.
+    mu = math.sqrt(curve.mu_squared)
+    q = upper_limit(false_hits, draws, LEVEL / 2)
+    shift = [norm.ppf(lower_limit(200 * i, draws, LEVEL / 2)) - norm.ppf(q) for i in (first - 1,)]
+    assert max(shift) <= mu * 1.01
+    assert norm.ppf(lower_limit(200 * first, draws, LEVEL / 2)) - norm.ppf(q) > mu
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+@pytest.mark.parametrize("draws", [100, 5000, 10**6])
+def test_expected_counts_never_accuse_the_claim(
+    epsilon: Fraction, delta: Fraction, draws: int
+) -> None:
+    curve = claim(epsilon, delta)
+    truth = curve.epsilon(delta).lower
+    for threshold in np.linspace(-float(epsilon), 2 * float(epsilon), 13).tolist():
+        finding = judge(expected(curve, threshold, draws), curve, delta, LEVEL)
+        assert finding.epsilon_lower <= truth
+        assert finding.refuted_at is None
+
+
+@pytest.mark.parametrize(
+    ("hits", "false_hits"),
+    [(-1, 5), (5, -1), (101, 5), (5, 101)],
+)
+def test_counts_that_are_none_are_refused(hits: int, false_hits: int) -> None:
+    counts = Counts(hits=hits, false_hits=false_hits, draws=100)
+    with pytest.raises(ParameterError):
+        judge(counts, claim(Fraction(1), THOUSANDTH), THOUSANDTH, LEVEL)
+
+
+# --- events
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+def test_two_events_in_both_orders(epsilon: Fraction, delta: Fraction) -> None:
+    chosen = events(claim(epsilon, delta), delta, 10_000, LEVEL)
+    assert [(e.name, e.swapped) for e in chosen] == [
+        ("tail", False),
+        ("middle", False),
+        ("tail", True),
+        ("middle", True),
+    ]
+    assert chosen[0].threshold == chosen[2].threshold >= 0
+    assert chosen[1].threshold == chosen[3].threshold == 0
+
+
+def test_events_follow_from_the_claim_alone(small_sketch: Sketch) -> None:
+    """A release with other noise than claimed is attacked at the same thresholds."""
+    sketch = small_sketch()
+    broken = noise_scaled(sketch, 0.5)
+    assert events(broken.privacy(), THOUSANDTH, 1000, LEVEL) == events(
+        sketch.privacy(), THOUSANDTH, 1000, LEVEL
+    )
+    assert roc_thresholds(broken.privacy()) == roc_thresholds(sketch.privacy())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS[:3])
+def test_the_tail_event_is_where_the_claim_promises_most(
+    epsilon: Fraction, delta: Fraction
+) -> None:
+    curve, draws = claim(epsilon, delta), 100_000
+    tail = events(curve, delta, draws, LEVEL)[0].threshold
+    at_tail = judge(expected(curve, tail, draws), curve, delta, LEVEL).epsilon_lower
+    # Whole counts move the bound by up to about half a count of the rarer side.
+    for threshold in np.linspace(0, 2 * float(epsilon), 81).tolist():
+        other = judge(expected(curve, threshold, draws), curve, delta, LEVEL).epsilon_lower
+        assert other <= at_tail * 1.03
+    assert ceiling(curve, delta, draws, LEVEL) == pytest.approx(at_tail, rel=0.03)
+    assert ceiling(curve, delta, draws, LEVEL) < curve.epsilon(delta).lower
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+def test_the_ceiling_rises_with_draws_and_level(epsilon: Fraction, delta: Fraction) -> None:
+    curve = claim(epsilon, delta)
+    by_draws = [ceiling(curve, delta, draws, LEVEL) for draws in (10**2, 10**4, 10**6, 10**8)]
+    assert all(few <= many for few, many in pairwise(by_draws))
+    assert by_draws[-1] < curve.epsilon(delta).lower
+    assert ceiling(curve, delta, 10**6, LEVEL) < ceiling(curve, delta, 10**6, 0.5)
+
+
+def test_roc_thresholds_are_symmetric() -> None:
+    found = roc_thresholds(claim(Fraction(2), THOUSANDTH))
+    assert len(found) == 17
+    np.testing.assert_allclose(found, [-t for t in reversed(found)], atol=1e-12)
+    assert found == sorted(found)
+    assert all(math.isfinite(t) for t in found)
+
+
+# --- drawing
+
+
+def run(
+    mechanism: WhiteBox, draws: int, *, seed: int = 3, workers: int = 1, roc: Sequence[float] = ()
+) -> Attack:
+    tests = events(mechanism.privacy(), THOUSANDTH, 1000, LEVEL)
+    return attack(mechanism, draws=draws, seed=seed, tests=tests, roc=roc, workers=workers)
+
+
+def test_the_same_seed_gives_the_same_counts(small_sketch: Sketch) -> None:
+    sketch = small_sketch()
+    assert run(sketch, 300) == run(sketch, 300)
+    assert run(sketch, 300) != run(sketch, 300, seed=4)
+
+
+@pytest.mark.parametrize("draws", [CHUNK - 1, 2 * CHUNK + 37])
+def test_workers_do_not_change_the_counts(small_sketch: Sketch, draws: int) -> None:
+    sketch = small_sketch()
+    roc = roc_thresholds(sketch.privacy())
+    assert run(sketch, draws, roc=roc) == run(sketch, draws, workers=2, roc=roc)
+
+
+def test_draws_are_all_made_and_counted(small_sketch: Sketch) -> None:
+    sketch = small_sketch()
+    tests = events(sketch.privacy(), THOUSANDTH, 1000, LEVEL)
+    for draws in (1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 37):
+        done: list[int] = []
+        found = attack(
+            sketch, draws=draws, seed=3, tests=tests, roc=[-1e9], progress=done.append, workers=1
+        )
+        pairs = sketch.worst_pairs()
+        assert sum(done) == 2 * draws * len(pairs)
+        assert len(found.counts) == len(pairs)
+        for row in found.counts:
+            assert len(row) == len(tests)
+            for counts in row:
+                assert counts.draws == draws
+                assert max(counts.hits, counts.false_hits) <= draws
+        assert found.roc == (Counts(hits=draws, false_hits=draws, draws=draws),)
+
+
+def test_one_draw_more_adds_one_draw(small_sketch: Sketch) -> None:
+    """Also over the border of a chunk: the draws before it stay as they are."""
+    sketch = small_sketch()
+    for draws in (CHUNK - 1, CHUNK, 2 * CHUNK - 1):
+        for before, after in zip(
+            run(sketch, draws).counts, run(sketch, draws + 1).counts, strict=True
+        ):
+            for few, many in zip(before, after, strict=True):
+                assert many.hits - few.hits in (0, 1)
+                assert many.false_hits - few.false_hits in (0, 1)
+
+
+def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -> None:
+    """Were a stream of words used twice, counts would double, or be the same for both pairs."""
+    sketch = small_sketch()
+    roc = [0.0]
+    one, two = run(sketch, CHUNK, roc=roc), run(sketch, 2 * CHUNK, roc=roc)
+    assert any(
+        second.hits != 2 * first.hits or second.false_hits != 2 * first.false_hits
+        for first, second in zip(one.counts[0], two.counts[0], strict=True)
+    )
+    assert one.counts[0] != one.counts[1]
+    # With shared noise the loss would differ by exactly μ² between the sides, draw by draw.
+    mu_squared = float(sketch.privacy().mu_squared)
+    shifted = run(sketch, CHUNK, roc=[t for u in (0.3, 0.9) for t in (u, u - mu_squared)]).roc
+    assert any(
+        upper.hits != lower.false_hits
+        for upper, lower in zip(shifted[::2], shifted[1::2], strict=True)
+    )
+
+
+def test_swapped_events_count_the_complement(small_sketch: Sketch) -> None:
+    """{−L ≥ t} on the neighbour's side is all but {L > −t}; no loss is equal to these thresholds."""
+    sketch, draws, threshold = small_sketch(), 700, 0.123456789
+    tests = [Event(name="any", threshold=threshold, swapped=True)]
+    found = attack(sketch, draws=draws, seed=3, tests=tests, roc=[-threshold], workers=1)
+    swapped, plain = found.counts[0][0], found.roc[0]
+    assert (swapped.hits, swapped.false_hits) == (draws - plain.false_hits, draws - plain.hits)
+
+
+def test_the_two_orders_are_alike(small_sketch: Sketch) -> None:
+    """Gaussian losses are symmetric, so both orders estimate the same two rates."""
+    draws = 3000
+    for tail, middle, tail_swapped, middle_swapped in run(small_sketch(), draws).counts:
+        for plain, swapped in ((tail, tail_swapped), (middle, middle_swapped)):
+            for one, other in (
+                (plain.hits, swapped.hits),
+                (plain.false_hits, swapped.false_hits),
+            ):
+                rate = (one + other) / (2 * draws)
+                # Five standard deviations, were the two counts independent; if the same draws
+                # count in both, they differ by less.
+                assert abs(one - other) <= 5 * math.sqrt(2 * draws * rate * (1 - rate)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transparent:
+    """Releases its record's first value as it is, which is the loss too; notes what it was given."""
+
+    given: list[tuple[tuple[int, ...], str]]
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return AttributeAdjacency(beta=Fraction(2))
+
+    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[Any]:
+        rows = np.asarray(records)
+        self.given.append((rows.shape, rng.policy))
+        return rows[:, :1]
+
+    def privacy(self) -> GaussianCurve:
+        return GaussianCurve(mu_squared=Fraction(1))
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[Any], record: ArrayLike, neighbour: ArrayLike
+    ) -> NDArray[np.float64]:
+        np.testing.assert_array_equal(record, [1.0, 0.0])
+        np.testing.assert_array_equal(neighbour, [-2.0, 0.0])
+        return np.asarray(outputs[:, 0], dtype=np.float64)
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        return [Pair(name="only", record=np.array([1.0, 0.0]), neighbour=np.array([-2.0, 0.0]))]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "swapped", "hits", "false_hits"),
+    [
+        (1.0, False, 600, 0),  # the threshold itself belongs to the event
+        (math.nextafter(1.0, 2.0), False, 0, 0),
+        (-2.0, False, 600, 600),
+        (math.nextafter(-2.0, 0.0), False, 600, 0),
+        (2.0, True, 600, 0),
+        (math.nextafter(2.0, 3.0), True, 0, 0),
+        (-1.0, True, 600, 600),
+        (math.nextafter(-1.0, 0.0), True, 600, 0),
+    ],
+)
+def test_events_of_a_known_loss(
+    threshold: float, swapped: bool, hits: int, false_hits: int
+) -> None:
+    mechanism = Transparent([])
+    event = Event(name="any", threshold=threshold, swapped=swapped)
+    found = attack(mechanism, draws=600, seed=1, tests=[event], workers=1)
+    assert found.counts == ((Counts(hits=hits, false_hits=false_hits, draws=600),),)
+    # Users release one record at a time or many; the attack must not depend on neighbours in a
+    # batch, so it asks for single rows, and with words that can be replayed.
+    assert len(mechanism.given) == 1200
+    assert {shape for shape, _ in mechanism.given} == {(1, 2)}
+    assert all(policy.startswith("replayable") for _, policy in mechanism.given)
+
+
+# --- rates
+
+
+@pytest.mark.parametrize("mu", [Fraction(1, 50), Fraction(1), Fraction(7, 2)])
+@pytest.mark.parametrize("noise", [0.1, 0.8, 1.0])
+def test_rates_against_the_normal_distribution(mu: Fraction, noise: float) -> None:
+    curve, scale = GaussianCurve(mu_squared=mu**2), float(mu)
+    for threshold in np.linspace(-5 * scale, 5 * scale, 21).tolist():
+        own, other = curve.rates(threshold, noise=noise)
+        for rate, mean in ((own, scale**2 / 2), (other, -(scale**2) / 2)):
+            assert rate == pytest.approx(norm.sf(threshold, mean, noise * scale), rel=1e-9)
+            with mpmath.workdps(40):
+                z = (mpmath.mpf(mean) - threshold) / (mpmath.mpf(noise) * scale)
+                assert rate == pytest.approx(float(mpmath.ncdf(z)), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
+def test_rates_attain_the_curve(epsilon: float) -> None:
+    """δ(ε) = P[L ≥ ε] − e^ε Q[L ≥ ε]: the event at t = ε is the claim's hardest there."""
+    curve = GaussianCurve(mu_squared=Fraction(3, 2))
+    own, other = curve.rates(epsilon)
+    assert own - math.exp(epsilon) * other == pytest.approx(curve.delta(epsilon).upper, abs=1e-15)
+    for threshold in (epsilon - 0.1, epsilon + 0.1):
+        own, other = curve.rates(threshold)
+        assert own - math.exp(epsilon) * other < curve.delta(epsilon).lower
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.7])
+def test_rates_are_those_of_the_release(small_sketch: Sketch, noise: float) -> None:
+    """Each count in its own exact interval, 34 of them: false alarm rate below 1e-6."""
+    sketch, draws = small_sketch(), 2000
+    mechanism = sketch if noise == 1.0 else noise_scaled(sketch, noise)
+    roc = roc_thresholds(sketch.privacy())
+    level = 1e-6 / (2 * 2 * len(roc))
+    for threshold, counts in zip(roc, run(mechanism, draws, roc=roc).roc, strict=True):
+        for count, rate in zip(
+            (counts.hits, counts.false_hits),
+            sketch.privacy().rates(threshold, noise=noise),
+            strict=True,
+        ):
+            # The loss is discrete; its steps are of the order of 1/s, which moves no rate by 1 %.
+            assert lower_limit(count, draws, level) <= rate * 1.01 + 1e-4
+            assert rate * 0.99 - 1e-4 <= upper_limit(count, draws, level)
+
+
+# --- power
+
+
+def detections(
+    curve: GaussianCurve,
+    delta: Fraction,
+    draws: int,
+    rates: Sequence[tuple[float, float]],
+    runs: int,
+) -> int:
+    """Simulated audits in which one of the events, with these rates on its sides, has a find."""
+    rng = np.random.default_rng(11)
+    found = 0
+    for _ in range(runs):
+        drawn = [(int(rng.binomial(draws, p)), int(rng.binomial(draws, q))) for p, q in rates]
+        found += any(
+            judge(Counts(hits=h, false_hits=f, draws=draws), curve, delta, LEVEL).refuted_at
+            is not None
+            for h, f in drawn
+        )
+    return found
+
+
+SLOW = pytest.mark.nightly
+POWER_CASES = [
+    (Fraction(2), THOUSANDTH, 2000),
+    pytest.param(Fraction(2), THOUSANDTH, 200, marks=SLOW),
+    pytest.param(Fraction(5), MILLIONTH, 100_000, marks=SLOW),
+    pytest.param(Fraction(1), Fraction(1, 10**5), 100_000, marks=SLOW),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "draws"), POWER_CASES)
+def test_the_promised_noise_scale_is_found(epsilon: Fraction, delta: Fraction, draws: int) -> None:
+    """In at least 99 % of audits; the test fails a true promise with probability 1e-6."""
+    curve, runs = claim(epsilon, delta), 300
+    scale = power(curve, epsilon, delta, draws, LEVEL).noise_scale
+    assert 0.05 < scale < 1
+    thresholds = [event.threshold for event in events(curve, delta, draws, LEVEL)[:2]]
+    rates = [curve.rates(threshold, noise=scale) for threshold in thresholds]
+    found = detections(curve, delta, draws, rates, runs)
+    assert binom.cdf(found, runs, 0.99) > 1e-6, found
+    # The controls: the claim itself is never found, and the promise isn't far too modest.
+    assert detections(curve, delta, draws, [curve.rates(t) for t in thresholds], runs) == 0
+    milder = [curve.rates(t, noise=(1 + scale) / 2) for t in thresholds]
+    assert detections(curve, delta, draws, milder, runs) < 0.9 * runs
+
+
+EXCESS_CASES = [
+    (Fraction(2), THOUSANDTH, 2000),
+    pytest.param(Fraction(2), THOUSANDTH, 20_000, marks=SLOW),
+    pytest.param(Fraction(5), MILLIONTH, 100_000, marks=SLOW),
+    pytest.param(Fraction(1), Fraction(1, 10**5), 100_000, marks=SLOW),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "draws"), EXCESS_CASES)
+def test_the_smallest_excess_is_found(epsilon: Fraction, delta: Fraction, draws: int) -> None:
+    """In at least 99 % of audits; the test fails a true promise with probability 1e-6."""
+    curve, runs = claim(epsilon, delta), 300
+    excess = power(curve, epsilon, delta, draws, LEVEL).smallest_excess
+    assert 0 < excess < 1
+    tail = events(curve, delta, draws, LEVEL)[0].threshold
+    q = curve.rates(tail)[1]
+    allowed = math.exp(float(epsilon)) * q + float(delta)
+    found = detections(curve, delta, draws, [(allowed + excess, q)], runs)
+    assert binom.cdf(found, runs, 0.99) > 1e-6, found
+
+
+@pytest.mark.xfail(reason="the search starts at a factor of 0.01 that it never tries")
+@pytest.mark.parametrize("draws", [1, 5, 10])
+def test_too_few_draws_find_no_noise_scale(draws: int) -> None:
+    """At this level so few draws refute nothing, whatever the counts, and power must say so."""
+    curve = claim(Fraction(2), THOUSANDTH)
+    best = Counts(hits=draws, false_hits=0, draws=draws)
+    assert judge(best, curve, THOUSANDTH, LEVEL).refuted_at is None
+    assert not power(curve, Fraction(2), THOUSANDTH, draws, LEVEL).noise_scale
+
+
+@pytest.mark.parametrize("draws", [1, 5, 10])
+def test_too_few_draws_find_no_excess_and_reach_nothing(draws: int) -> None:
+    stated = power(claim(Fraction(2), THOUSANDTH), Fraction(2), THOUSANDTH, draws, LEVEL)
+    assert stated.smallest_excess == math.inf
+    assert stated.reach is None
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS[:3])
+def test_power_grows_with_the_draws(epsilon: Fraction, delta: Fraction) -> None:
+    curve = claim(epsilon, delta)
+    stated = [
+        power(curve, epsilon, delta, draws, LEVEL) for draws in (100, 1000, 10**4, 10**5, 10**6)
+    ]
+    for few, many in pairwise(stated):
+        assert few.noise_scale <= many.noise_scale < 1
+        assert few.smallest_excess >= many.smallest_excess > 0
+        assert few.reach is None or (many.reach is not None and few.reach <= many.reach)
+    assert stated[-1].reach is not None
+    assert stated[-1].reach <= float(epsilon)
+
+
+@pytest.mark.parametrize("draws", [20_000, pytest.param(10**6, marks=SLOW)])
+def test_twice_the_claimed_delta_is_found_at_the_reach(draws: int) -> None:
+    """On one of the two events; the test fails a true promise with probability 1e-6."""
+    epsilon, runs = Fraction(2), 300
+    curve = claim(epsilon, THOUSANDTH)
+    reach = power(curve, epsilon, THOUSANDTH, draws, LEVEL).reach
+    assert reach is not None
+    allowed = curve.delta(reach).upper
+    best = 0
+    for event in events(curve, THOUSANDTH, draws, LEVEL)[:2]:
+        q = curve.rates(event.threshold)[1]
+        p = math.exp(reach) * q + 2 * allowed
+        if p < 1:
+            best = max(best, detections(curve, THOUSANDTH, draws, [(p, q)], runs))
+    assert binom.cdf(best, runs, 0.99) > 1e-6, best
