@@ -81,11 +81,15 @@ def _checked(matrix: Any) -> Any:
     if rows.ndim != 2 or 0 in rows.shape:
         raise RecordsError(f"a projection of shape {rows.shape} must be a matrix that isn't empty.")
     given = matrix.data if is_sparse else np.asarray(matrix)
-    if given.dtype.kind in "iu" and given.size and int(abs(values).max()) > 2**53:
+    if given.dtype.kind in "iu" and given.size and _reach(given) > 2**53:
         raise RecordsError("a projection of integers beyond 2**53 doesn't fit into exact doubles.")
     if not np.isfinite(values).all():
         raise RecordsError("a projection must hold finite numbers, and this one doesn't.")
     return rows
+
+
+def _reach(integers: NDArray[Any]) -> int:
+    return max(int(integers.max()), -int(integers.min()))
 
 
 def _distinct(rows: Any, candidates: NDArray[np.intp]) -> list[NDArray[np.float64]]:

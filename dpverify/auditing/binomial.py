@@ -48,6 +48,7 @@ def upper_limit(successes: int, draws: int, alpha: float) -> float:
 
     One minus the lower limit of the failures, rounded up.
     """
+    require(0 <= successes <= draws, "successes", successes, f"between 0 and draws={draws}")
     lower = lower_limit(draws - successes, draws, alpha)
     return min(1.0, math.nextafter(1 - lower, math.inf))
 

@@ -1,4 +1,4 @@
-"""Binomial limits against exact tails: the level holds to the last digit and nothing is given away."""
+"""Binomial limits against exact tails: the level holds to the last digit, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -156,7 +156,6 @@ def test_bad_input_is_refused(
     assert raised.value.name == named
 
 
-@pytest.mark.xfail(reason="upper_limit hands the failures on, and they are what the error names")
 @pytest.mark.parametrize("successes", [-1, 11])
 def test_the_upper_limit_names_the_successes_that_were_given(successes: int) -> None:
     with pytest.raises(ParameterError) as raised:

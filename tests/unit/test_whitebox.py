@@ -76,8 +76,8 @@ def test_an_event_that_tells_the_sides_apart_refutes_every_small_claim() -> None
     finding = judge(counts, claim(Fraction(1), MILLIONTH), MILLIONTH, LEVEL)
     assert finding.epsilon_lower > 7
     assert finding.refuted_at is not None
-    # A claim of ε = 20 leaves room for such counts.
-    generous = judge(counts, claim(Fraction(20), MILLIONTH), MILLIONTH, LEVEL)
+    # A claim of ε = 100 leaves room for such counts.
+    generous = judge(counts, claim(Fraction(100), MILLIONTH), MILLIONTH, LEVEL)
     assert generous.refuted_at is None
     assert generous.epsilon_lower == finding.epsilon_lower
 
@@ -117,9 +117,32 @@ def test_a_refutation_needs_more_than_the_claim_allows() -> None:
     # The trade-off curve of a Gaussian: p is possible with q where Φ⁻¹(p) − Φ⁻¹(q) ≤ μ.
     mu = math.sqrt(curve.mu_squared)
     q = upper_limit(false_hits, draws, LEVEL / 2)
-    shift = [norm.ppf(lower_limit(200 * i, draws, LEVEL / 2)) - norm.ppf(q) for i in (first - 1,)]
-    assert max(shift) <= mu * 1.01
-    assert norm.ppf(lower_limit(200 * first, draws, LEVEL / 2)) - norm.ppf(q) > mu
+    before, at = (
+        norm.ppf(lower_limit(200 * step, draws, LEVEL / 2)) - norm.ppf(q)
+        for step in (first - 1, first)
+    )
+    assert before <= mu < at
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+def test_a_bound_above_the_claim_is_always_a_refutation(epsilon: Fraction, delta: Fraction) -> None:
+    """Right at the border, where a search over ε that is only near its optimum would fail."""
+    curve, draws = claim(epsilon, delta), 50_000
+    for false_hits in (0, 5, 300, 4000):
+
+        def bound(hits: int, false_hits: int = false_hits) -> float:
+            counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
+            return judge(counts, curve, delta, LEVEL).epsilon_lower
+
+        # bisect the least number of hits whose bound passes the claim, if any does
+        low, high, claimed = false_hits, draws, curve.epsilon(delta).upper
+        if bound(high) <= claimed:
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if bound(middle) > claimed else (middle, high)
+        counts = Counts(hits=high, false_hits=false_hits, draws=draws)
+        assert judge(counts, curve, delta, LEVEL).refuted_at is not None
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
@@ -277,7 +300,7 @@ def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -
 
 
 def test_swapped_events_count_the_complement(small_sketch: Sketch) -> None:
-    """{−L ≥ t} on the neighbour's side is all but {L > −t}; no loss is equal to these thresholds."""
+    """{−L ≥ t} on the neighbour's side is all but {L > −t}; no loss equals the threshold."""
     sketch, draws, threshold = small_sketch(), 700, 0.123456789
     tests = [Event(name="any", threshold=threshold, swapped=True)]
     found = attack(sketch, draws=draws, seed=3, tests=tests, roc=[-threshold], workers=1)
@@ -295,14 +318,13 @@ def test_the_two_orders_are_alike(small_sketch: Sketch) -> None:
                 (plain.false_hits, swapped.false_hits),
             ):
                 rate = (one + other) / (2 * draws)
-                # Five standard deviations, were the two counts independent; if the same draws
-                # count in both, they differ by less.
+                # Five standard deviations; the two counts come from different sides.
                 assert abs(one - other) <= 5 * math.sqrt(2 * draws * rate * (1 - rate)) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Transparent:
-    """Releases its record's first value as it is, which is the loss too; notes what it was given."""
+    """Releases its record's first value, which is the loss too, and notes what it was given."""
 
     given: list[tuple[tuple[int, ...], str]]
 
@@ -436,8 +458,9 @@ POWER_CASES = [
 @pytest.mark.parametrize(("epsilon", "delta", "draws"), POWER_CASES)
 def test_the_promised_noise_scale_is_found(epsilon: Fraction, delta: Fraction, draws: int) -> None:
     """In at least 99 % of audits; the test fails a true promise with probability 1e-6."""
-    curve, runs = claim(epsilon, delta), 300
+    curve, runs = claim(epsilon, delta), 200
     scale = power(curve, epsilon, delta, draws, LEVEL).noise_scale
+    assert scale is not None
     assert 0.05 < scale < 1
     thresholds = [event.threshold for event in events(curve, delta, draws, LEVEL)[:2]]
     rates = [curve.rates(threshold, noise=scale) for threshold in thresholds]
@@ -470,14 +493,13 @@ def test_the_smallest_excess_is_found(epsilon: Fraction, delta: Fraction, draws:
     assert binom.cdf(found, runs, 0.99) > 1e-6, found
 
 
-@pytest.mark.xfail(reason="the search starts at a factor of 0.01 that it never tries")
 @pytest.mark.parametrize("draws", [1, 5, 10])
 def test_too_few_draws_find_no_noise_scale(draws: int) -> None:
     """At this level so few draws refute nothing, whatever the counts, and power must say so."""
     curve = claim(Fraction(2), THOUSANDTH)
     best = Counts(hits=draws, false_hits=0, draws=draws)
     assert judge(best, curve, THOUSANDTH, LEVEL).refuted_at is None
-    assert not power(curve, Fraction(2), THOUSANDTH, draws, LEVEL).noise_scale
+    assert power(curve, Fraction(2), THOUSANDTH, draws, LEVEL).noise_scale is None
 
 
 @pytest.mark.parametrize("draws", [1, 5, 10])
@@ -494,7 +516,8 @@ def test_power_grows_with_the_draws(epsilon: Fraction, delta: Fraction) -> None:
         power(curve, epsilon, delta, draws, LEVEL) for draws in (100, 1000, 10**4, 10**5, 10**6)
     ]
     for few, many in pairwise(stated):
-        assert few.noise_scale <= many.noise_scale < 1
+        assert many.noise_scale is not None
+        assert (few.noise_scale or 0) <= many.noise_scale < 1
         assert few.smallest_excess >= many.smallest_excess > 0
         assert few.reach is None or (many.reach is not None and few.reach <= many.reach)
     assert stated[-1].reach is not None
