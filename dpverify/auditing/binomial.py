@@ -30,9 +30,7 @@ def lower_limit(successes: int, draws: int, alpha: float) -> float:
     successes, draws : int, 0 ≤ successes ≤ draws, draws ≥ 1
     alpha : level in (0, 1)
     """
-    require(draws >= 1, "draws", draws, "at least 1")
-    require(0 <= successes <= draws, "successes", successes, f"between 0 and draws={draws}")
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    _check(successes, draws, alpha)
     if successes == 0:
         return 0.0
     limit = float(betaincinv(successes, draws - successes + 1, alpha))
@@ -48,9 +46,15 @@ def upper_limit(successes: int, draws: int, alpha: float) -> float:
 
     One minus the lower limit of the failures, rounded up.
     """
-    require(0 <= successes <= draws, "successes", successes, f"between 0 and draws={draws}")
+    _check(successes, draws, alpha)
     lower = lower_limit(draws - successes, draws, alpha)
     return min(1.0, math.nextafter(1 - lower, math.inf))
+
+
+def _check(successes: int, draws: int, alpha: float) -> None:
+    require(draws >= 1, "draws", draws, "at least 1")
+    require(0 <= successes <= draws, "successes", successes, f"between 0 and draws={draws}")
+    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
 
 
 def _tail(p: float, successes: int, draws: int) -> arb:
