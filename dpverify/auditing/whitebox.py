@@ -15,6 +15,7 @@ epsilon below, and p₋ > e^ε q₊ + δ(ε) at *any* ε refutes the claimed cur
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -161,7 +162,9 @@ def attack(
     pairs = mechanism.worst_pairs()
     counts: list[tuple[Counts, ...]] = []
     curve_counts: tuple[Counts, ...] = ()
-    with Parallel(n_jobs=workers, return_as="generator") as parallel:
+    with Parallel(
+        n_jobs=workers, return_as="generator", initializer=_leave_interrupts_to_the_parent
+    ) as parallel:
         for index, pair in enumerate(pairs):
             own, other = (
                 _scores(parallel, mechanism, pair, side, draws, seed, index, progress)
@@ -225,6 +228,11 @@ def power(
         if min(_excess(curve, eps, allowed, draws, level, t) for t in thresholds) <= allowed:
             reach = eps
     return Power(noise_scale=low if findable else None, smallest_excess=excess, reach=reach)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent answers alone and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _scores(
