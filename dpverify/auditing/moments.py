@@ -49,17 +49,18 @@ class Moments:
 
     @classmethod
     def of(cls, estimates: NDArray[np.float64]) -> Moments:
-        """Moments of the draws that are numbers."""
-        values = estimates[~np.isnan(estimates)].tolist()
+        """Moments of the draws that are finite numbers."""
+        values = estimates[np.isfinite(estimates)].tolist()
         count = len(values)
         mean = math.fsum(values) / max(count, 1)
         centred = [value - mean for value in values]
         variance = math.fsum(c * c for c in centred) / max(count - 1, 1)
-        fourth = math.fsum(c**4 for c in centred) / max(count, 1)
+        deviation = math.sqrt(variance) or 1.0
+        kurtosis = math.fsum((c / deviation) ** 4 for c in centred) / max(count, 1)
         return cls(
             mean=mean,
             variance=variance,
-            kurtosis=fourth / variance**2 if variance > 0 else 0.0,
+            kurtosis=kurtosis,
             draws=count,
             undefined=estimates.size - count,
         )
