@@ -18,7 +18,7 @@ import numpy as np
 
 from dpverify.accounting import delta_gaussian, epsilon_gaussian, sigma_gaussian
 from dpverify.adjacency import AttributeAdjacency
-from dpverify.grid import Domain
+from dpverify.domain import Box
 from dpverify.records import load_source
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.words import SecureWords
@@ -64,7 +64,7 @@ def release(projection: type[Projection]) -> Row:
         projection(p=records.shape[1], k=256, seed=2023),
         epsilon=Fraction(5),
         delta=Fraction(1, 10**6),
-        domain=Domain(low=Fraction(0), high=Fraction(1)),
+        domain=Box(low=Fraction(0), high=Fraction(1)),
         adjacency=AttributeAdjacency(beta=Fraction(1)),
     )
     rng = np.random.default_rng()

@@ -8,15 +8,17 @@ from __future__ import annotations
 import difflib
 import tomllib
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
+from dpverify.adjacency import Adjacency
+from dpverify.domain import Domain
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, DPVerifyError
-from dpverify.grid import Domain
+from dpverify.kinds import ADJACENCIES, DOMAINS
 
 __all__ = [
     "AdjacencySettings",
@@ -57,48 +59,43 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class _Kind(BaseModel):
+    """A kind by name, with its numbers beside it; which ones belong to it `Kinds` knows."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str
+    __pydantic_extra__: dict[str, Number]
+
+    def numbers(self) -> dict[str, Fraction]:
+        """The numbers, exact."""
+        extra = self.model_extra or {}
+        return {name: rational(name, value) for name, value in extra.items()}
+
+
+class DomainSettings(_Kind):
+    """Declared domain of the records."""
+
+    kind: str = "box"
+
+
+class AdjacencySettings(_Kind):
+    """Whom the release protects."""
+
+
 class DataSettings(_Section):
-    """Where the records are, and the range they are declared to keep to."""
+    """Where the records are, and the domain they are declared to keep to."""
 
     source: str | None = None
     path: str | None = None
     domain: DomainSettings
-    outside: Literal["refuse", "clip"] = "refuse"
+    outside: Literal["refuse", "clip"] | None = None
 
     @model_validator(mode="after")
     def _one_origin(self) -> DataSettings:
         if (self.source is None) == (self.path is None):
             raise ValueError("needs either source or path, and not both")
         return self
-
-
-class DomainSettings(_Section):
-    """Declared range of every attribute."""
-
-    low: Number
-    high: Number
-
-
-class AdjacencySettings(_Section):
-    """Whom the release protects; `beta` or `radius` by kind."""
-
-    kind: Literal["attribute", "bit-flip", "l1-ball"]
-    beta: Number | None = None
-    radius: Number | None = None
-
-    def adjacency(self) -> Adjacency:
-        """The adjacency itself."""
-        match self.kind, self.beta, self.radius:
-            case "attribute", Decimal() as beta, None:
-                return AttributeAdjacency(beta=rational("beta", beta))
-            case "l1-ball", None, Decimal() as radius:
-                return L1Ball(radius=rational("radius", radius))
-            case "bit-flip", None, None:
-                return BitFlip()
-        needs = {"attribute": "beta", "l1-ball": "radius", "bit-flip": "no bound"}[self.kind]
-        raise ConfigurationError(
-            f'adjacency of kind "{self.kind}" needs {needs}, and nothing else.'
-        )
 
 
 class PrivacySettings(_Section):
@@ -146,11 +143,12 @@ class Configuration(_Section):
 
     def domain(self) -> Domain:
         """The declared domain."""
-        return Domain(
-            low=rational("low", self.data.domain.low),
-            high=rational("high", self.data.domain.high),
-            outside=self.data.outside,
-        )
+        outside = {} if self.data.outside is None else {"outside": self.data.outside}
+        return DOMAINS.make(self.data.domain.kind, self.data.domain.numbers(), **outside)
+
+    def adjacency(self) -> Adjacency:
+        """Whom the release protects."""
+        return ADJACENCIES.make(self.privacy.adjacency.kind, self.privacy.adjacency.numbers())
 
 
 def load_configuration(path: Path) -> Configuration:

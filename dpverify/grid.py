@@ -1,4 +1,4 @@
-"""Records on a fixed-point grid, inside a declared domain.
+"""Records on a fixed-point grid.
 
 The guarantee has to hold for the numbers that the program really computes with. So records are
 first put on a grid of step h, of which the adjacency's bound is a whole number of steps, by
@@ -13,83 +13,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
-from dpverify.errors import ParameterError, RecordsError, require
+from dpverify.domain import Ball, Box
+from dpverify.errors import ParameterError, require
 
-__all__ = ["Domain", "Grid"]
+__all__ = ["Grid"]
 
 _LARGEST = 2**52  # steps: beyond, doubles have no halves left to round
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """Declared range of every attribute, and what happens to records outside it.
-
-    Attributes
-    ----------
-    low, high : the range, both ends included. Declared, never read off the data. Records are
-        doubles, so the ends that count are the doubles nearest to these: a stored 0.1 is inside
-        [0, 0.1], though that double is above one tenth.
-    outside : "refuse" raises, "clip" moves the value to the nearest end. Clipping is monotone and
-        never moves two values apart, so it keeps every adjacency of this package.
-    """
-
-    low: Fraction
-    high: Fraction
-    outside: Literal["refuse", "clip"] = "refuse"
-
-    def __post_init__(self) -> None:
-        require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
-
-    def admit(self, records: ArrayLike, *, attributes: int | None = None) -> NDArray[np.float64]:
-        """Records as a matrix of doubles inside the domain, of shape (rows, attributes).
-
-        Raises
-        ------
-        RecordsError
-            If the shape is wrong, a value is NaN or infinite, or one is outside the domain and the
-            rule is to refuse. The message is for the owner: it names a value of the data.
-        """
-        x = _as_matrix(records)
-        if attributes is not None and x.shape[1] != attributes:
-            raise RecordsError(
-                f"records of shape {x.shape} must have {attributes} attributes, "
-                "as many as the projection has rows."
-            )
-        least, most = x.min(), x.max()  # NaN spreads to both
-        low, high = self.ends
-        if low <= least and most <= high:
-            return x
-        if not (np.isfinite(least) and np.isfinite(most)):
-            row, column = np.argwhere(~np.isfinite(x))[0]
-            raise RecordsError(
-                f"record {row}, attribute {column} is {x[row, column]}: "
-                "records must be finite. Fill in missing values before the release."
-            )
-        if self.outside == "clip":
-            return np.clip(x, low, high)
-        row, column = np.argwhere((x < low) | (x > high))[0]
-        raise RecordsError(
-            f"record {row}, attribute {column} is {x[row, column]}, outside the declared domain "
-            f"[{low}, {high}]. Widen the domain if it was declared too "
-            'narrow, or set outside = "clip".'
-        )
-
-    def count_outside(self, records: ArrayLike) -> int:
-        """Number of values outside the domain: a fact about the data, never to be published."""
-        x = _as_matrix(records)
-        low, high = self.ends
-        return int(np.count_nonzero((x < low) | (x > high)))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Smallest and largest double of the domain."""
-        return float(self.low), float(self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,24 +97,15 @@ class Grid:
         whole[near] = np.array(exact, dtype=np.float64)[where]
         fraction[near] = 0.0
 
-    def check_reach(self, domain: Domain) -> int:
+    def check_reach(self, domain: Box | Ball) -> int:
         """Largest number of steps from 0 in the domain, refused beyond exact doubles."""
-        reach = max(abs(self.steps(Fraction(end))) for end in domain.ends)
+        match domain:
+            case Box():
+                reach = max(abs(self.steps(Fraction(end))) for end in domain.ends)
+            case Ball():
+                reach = self.steps(domain.reach)
         require(reach < _LARGEST, "step", self.step, f"coarse enough for {reach} < 2**52 steps")
         return reach
-
-
-def _as_matrix(records: ArrayLike) -> NDArray[np.float64]:
-    try:
-        x = np.asarray(records, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise RecordsError(f"records must be numbers: {error}.") from None
-    if x.ndim != 2 or 0 in x.shape:
-        raise RecordsError(
-            f"records of shape {x.shape} must form a matrix with a row for each record, "
-            "with at least one row and one column."
-        )
-    return x
 
 
 def _is_power_of_two(value: Fraction) -> bool:

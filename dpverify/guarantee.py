@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from dpverify.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real
@@ -14,9 +14,10 @@ __all__ = ["Guarantee", "PrivacyCurve"]
 
 @runtime_checkable
 class PrivacyCurve(Hashable, Protocol):
-    """A certified δ(ε): the supremum of hockey-stick divergences over neighbouring pairs.
+    """A certified δ(ε): the least function that its theorem proves for all neighbouring pairs.
 
-    Both ends are proven, so ``delta(e).upper`` and ``epsilon(d).upper`` are what may be promised.
+    Where the theorem is exact, that is the supremum of their hockey-stick divergences. Both ends
+    are proven, so ``delta(e).upper`` and ``epsilon(d).upper`` are what may be promised.
     """
 
     def delta(self, epsilon: Real) -> Enclosure:
@@ -47,6 +48,10 @@ class Guarantee:
     randomness : over which randomness it holds ("the noise, for this realised projection").
     data_choice : what it assumes about when the data was chosen.
     theorem : the statement that proves it, with paper and version.
+    notion : differential privacy, or a weaker notion that must not be called so.
+    assumptions : what it rests on beside the secrecy of the noise, each a sentence.
+    over_the_draw : whether the public randomness counts as random: then the guarantee says nothing
+        of one realised projection or hash, and an audit draws it anew for every release.
     """
 
     curve: PrivacyCurve
@@ -54,3 +59,8 @@ class Guarantee:
     randomness: str
     data_choice: str
     theorem: str
+    notion: Literal["differential privacy", "individual differential privacy"] = (
+        "differential privacy"
+    )
+    assumptions: tuple[str, ...] = ()
+    over_the_draw: bool = False

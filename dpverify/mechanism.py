@@ -3,6 +3,10 @@
 A mechanism is frozen data. What it can do decides what can be done with it: anything with
 `release` and a guarantee can be audited; with a likelihood ratio, by the strongest attack; with all
 of `Certifiable`, certified.
+
+**Data sets.** A mechanism releases a whole data set: most treat its rows alike and independently,
+one record a row; some (graphs, covariances) take it as one. A `Pair` therefore holds two
+neighbouring *data sets*, which are single rows of shape (1, p) for the former.
 """
 
 from __future__ import annotations
@@ -12,18 +16,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency
+from dpverify.domain import Domain
 from dpverify.enclosure import Enclosure
-from dpverify.grid import Domain
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.sampling.words import Words
 
 __all__ = [
     "Certifiable",
     "Estimator",
+    "Exhaustive",
     "Mechanism",
     "MechanismFamily",
     "Pair",
@@ -35,11 +39,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two neighbouring records, each of shape (p,), and why they were chosen."""
+    """Two data sets that `release` accepts, and why they were chosen."""
 
     name: str
-    record: NDArray[np.float64]
-    neighbour: NDArray[np.float64]
+    record: Any
+    neighbour: Any
 
 
 class Mechanism(Protocol):
@@ -50,7 +54,7 @@ class Mechanism(Protocol):
         """Whom the claim protects."""
         ...
 
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[Any]:
+    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
         """Release of shape (rows, …), by the code path that users run."""
         ...
 
@@ -64,18 +68,34 @@ class WhiteBox(Mechanism, Protocol):
     """A mechanism whose output distribution is known well enough for a likelihood ratio."""
 
     def log_likelihood_ratio(
-        self, outputs: NDArray[Any], record: ArrayLike, neighbour: ArrayLike
-    ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour), of shape (rows,)."""
+        self, outputs: NDArray[Any], record: Any, neighbour: Any
+    ) -> NDArray[Any]:
+        """Ln p(output | record) − ln p(output | neighbour), of shape (draws,).
+
+        `outputs` are releases of one data set each, stacked: shape (draws, rows, …).
+        """
         ...
 
     def worst_pairs(self) -> Sequence[Pair]:
-        """Neighbouring records at which the privacy loss is largest."""
+        """Neighbouring data sets at which the privacy loss is largest."""
+        ...
+
+
+@runtime_checkable
+class Exhaustive(Protocol):
+    """A mechanism whose output distribution is finite and known exactly."""
+
+    def distribution(self, record: Any) -> Mapping[Any, Fraction]:
+        """Exact probability of every output (as a tuple or bytes) for one record."""
         ...
 
 
 class Estimator(Protocol):
-    """An estimate from two released rows, with its moments in closed form."""
+    """An estimate from what was released, with its moments in closed form.
+
+    It compares two released rows, or one release with a public query (a set of vertices, a
+    direction); `compares` says which.
+    """
 
     @property
     def name(self) -> str:
@@ -87,20 +107,25 @@ class Estimator(Protocol):
         """Whether expectation and variance are exact or the delta method's."""
         ...
 
-    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-        """Estimates from rows of equal shape (…, k)."""
+    @property
+    def compares(self) -> Literal["records", "release and query"]:
+        """Whether the second argument is another released row or a public query."""
         ...
 
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """What is estimated, for the gridded records."""
+    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """Estimates from released rows of equal shape (…, k), or from releases and a query."""
         ...
 
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Mean over the draws of the public projection and of the noise."""
+    def truth(self, record: Any, other: Any) -> float:
+        """What is estimated, for the records as the mechanism reads them."""
         ...
 
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Variance over the draws of the public projection and of the noise."""
+    def expectation(self, record: Any, other: Any) -> float:
+        """Mean over the draws of the public randomness and of the noise."""
+        ...
+
+    def variance(self, record: Any, other: Any) -> float:
+        """Variance over the draws of the public randomness and of the noise."""
         ...
 
 
@@ -123,8 +148,8 @@ class Certifiable(WhiteBox, Protocol):
         """
         ...
 
-    def step(self) -> Enclosure:
-        """Size of one step of the released integers, in the records' unit."""
+    def step(self) -> Enclosure | None:
+        """Size of one step of the released integers in the records' unit, where they have one."""
         ...
 
     def redrawn(self, seed: int) -> Certifiable:
@@ -132,17 +157,32 @@ class Certifiable(WhiteBox, Protocol):
         ...
 
     def estimators(self) -> Sequence[Estimator]:
-        """Estimators for two released rows; the first is of the squared distance."""
+        """Estimators of what was released, the most important first."""
+        ...
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Synthetic arguments for the estimators; the formulas are tested at the last."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter's name, its domain in words, and what it is."""
+    """A parameter of a mechanism, as a configuration or the command line gives it.
+
+    Attributes
+    ----------
+    name, meaning : what it is called and what it is
+    domain : what it may be, in words
+    kind : a whole number (int), an exact number (Fraction), or one of `choices` (str)
+    default : taken where none is given; None means that one must be
+    """
 
     name: str
     domain: str
     meaning: str
+    kind: Literal["whole", "number", "choice"] = "whole"
+    default: int | Fraction | str | None = None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +195,7 @@ class Request:
     epsilon: Fraction
     delta: Fraction
     seed: int
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,15 +206,21 @@ class MechanismFamily:
     ----------
     name : as in the paper, lower case.
     paper : where it is described, with the algorithm's number.
-    guarantee : its kind, "(epsilon, delta)" or "epsilon".
-    adjacency : the adjacencies that it supports.
+    guarantee : its kind, "(epsilon, delta)", "epsilon" or the name of a weaker notion.
+    adjacency : kinds of adjacency that it supports, as configurations name them.
+    domain : kinds of domain that it supports, as configurations name them.
+    estimates : what its estimators estimate.
     parameters : what it takes beside the privacy target.
-    build : makes the mechanism that meets a request.
+    build : makes the mechanism that meets a request; None where it can't be certified.
+    refusal : why it can't be certified, where it can't.
     """
 
     name: str
     paper: str
     guarantee: str
     adjacency: tuple[str, ...]
+    domain: tuple[str, ...]
+    estimates: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    build: Callable[[Request], Certifiable]
+    build: Callable[[Request], Certifiable] | None
+    refusal: str = ""

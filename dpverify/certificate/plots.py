@@ -65,8 +65,8 @@ def number(text: str) -> float:
 
 def outside_band(certificate: Certificate) -> int:
     """Number of synthetic pairs whose estimate lies outside the predicted band."""
-    truth, deviation, estimate = _distances(certificate)
-    return int(np.count_nonzero(~(np.abs(estimate - truth) <= BAND * deviation)))
+    _, expected, deviation, estimate = _distances(certificate)
+    return int(np.count_nonzero(~(np.abs(estimate - expected) <= BAND * deviation)))
 
 
 def privacy_plot(certificate: Certificate) -> str:
@@ -232,15 +232,15 @@ def _allowed(
 
 
 def _estimates(figure: Figure, certificate: Certificate) -> None:
-    truth, deviation, estimate = _distances(certificate)
-    order = np.argsort(truth, kind="stable")
-    truth, deviation, estimate = truth[order], deviation[order], estimate[order]
-    inside = np.abs(estimate - truth) <= BAND * deviation
+    columns = _distances(certificate)
+    order = np.argsort(columns[0], kind="stable")
+    truth, expected, deviation, estimate = (column[order] for column in columns)
+    inside = np.abs(estimate - expected) <= BAND * deviation
     axes = figure.add_subplot()
     axes.fill_between(
         truth,
-        truth - BAND * deviation,
-        truth + BAND * deviation,
+        expected - BAND * deviation,
+        expected + BAND * deviation,
         facecolor=SKY,
         alpha=0.25,
         linewidth=0,
@@ -258,12 +258,14 @@ def _estimates(figure: Figure, certificate: Certificate) -> None:
 
 def _distances(
     certificate: Certificate,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    predictions = certificate.derived.distance_predictions
+) -> tuple[NDArray[np.float64], ...]:
+    """Truth, predicted mean, predicted deviation and estimate of every probe."""
+    predictions = certificate.derived.predictions
     return (
         np.array([number(prediction.truth) for prediction in predictions]),
+        np.array([number(prediction.expectation) for prediction in predictions]),
         np.array([number(prediction.deviation) for prediction in predictions]),
-        np.array([number(estimate) for estimate in certificate.evidence.distance_estimates]),
+        np.array([number(estimate) for estimate in certificate.evidence.probe_estimates]),
     )
 
 

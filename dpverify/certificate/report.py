@@ -77,6 +77,7 @@ def render(certificate: Certificate) -> str:
         refuted=[row for row in findings if row.finding.refuted_at is not None],
         factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
         whole_width=_is_whole_width(certificate),
+        domain=_domain(certificate),
         ratio=str(_decimal(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
         bounded=_decimal(attack.epsilon_lower) > 0,
         noise_scale=power.noise_scale,
@@ -90,9 +91,7 @@ def render(certificate: Certificate) -> str:
             for verdict in (finding.mean_verdict, finding.variance_verdict)
         ),
         roc=list(zip(attack.roc_thresholds, certificate.evidence.roc, strict=True)),
-        distances=list(
-            zip(derived.distance_predictions, certificate.evidence.distance_estimates, strict=True)
-        ),
+        distances=list(zip(derived.predictions, certificate.evidence.probe_estimates, strict=True)),
         outside_band=plots.outside_band(certificate),
         facts=_sections(derived.facts),
         figures={
@@ -235,8 +234,25 @@ def _label(name: str) -> str:
 
 def _is_whole_width(certificate: Certificate) -> bool:
     """Whether the adjacency lets an attribute take any two values of the domain."""
-    inputs = certificate.inputs
-    if inputs.adjacency.kind != "attribute" or inputs.adjacency.bound is None:
+    adjacency, domain = certificate.inputs.adjacency, certificate.inputs.domain
+    if adjacency.kind != "attribute" or domain.kind != "box":
         return False
-    width = Fraction(inputs.high) - Fraction(inputs.low)
-    return Fraction(inputs.adjacency.bound) >= width
+    width = Fraction(domain.numbers["high"]) - Fraction(domain.numbers["low"])
+    return Fraction(adjacency.numbers["beta"]) >= width
+
+
+def _domain(certificate: Certificate) -> str:
+    """The declared domain in words."""
+    numbers = certificate.inputs.domain.numbers
+    match certificate.inputs.domain.kind:
+        case "box":
+            return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"
+        case "ball":
+            return f"every record of l2 norm at most {exact(numbers['radius'])}"
+        case "sets":
+            most = f" and at most {numbers['most']}" if "most" in numbers else ""
+            return f"every record a set of at least {numbers['least']}{most} items"
+        case "graph":
+            return "one graph with weights in [0, 1]"
+    listed = ", ".join(f"{name} = {value}" for name, value in sorted(numbers.items()))
+    return f"{certificate.inputs.domain.kind} {listed}"

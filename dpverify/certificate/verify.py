@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from dpverify.certificate.derive import build, collect, derive, misfits
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, versions
-from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs
+from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, DPVerifyError
 from dpverify.mechanism import Certifiable
 
@@ -171,7 +171,7 @@ def _recompute(
             "margin_mean",
             "margin_variance",
             "estimators",
-            "distance_predictions",
+            "predictions",
         ),
     }
     stored, again = certificate.derived.model_dump(), derived.model_dump()
@@ -199,15 +199,23 @@ def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> 
     if release is None:
         yield Check(name="release", status="not checked", detail="nothing was released")
         return
-    step = Ends.of(mechanism.step())
-    yield _compare("step", "release.step", release.step, step, "size of a released integer's step")
+    step = mechanism.step()
+    due = None if step is None else Ends.of(step).model_dump()
+    stated = None if release.step is None else release.step.model_dump()
+    fields = tuple(_differences("release.step", stated, due))
+    yield Check(
+        name="step",
+        status="differs" if fields else "agrees",
+        detail="size of a released integer's step",
+        fields=fields,
+    )
     path = folder / Path(release.file).name
     if not path.is_file():
         detail = f"{path} is not there"
         yield Check(name="released file", status="inconclusive", detail=detail)
         return
     wrong = [] if sha256_file(path) == release.sha256 else ["release.sha256"]
-    wrong += _shape_problems(path, release.array, (release.rows, release.columns))
+    wrong += _shape_problems(path, release)
     yield Check(
         name="released file",
         status="differs" if wrong else "agrees",
@@ -216,16 +224,20 @@ def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> 
     )
 
 
-def _shape_problems(path: Path, array: str, shape: tuple[int, int]) -> list[str]:
+def _shape_problems(path: Path, release: Release) -> list[str]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            found = archive[array].shape
+            found = archive[release.array]
     except Exception:  # a file that isn't ours can make the reader raise anything
         return ["release.array"]
-    names = ("release.rows", "release.columns")
-    if len(found) != len(shape):
-        return list(names)
-    return [name for name, was, now in zip(names, shape, found, strict=True) if was != now]
+    wrong = [] if found.dtype.name == release.dtype else ["release.dtype"]
+    if found.ndim != len(release.shape):
+        return [*wrong, "release.shape"]
+    return wrong + [
+        f"release.shape[{axis}]"
+        for axis, (was, now) in enumerate(zip(release.shape, found.shape, strict=True))
+        if was != now
+    ]
 
 
 def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:

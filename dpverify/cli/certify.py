@@ -101,12 +101,15 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
     inputs, derived, release = certificate.inputs, certificate.derived, certificate.release
     attack, guarantee = derived.white_box, derived.guarantee
     sigma = _ends(certificate, "noise", "sigma")
-    released = "nothing" if release is None else f"{release.rows} x {release.columns} whole numbers"
+    released = (
+        "nothing" if release is None else " x ".join(map(str, release.shape)) + " whole numbers"
+    )
     reach = attack.power.reach
     rows = [
         ["protects", derived.protects],
         ["mechanism", f"{inputs.mechanism} {_settings(inputs)}, released: {released}"],
-        ["proven", f"epsilon = {inputs.epsilon}, delta = {inputs.delta} ({guarantee.theorem})"],
+        ["proven", f"{guarantee.notion}, epsilon = {inputs.epsilon}, delta = {inputs.delta}"],
+        ["", f"by {guarantee.theorem}"],
         ["", f"delta({inputs.epsilon}) <= {guarantee.delta.upper}"],
     ]
     if isinstance(sigma, dict):

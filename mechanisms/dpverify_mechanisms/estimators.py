@@ -46,6 +46,7 @@ class _SketchEstimator(ABC):
 
     name: ClassVar[str]
     order: ClassVar[Literal["exact", "delta method"]] = "exact"
+    compares: ClassVar[Literal["records", "release and query"]] = "records"
 
     sketch: LinearSketch
     realised: bool = False

@@ -35,6 +35,8 @@ def _family(name: str, statement: str, projection: type[Projection], sizes: str)
         paper=f"Li and Li 2023, {statement}",
         guarantee="(epsilon, delta)",
         adjacency=("attribute", "l1-ball"),
+        domain=("box",),
+        estimates=("squared distance", "inner product", "cosine"),
         parameters=(Parameter(name="k", domain=sizes, meaning="number of projected values"),),
         build=partial(_sketch, projection),
     )

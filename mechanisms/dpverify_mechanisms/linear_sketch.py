@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
+from dpverify.domain import Box
 from dpverify.enclosure import (
     Enclosure,
     Exact,
@@ -34,7 +35,7 @@ from dpverify.enclosure import (
     to_arb,
 )
 from dpverify.errors import ParameterError
-from dpverify.grid import Domain, Grid
+from dpverify.grid import Grid
 from dpverify.guarantee import Guarantee
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
@@ -72,7 +73,7 @@ class LinearSketch:
     projection: Projection
     noise: RoundedGaussian
     grid: Grid
-    domain: Domain
+    domain: Box
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
@@ -93,7 +94,7 @@ class LinearSketch:
         *,
         epsilon: Fraction,
         delta: Fraction,
-        domain: Domain,
+        domain: Box,
         adjacency: Adjacency,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
@@ -263,7 +264,8 @@ class LinearSketch:
             self.noiseless(np.atleast_2d(x))[0].astype(np.int64) for x in (record, neighbour)
         )
         offset = (dot(first, first) - dot(second, second)) / 2
-        return (dot(outputs, first - second) - offset) / self.noise.scale**2
+        rows = outputs.reshape(len(outputs), -1)
+        return (dot(rows, first - second) - offset) / self.noise.scale**2
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The attribute with the largest row of P moves by β, at both ends of the domain.
@@ -288,13 +290,21 @@ class LinearSketch:
             pairs.append(
                 Pair(
                     name=f"attribute {worst} moves by beta, {name}",
-                    record=record,
-                    neighbour=neighbour,
+                    record=record[None],
+                    neighbour=neighbour[None],
                 )
             )
         return pairs
 
     # Utility
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Synthetic records of the domain, from almost equal to independent."""
+        pairs = self.domain.probes(self.projection.p, rng)
+        return [
+            Pair(name=f"synthetic {number}", record=record, neighbour=other)
+            for number, (record, other) in enumerate(pairs, start=1)
+        ]
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with another projection of its kind and the same noise."""

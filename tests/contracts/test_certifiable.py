@@ -12,8 +12,8 @@ import pytest
 
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.certificate.derive import families
+from dpverify.domain import Box
 from dpverify.enclosure import Enclosure
-from dpverify.grid import Domain
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Certifiable, MechanismFamily, Request, WhiteBox
 from dpverify.sampling.words import ReplayableWords
@@ -32,7 +32,7 @@ def mechanism(family: MechanismFamily) -> Certifiable:
     return family.build(
         Request(
             attributes=9,
-            domain=Domain(low=Fraction(-1), high=Fraction(2)),
+            domain=Box(low=Fraction(-1), high=Fraction(2)),
             adjacency=AttributeAdjacency(beta=Fraction(3, 2)),
             epsilon=Fraction(2),
             delta=DELTA,
@@ -79,7 +79,7 @@ def test_rates_are_the_curve(mechanism: Certifiable) -> None:
 def test_release_and_pairs(mechanism: Certifiable) -> None:
     low, high = mechanism.domain.ends
     for pair in mechanism.worst_pairs():
-        both = np.stack([pair.record, pair.neighbour])
+        both = np.concatenate([pair.record, pair.neighbour])
         assert low <= both.min()
         assert both.max() <= high
         assert np.abs(pair.record - pair.neighbour).sum() <= 1.5

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dpverify.adjacency import AttributeAdjacency
-from dpverify.grid import Domain, Grid
+from dpverify.domain import Box
+from dpverify.grid import Grid
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify_mechanisms.estimators import InnerProduct, SquaredDistance
 from dpverify_mechanisms.linear_sketch import LinearSketch
@@ -104,7 +105,7 @@ def sketch(projection: Projection, scale: float = 40.0) -> LinearSketch:
         projection=projection,
         noise=RoundedGaussian(scale=scale),
         grid=Grid(step=Fraction(1, 8)),
-        domain=Domain(low=Fraction(-1), high=Fraction(1)),
+        domain=Box(low=Fraction(-1), high=Fraction(1)),
         adjacency=AttributeAdjacency(beta=Fraction(1)),
     )
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.auditing import moments, whitebox
-from dpverify.mechanism import Certifiable, Estimator
+from dpverify.mechanism import Certifiable, Estimator, Pair
 from dpverify_audits.planted import SUITE, PlantedBug
 from dpverify_mechanisms.linear_sketch import LinearSketch
 
@@ -124,6 +124,10 @@ class Altered:
         return self.correct.name
 
     @property
+    def compares(self) -> Literal["records", "release and query"]:
+        return self.correct.compares
+
+    @property
     def order(self) -> Literal["exact", "delta method"]:
         return self.correct.order
 
@@ -147,7 +151,13 @@ Verdicts = tuple[moments.MomentVerdict, moments.MomentVerdict]
 def verdicts(mechanism: Certifiable, estimators: Sequence[Estimator]) -> list[Verdicts]:
     """Verdicts on mean and variance of every estimator, for one pair of records."""
     x, y = np.random.default_rng(0).random((2, 12))
-    drawn = moments.draw_estimates(mechanism, estimators, x, y, draws=MOMENT_DRAWS, seed=7)
+    drawn = moments.draw_estimates(
+        mechanism,
+        estimators,
+        Pair(name="", record=x[None], neighbour=y[None]),
+        draws=MOMENT_DRAWS,
+        seed=7,
+    )
     return [
         moments.judge(
             moments.Moments.of(values),

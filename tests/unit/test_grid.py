@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.domain import Box
 from dpverify.errors import ParameterError, RecordsError
-from dpverify.grid import Domain, Grid
+from dpverify.grid import Grid
 
 STEPS = [
     Fraction(1, 1024),
@@ -21,7 +22,7 @@ STEPS = [
     Fraction(4),
     Fraction(7, 9),
 ]
-UNIT = Domain(low=Fraction(0), high=Fraction(1))
+UNIT = Box(low=Fraction(0), high=Fraction(1))
 
 
 def exact_round(x: float, step: Fraction) -> int:
@@ -114,13 +115,13 @@ def test_domain_refuses_and_names_the_value() -> None:
         UNIT.admit([[0.5, 0.5], [1.5, 0.5]])
     for bad in (math.nan, math.inf, -math.inf):
         for outside in ("refuse", "clip"):
-            domain = Domain(low=Fraction(0), high=Fraction(1), outside=outside)
+            domain = Box(low=Fraction(0), high=Fraction(1), outside=outside)
             with pytest.raises(RecordsError, match="record 0, attribute 1 is"):
                 domain.admit([[0.5, bad]])
 
 
 def test_a_declared_decimal_admits_the_double_that_is_written_so() -> None:
-    tenth = Domain(low=Fraction(-1, 10), high=Fraction(1, 10))
+    tenth = Box(low=Fraction(-1, 10), high=Fraction(1, 10))
     assert tenth.admit([[0.1, -0.1]]).tolist() == [[0.1, -0.1]]
     with pytest.raises(RecordsError):
         tenth.admit([[math.nextafter(0.1, 1), 0.0]])
@@ -128,7 +129,7 @@ def test_a_declared_decimal_admits_the_double_that_is_written_so() -> None:
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=2))
 def test_clipping_moves_nothing_apart(pair: list[float]) -> None:
-    domain = Domain(low=Fraction(-1, 10), high=Fraction(1), outside="clip")
+    domain = Box(low=Fraction(-1, 10), high=Fraction(1), outside="clip")
     x, y = domain.admit([pair])[0].tolist()
     assert abs(Fraction(x) - Fraction(y)) <= abs(Fraction(pair[0]) - Fraction(pair[1]))
     assert domain.count_outside([pair]) == sum(not -0.1 <= value <= 1 for value in pair)
@@ -142,6 +143,6 @@ def test_not_a_matrix_of_numbers(records: object) -> None:
 
 def test_empty_domain_and_wrong_width() -> None:
     with pytest.raises(ParameterError, match="high=0 must be greater than low=0"):
-        Domain(low=Fraction(0), high=Fraction(0))
+        Box(low=Fraction(0), high=Fraction(0))
     with pytest.raises(RecordsError, match="must have 3 attributes"):
         UNIT.admit([[0.5, 0.5]], attributes=3)

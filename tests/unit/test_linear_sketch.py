@@ -13,9 +13,9 @@ from scipy import sparse
 
 from dpverify.accounting import sigma_gaussian
 from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball
+from dpverify.domain import Box
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
-from dpverify.grid import Domain
 from dpverify.sampling.words import ReplayableWords, SecureWords
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.linear_sketch import LinearSketch
@@ -32,7 +32,7 @@ PROJECTIONS = [
     RademacherProjection(p=6, k=3, seed=1),
     GaussianProjection(p=6, k=3, seed=1),
 ]
-SIGNED = Domain(low=Fraction(-1), high=Fraction(1))
+SIGNED = Box(low=Fraction(-1), high=Fraction(1))
 ADJACENCIES: list[Adjacency] = [
     AttributeAdjacency(beta=Fraction(1)),
     AttributeAdjacency(beta=Fraction(1, 10)),
@@ -112,14 +112,14 @@ def test_no_neighbours_are_further_apart_than_claimed(
 def test_worst_pairs_attain_the_sensitivity(projection: Projection, adjacency: Adjacency) -> None:
     mechanism = calibrated(projection, adjacency)
     for pair in mechanism.worst_pairs():
-        rows = mechanism.noiseless(np.stack([pair.record, pair.neighbour]))
+        rows = mechanism.noiseless(np.concatenate([pair.record, pair.neighbour]))
         distance = sum(int(d) ** 2 for d in (rows[0] - rows[1]).tolist())
         assert distance == int(mechanism.facts()["sensitivity"]["l2_squared_in_steps"])
         assert np.count_nonzero(pair.record != pair.neighbour) == 1
 
 
 def test_worst_pairs_of_a_domain_whose_ends_are_no_doubles() -> None:
-    domain = Domain(low=Fraction(0), high=Fraction(1, 10))
+    domain = Box(low=Fraction(0), high=Fraction(1, 10))
     mechanism = LinearSketch.calibrated(
         PROJECTIONS[0],
         epsilon=Fraction(1),
@@ -128,7 +128,7 @@ def test_worst_pairs_of_a_domain_whose_ends_are_no_doubles() -> None:
         adjacency=AttributeAdjacency(beta=Fraction(1, 10)),
     )
     for pair in mechanism.worst_pairs():
-        rows = mechanism.noiseless(np.stack([pair.record, pair.neighbour]))
+        rows = mechanism.noiseless(np.concatenate([pair.record, pair.neighbour]))
         assert np.abs(rows[0] - rows[1]).max() == 1024
 
 
@@ -146,8 +146,8 @@ def test_release_is_product_plus_noise(projection: Projection) -> None:
 def test_likelihood_ratio_is_the_gaussians(small_sketch: Callable[..., LinearSketch]) -> None:
     mechanism = small_sketch()
     pair = mechanism.worst_pairs()[0]
-    outputs = mechanism.release(np.tile(pair.record, (4000, 1)), rng=ReplayableWords(2))
-    means = mechanism.noiseless(np.stack([pair.record, pair.neighbour]))
+    outputs = mechanism.release(np.repeat(pair.record, 4000, axis=0), rng=ReplayableWords(2))
+    means = mechanism.noiseless(np.concatenate([pair.record, pair.neighbour]))
     s2 = mechanism.noise.scale**2
     direct = (((outputs - means[1]) ** 2).sum(axis=1) - ((outputs - means[0]) ** 2).sum(axis=1)) / (
         2 * s2
@@ -189,7 +189,7 @@ def test_product_that_could_round_is_refused() -> None:
             GaussianProjection(p=6, k=3, seed=1),
             epsilon=Fraction(1),
             delta=Fraction(1, 1000),
-            domain=Domain(low=Fraction(0), high=Fraction(10**9)),
+            domain=Box(low=Fraction(0), high=Fraction(10**9)),
             adjacency=AttributeAdjacency(beta=Fraction(1)),
         )
 

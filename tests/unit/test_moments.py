@@ -21,6 +21,7 @@ from dpverify.auditing.moments import (
     draw_estimates,
     judge,
 )
+from dpverify.mechanism import Pair
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify_mechanisms.estimators import SquaredDistance
 from dpverify_mechanisms.linear_sketch import LinearSketch
@@ -199,10 +200,15 @@ def test_correct_formulas_are_refuted_as_seldom_as_the_level_says(law: str) -> N
 # --- draws
 
 
+def probe(x: NDArray[np.float64], y: NDArray[np.float64]) -> Pair:
+    return Pair(name="", record=x[None], neighbour=y[None])
+
+
 def test_the_seed_decides_the_draws(small_sketch: Sketch) -> None:
     sketch, (x, y) = small_sketch(), records()
     first, again, other = (
-        draw_estimates(sketch, sketch.estimators(), x, y, draws=20, seed=seed) for seed in (3, 3, 4)
+        draw_estimates(sketch, sketch.estimators(), probe(x, y), draws=20, seed=seed)
+        for seed in (3, 3, 4)
     )
     for a, b, c in zip(first, again, other, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -212,7 +218,8 @@ def test_the_seed_decides_the_draws(small_sketch: Sketch) -> None:
 def test_a_draw_does_not_depend_on_how_many_there_are(small_sketch: Sketch) -> None:
     sketch, (x, y) = small_sketch(), records()
     few, many = (
-        draw_estimates(sketch, sketch.estimators(), x, y, draws=draws, seed=3) for draws in (7, 20)
+        draw_estimates(sketch, sketch.estimators(), probe(x, y), draws=draws, seed=3)
+        for draws in (7, 20)
     )
     for a, b in zip(few, many, strict=True):
         np.testing.assert_array_equal(a, b[:7])
@@ -222,20 +229,20 @@ def test_every_draw_has_its_own_noise_and_its_own_projection(small_sketch: Sketc
     sketch, (x, y) = small_sketch(), records()
     seen: list[int] = []
     estimates = draw_estimates(
-        sketch, sketch.estimators()[:1], x, y, draws=50, seed=3, progress=seen.append
+        sketch, sketch.estimators()[:1], probe(x, y), draws=50, seed=3, progress=seen.append
     )
     assert len(set(estimates[0].tolist())) == 50
     assert sum(seen) == 50
     # With next to no noise, what still varies is the projection.
     quiet = replace(sketch, noise=RoundedGaussian(scale=1.0))
     estimator = quiet.estimators()[0]
-    (distances,) = draw_estimates(quiet, [estimator], x, y, draws=50, seed=3)
+    (distances,) = draw_estimates(quiet, [estimator], probe(x, y), draws=50, seed=3)
     noise_alone = SquaredDistance(sketch=quiet, realised=True).variance(x, y)
     assert distances.var() > 100 * noise_alone
 
 
 def test_an_estimator_does_not_see_the_others(small_sketch: Sketch) -> None:
     sketch, (x, y) = small_sketch(), records()
-    together = draw_estimates(sketch, sketch.estimators(), x, y, draws=10, seed=3)
-    alone = draw_estimates(sketch, sketch.estimators()[1:2], x, y, draws=10, seed=3)
+    together = draw_estimates(sketch, sketch.estimators(), probe(x, y), draws=10, seed=3)
+    alone = draw_estimates(sketch, sketch.estimators()[1:2], probe(x, y), draws=10, seed=3)
     np.testing.assert_array_equal(together[1], alone[0])

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.model import (
-    AdjacencyInput,
     Certificate,
     Ends,
     Environment,
     Inputs,
+    KindInput,
     Release,
 )
 from dpverify.certificate.report import about, at_least, at_most, exact, render
@@ -77,10 +77,9 @@ def small() -> Certificate:
         mechanism="dp-oporp",
         parameters={"k": 4},
         attributes=16,
-        low="0",
-        high="1",
+        domain=KindInput(kind="box", numbers={"low": "0", "high": "1"}),
         outside="clip",
-        adjacency=AdjacencyInput(kind="attribute", bound="1"),
+        adjacency=KindInput(kind="attribute", numbers={"beta": "1"}),
         epsilon="2",
         delta="0.001",
         projection_seed=1,
@@ -99,9 +98,9 @@ def small() -> Certificate:
             file="sketch.npz",
             sha256="ab" * 32,
             array="steps",
-            rows=7,
-            columns=4,
-            step=Ends.of(mechanism.step()),
+            shape=[7, 4],
+            dtype="int64",
+            step=Ends(lower="1", upper="1"),
             randomness="secure",
         ),
         environment=Environment(
@@ -263,19 +262,23 @@ def test_violation_is_announced_before_all_else(violated: Certificate) -> None:
 
 def test_summary_says_who_is_protected_first(small: Certificate) -> None:
     text = Page(render(small)).words
-    parts = ["One attribute of one record, changed by at most 1", "ε = 2, δ = 0.001", "7 rows"]
+    parts = [
+        "One attribute of one record, changed by at most 1",
+        "ε = 2, δ = 0.001",
+        "An array of 7 × 4",
+    ]
     places = [text.index(part) for part in [*parts, "What was proven", "What was attacked"]]
     assert places == sorted(places)
     assert "the whole width of the domain" in text
-    assert "protection of a whole record is not claimed" in text
+    assert "protection of a whole record, or against larger changes, is not claimed" in text
     assert "at most 7.39 (eε, rounded up)" in text
 
 
 def test_other_adjacency_has_its_own_limit(small: Certificate) -> None:
-    ball = {"inputs.adjacency": {"kind": "l1-ball", "bound": "0.5"}}
+    ball = {"inputs.adjacency": {"kind": "l1-ball", "numbers": {"radius": "0.5"}}}
     text = Page(render(altered(small, ball))).words
     assert "the whole width of the domain" not in text
-    assert "protection against larger changes of a record is not claimed" in text
+    assert "protection of a whole record, or against larger changes, is not claimed" in text
 
 
 @pytest.mark.parametrize(
@@ -310,7 +313,7 @@ def test_every_number_of_the_evidence_is_shown(small: Certificate) -> None:
     assert exact(sigma.lower) in text
     assert exact(sigma.upper) in text
     assert small.digest in text
-    assert "a value outside is moved to the nearest end" in text
+    assert "moved to the nearest point of the domain" in text
 
 
 def test_a_certificate_without_information_can_be_drawn(small: Certificate) -> None:

@@ -351,12 +351,12 @@ class Transparent:
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: ArrayLike, neighbour: ArrayLike
     ) -> NDArray[np.float64]:
-        np.testing.assert_array_equal(record, [1.0, 0.0])
-        np.testing.assert_array_equal(neighbour, [-2.0, 0.0])
-        return np.asarray(outputs[:, 0], dtype=np.float64)
+        np.testing.assert_array_equal(record, [[1.0, 0.0]])
+        np.testing.assert_array_equal(neighbour, [[-2.0, 0.0]])
+        return np.asarray(outputs[:, 0, 0], dtype=np.float64)
 
     def worst_pairs(self) -> Sequence[Pair]:
-        return [Pair(name="only", record=np.array([1.0, 0.0]), neighbour=np.array([-2.0, 0.0]))]
+        return [Pair(name="only", record=np.array([[1.0, 0.0]]), neighbour=np.array([[-2.0, 0.0]]))]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,375 @@
+"""Declared domains: what a record may be, fixed before anyone looks at the data.
+
+A domain is frozen data that admits records (or refuses them, in words for the owner alone) and
+draws synthetic ones for audits. Whatever a certificate says about records is about its domain,
+never about the data. Records are doubles: the ends of a box that count are the doubles nearest to
+the declared ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dpverify.errors import RecordsError, require
+from dpverify.sampling.words import Words
+
+__all__ = [
+    "PROBES",
+    "Ball",
+    "Box",
+    "Domain",
+    "Graphs",
+    "Records",
+    "Sets",
+    "as_matrix",
+    "first_where",
+    "indicator",
+    "is_sparse",
+    "require_finite",
+    "row_norms",
+    "uniform",
+]
+
+_Outside = Literal["refuse", "clip"]
+Records = NDArray[Any] | sparse.csr_array
+
+PROBES = 40
+"""Synthetic pairs that `probes` draws."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """Every attribute lies in [low, high].
+
+    Attributes
+    ----------
+    low, high : the range, both ends included. Declared, never read off the data. Records are
+        doubles, so the ends that count are the doubles nearest to these: a stored 0.1 is inside
+        [0, 0.1], though that double is above one tenth.
+    outside : "refuse" raises, "clip" moves the value to the nearest end. Clipping is monotone and
+        never moves two values apart, so it keeps every adjacency of this package.
+    """
+
+    low: Fraction
+    high: Fraction
+    outside: _Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
+        """Records as a matrix of doubles inside the domain, of shape (rows, attributes).
+
+        A scipy sparse array stays sparse (CSR); its missing entries are zeros, which the domain
+        must then hold.
+
+        Raises
+        ------
+        RecordsError
+            If the shape is wrong, a value is NaN or infinite, or one is outside the domain and the
+            rule is to refuse. The message is for the owner: it names a value of the data.
+        """
+        x = as_matrix(records, attributes=attributes)
+        values = x.data if is_sparse(x) else x
+        low, high = self.ends
+        if is_sparse(x) and not low <= 0 <= high:
+            raise RecordsError(
+                f"sparse records have zeros, and the declared domain [{low}, {high}] has none. "
+                "Declare a domain that holds 0, or give dense records."
+            )
+        if values.size == 0:
+            return x
+        least, most = values.min(), values.max()  # NaN spreads to both
+        if low <= least and most <= high:
+            return x
+        require_finite(x)
+        if self.outside == "clip":
+            if not is_sparse(x):
+                return np.clip(x, low, high)
+            return _with_values(x, np.clip(x.data, low, high))
+        row, column, value = first_where(x, lambda v: (v < low) | (v > high))
+        raise RecordsError(
+            f"record {row}, attribute {column} is {value}, outside the declared domain "
+            f"[{low}, {high}]. Widen the domain if it was declared too "
+            'narrow, or set outside = "clip".'
+        )
+
+    def count_outside(self, records: Any) -> int:
+        """Number of values outside the domain: a fact about the data, never to be published."""
+        x = as_matrix(records)
+        values = x.data if is_sparse(x) else x
+        low, high = self.ends
+        return int(np.count_nonzero((values < low) | (values > high)))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest double of the domain."""
+        return float(self.low), float(self.high)
+
+    def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
+        """Pairs of synthetic records, from almost equal to independent, each of shape (1, p)."""
+        low, high = self.ends
+
+        def draw() -> NDArray[np.float64]:
+            unit = uniform(attributes, rng)
+            return np.clip(low + (high - low) * unit, low, high)
+
+        pairs = []
+        for number in range(1, PROBES + 1):
+            record, fresh = draw(), draw()
+            changed = int(attributes * number / PROBES)
+            other = np.where(np.arange(attributes) < changed, fresh, record)
+            pairs.append((record[None], other[None]))
+        return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ball:
+    """Every record has an ℓ2 norm of at most `radius`.
+
+    Attributes
+    ----------
+    radius : declared, never read off the data. Norms are computed in doubles; the bound that a
+        guarantee may use is `reach`, which holds for every record that is admitted.
+    outside : "refuse" raises, "clip" scales the record down to the sphere. That is the projection
+        onto a convex set, so it never moves two records apart, but for rounding that `reach` holds.
+    """
+
+    radius: Fraction
+    outside: _Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        require(self.radius > 0, "radius", self.radius, "positive")
+
+    @property
+    def reach(self) -> Fraction:
+        """Proven bound on the norm of every admitted record: the radius and 2⁻²⁰ of it.
+
+        A norm of p terms in doubles is off by less than (p + 2)·2⁻⁵³ relatively (sum of squares in
+        any order, then a root), so that for p < 2³⁰ a computed norm of at most R(1 + 2⁻²³) belongs
+        to a record of norm at most R(1 + 2⁻²⁰). Scaling rounds each value by at most 2⁻⁵² of it.
+        """
+        return self.radius * (1 + Fraction(1, 2**20))
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
+        """Records as a matrix of doubles inside the ball; see `Box.admit`."""
+        x = as_matrix(records, attributes=attributes)
+        require(x.shape[1] < 2**30, "attributes", x.shape[1], "less than 2**30")
+        require_finite(x)
+        limit = float(self.radius) * (1 + 2.0**-23)
+        norms = row_norms(x)
+        far = np.flatnonzero(~(norms <= limit))
+        if far.size == 0:
+            return x
+        if self.outside == "refuse":
+            raise RecordsError(
+                f"record {far[0]} has norm {norms[far[0]]}, outside the declared ball of radius "
+                f'{float(self.radius)}. Declare a larger radius, or set outside = "clip".'
+            )
+        factor = np.minimum(1.0, float(self.radius) / np.maximum(norms, limit / 2))
+        if is_sparse(x):
+            return _with_values(x, x.data * np.repeat(factor, np.diff(x.indptr)))
+        return x * factor[:, None]
+
+    def count_outside(self, records: Any) -> int:
+        """Number of records outside the ball: a fact about the data, never to be published."""
+        x = as_matrix(records)
+        return int(np.count_nonzero(row_norms(x) > float(self.radius) * (1 + 2.0**-23)))
+
+    def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
+        """Pairs of synthetic records of norm at most the radius, from close to independent."""
+        scale = float(self.radius) / math.sqrt(attributes)
+        pairs = []
+        for number in range(1, PROBES + 1):
+            record, fresh = (scale * (2 * uniform(attributes, rng) - 1) for _ in range(2))
+            weight = number / PROBES
+            pairs.append((record[None], ((1 - weight) * record + weight * fresh)[None]))
+        return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sets:
+    """Every record is a set of items, as a row of zeros and ones, dense or sparse.
+
+    Attributes
+    ----------
+    least : smallest size of a set that is admitted, at least 1
+    most : largest size, or None for no limit
+
+    A set that is too small or too large is always refused: no clipping establishes a bound on sizes
+    without changing what its neighbours are.
+    """
+
+    least: int = 1
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.least >= 1, "least", self.least, "at least 1")
+        if self.most is not None:
+            require(self.most >= self.least, "most", self.most, f"at least least={self.least}")
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> sparse.csr_array:
+        """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
+        x = sparse.csr_array(as_matrix(records, attributes=attributes))
+        x.sum_duplicates()
+        if np.any(x.data == 0):
+            x = x.copy()
+            x.eliminate_zeros()
+        if not np.all(x.data == 1):
+            row, column, value = first_where(x, lambda v: v != 1)
+            raise RecordsError(
+                f"record {row}, item {column} is {value}: sets are rows of zeros and ones."
+            )
+        sizes = np.diff(x.indptr)
+        wrong = self._wrong(sizes)
+        if wrong.size:
+            bounds = f"at least {self.least}" + (
+                "" if self.most is None else f", at most {self.most}"
+            )
+            raise RecordsError(
+                f"record {wrong[0]} has {sizes[wrong[0]]} items, and the declared domain has sets "
+                f"of {bounds}. Declare a domain that holds all records; leaving some out "
+                "would tell that they are there."
+            )
+        return x
+
+    def count_outside(self, records: Any) -> int:
+        """Number of sets of another size: a fact about the data, never to be published."""
+        x = sparse.csr_array(as_matrix(records))
+        return int(self._wrong(np.diff(x.indptr)).size)
+
+    def _wrong(self, sizes: NDArray[Any]) -> NDArray[np.intp]:
+        most = np.inf if self.most is None else self.most
+        return np.flatnonzero((sizes < self.least) | (sizes > most))
+
+    def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
+        """Pairs of synthetic sets of one size, from almost equal to nearly disjoint."""
+        most = attributes if self.most is None else min(self.most, attributes)
+        size = min(max(self.least, most // 4), most)
+        pairs = []
+        for number in range(1, PROBES + 1):
+            # A random order of the items; the second set is the first one shifted along it.
+            order = np.argsort(rng.words(attributes), kind="stable")
+            shift = min(attributes - size, -(-size * number // PROBES))
+            chosen = (order[:size], order[shift : shift + size])
+            pairs.append(tuple(indicator(items, attributes) for items in chosen))
+        return pairs  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graphs:
+    """The data set is one graph: its symmetric matrix of edge weights in [0, 1], diagonal 0."""
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> NDArray[np.float64]:
+        """The weights as a dense (n, n) matrix."""
+        x = as_matrix(records, attributes=attributes)
+        weights: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
+        require_finite(weights)
+        if weights.shape[0] != weights.shape[1]:
+            raise RecordsError(f"weights of shape {weights.shape} must form a square matrix.")
+        if not (weights.min() >= 0 and weights.max() <= 1):
+            row, column, value = first_where(weights, lambda v: (v < 0) | (v > 1))
+            raise RecordsError(f"edge ({row}, {column}) has weight {value}, outside [0, 1].")
+        if not np.array_equal(weights, weights.T) or weights.diagonal().any():
+            raise RecordsError("weights must form a symmetric matrix with an empty diagonal.")
+        return weights
+
+    def count_outside(self, records: Any) -> int:
+        """Number of weights outside [0, 1]: a fact about the data, never to be published."""
+        x = as_matrix(records)
+        values = x.data if is_sparse(x) else x
+        return int(np.count_nonzero((values < 0) | (values > 1)))
+
+    def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
+        """Random graphs of rising density, each with a random set of vertices as its query."""
+        pairs = []
+        for number in range(1, PROBES + 1):
+            draws = uniform(attributes * attributes, rng).reshape(attributes, attributes)
+            upper = np.triu(draws < number / PROBES, 1).astype(np.float64)
+            chosen = uniform(attributes, rng) < 0.5
+            chosen[0], chosen[-1] = True, False
+            pairs.append((upper + upper.T, chosen.astype(np.float64)[None]))
+        return pairs
+
+
+Domain = Box | Ball | Sets | Graphs
+
+
+def indicator(items: NDArray[Any], attributes: int) -> sparse.csr_array:
+    """A set as one sparse row of ones, of shape (1, attributes)."""
+    columns = np.sort(items)
+    return sparse.csr_array(
+        (np.ones(columns.size), columns, np.array([0, columns.size])), shape=(1, attributes)
+    )
+
+
+def uniform(count: int, rng: Words) -> NDArray[np.float64]:
+    """Synthetic numbers in [0, 1): for audits' inputs, never for noise."""
+    return np.asarray((rng.words(count) >> np.uint64(11)) * 2.0**-53)
+
+
+def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
+    """Records as a float64 matrix, dense or CSR, that isn't empty."""
+    if is_sparse(records):
+        x: Any = sparse.csr_array(records, dtype=np.float64)
+    else:
+        try:
+            x = np.asarray(records, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RecordsError(f"records must be numbers: {error}.") from None
+    if x.ndim != 2 or 0 in x.shape:
+        raise RecordsError(
+            f"records of shape {x.shape} must form a matrix with a row for each record, "
+            "with at least one row and one column."
+        )
+    if attributes is not None and x.shape[1] != attributes:
+        raise RecordsError(
+            f"records of shape {x.shape} must have {attributes} attributes, "
+            "as many as the mechanism was made for."
+        )
+    return x
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether x is a scipy sparse array; a plain bool, by which the stubs narrow nothing."""
+    return bool(sparse.issparse(x))
+
+
+def require_finite(x: Any) -> None:
+    """Refuse NaN and infinities."""
+    values = x.data if is_sparse(x) else x
+    if not np.isfinite(values).all():
+        row, column, value = first_where(x, lambda v: ~np.isfinite(v))
+        raise RecordsError(
+            f"record {row}, attribute {column} is {value}: "
+            "records must be finite. Fill in missing values before the release."
+        )
+
+
+def row_norms(x: Any) -> NDArray[np.float64]:
+    """ℓ2 norms of the rows, in doubles."""
+    squares = x.multiply(x).sum(axis=1) if is_sparse(x) else np.vecdot(x, x)
+    norms: NDArray[np.float64] = np.sqrt(np.asarray(squares).ravel())
+    return norms
+
+
+def first_where(x: Any, wrong: Any) -> tuple[int, int, float]:
+    """Row, column and value of the first entry for which `wrong` holds."""
+    if is_sparse(x):
+        place = int(np.flatnonzero(wrong(x.data))[0])
+        row = int(np.searchsorted(np.asarray(x.indptr), place, side="right")) - 1
+        return row, int(x.indices[place]), float(x.data[place])
+    row, column = np.argwhere(wrong(x))[0].tolist()
+    return row, column, float(x[row, column])
+
+
+def _with_values(x: Any, values: NDArray[np.float64]) -> Any:
+    return sparse.csr_array((values, x.indices, x.indptr), shape=x.shape)
