@@ -1,9 +1,9 @@
 """Estimators of squared distance, inner product and cosine from two noisy linear sketches.
 
 Notation: x, y are two gridded records, a = xP, b = yP; the released rows are a + e and b + f, with
-independent noise of variance v and fourth moment w per coordinate (exactly rounded noise: v is not
-σ², and that is what is removed). A = ⟨a + e, b + f⟩, B = ‖a + e‖² − kv, C = ‖b + f‖² − kv estimate
-⟨x, y⟩, ‖x‖², ‖y‖² without bias. Given P their covariances are
+independent symmetric noise of variance v and fourth moment w per coordinate (exactly rounded noise:
+v is not σ², and that is what is removed). A = ⟨a + e, b + f⟩, B = ‖a + e‖² − kv, C = ‖b + f‖² − kv
+estimate ⟨x, y⟩, ‖x‖², ‖y‖² without bias. Given P their covariances are
 
     Var A    = v(‖a‖² + ‖b‖²) + kv²         Cov(A, B) = 2v⟨a, b⟩
     Var B    = 4v‖a‖² + k(w − v²)            Cov(B, C) = 0
@@ -13,8 +13,17 @@ independent noise of variance v and fourth moment w per coordinate (exactly roun
 with x and y for a and b, plus those of (⟨a,b⟩, ‖a‖², ‖b‖²) over P, which the projection knows.
 Moments are over the draw of P with the noise level held fixed, or for the realised P.
 
-All estimates are of the *gridded* records. They are Kenthapadi et al. 2013, theorem 2 (distance)
-and Li and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is really drawn.
+**Noise at the input.** The rows are uP and tP with u = x + e, t = y + f, and noise in each of the p
+attributes. Given the noise, P estimates ⟨u, t⟩ without bias, with a variance over P that is a
+polynomial in ‖u‖²‖t‖², ⟨u, t⟩² and S = Σu²t² (`Projection.form_covariance`); so
+
+    Var⟨uP, tP⟩ = Var⟨u, t⟩ + c·(E‖u‖²‖t‖² + E⟨u, t⟩² − 2ES) + d·ES + e·(E⟨u, t⟩² − ES),
+
+and the expectations on the right are those of independent coordinates.
+
+All estimates are of the *gridded* records. They are Kenthapadi et al. 2013, theorem 2 (distance),
+Stausholm 2021, lemma 3 (distance, any projection with E[P Pᵀ] = I and any symmetric noise), and Li
+and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is really drawn.
 """
 
 from __future__ import annotations
@@ -24,8 +33,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpverify.domain import is_sparse
+from dpverify.errors import ParameterError
 from dpverify_mechanisms.dots import dot
 
 if TYPE_CHECKING:
@@ -56,16 +67,22 @@ class _SketchEstimator(ABC):
         """Estimates from rows of different records, of shapes (…, k) that broadcast."""
 
     @abstractmethod
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
+    def truth(self, record: Any, other: Any) -> float:
         """What is estimated, for the gridded records."""
 
     @abstractmethod
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
+    def expectation(self, record: Any, other: Any) -> float:
         """Mean of the estimate."""
 
     @abstractmethod
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
+    def variance(self, record: Any, other: Any) -> float:
         """Variance of the estimate."""
+
+    def __post_init__(self) -> None:
+        if self.realised and self.sketch.at == "input":
+            raise ParameterError(
+                "realised", True, "false where the noise is at the input", "Use moments over P."
+            )
 
     # Everything below is in the records' unit.
 
@@ -74,16 +91,25 @@ class _SketchEstimator(ABC):
         return self.sketch.step().upper
 
     def _noise(self) -> tuple[float, float]:
-        """Variance and fourth moment of the noise of one coordinate."""
-        noise = self.sketch.noise
-        return noise.variance().upper * self._step**2, noise.fourth_moment().upper * self._step**4
+        """Variance and fourth moment of the noise of one value, where it is added."""
+        noise, step = self.sketch.noise, self._step
+        if self.sketch.at == "input":
+            step = float(self.sketch.grid.step)
+        return noise.variance().upper * step**2, noise.fourth_moment().upper * step**4
+
+    def _values(self) -> int:
+        """How many values of a row carry noise."""
+        projection = self.sketch.projection
+        return projection.k if self.sketch.at == "output" else projection.p
 
     def _dot(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(dot(first, second) * self._step**2)
 
-    def _gridded(self, record: ArrayLike) -> NDArray[np.float64]:
-        x = self.sketch.domain.admit(np.atleast_2d(record), attributes=self.sketch.projection.p)
-        steps: NDArray[np.float64] = self.sketch.grid.round(x)[0]
+    def _gridded(self, record: Any) -> NDArray[np.float64]:
+        rows = record if is_sparse(record) else np.atleast_2d(record)
+        x = self.sketch.domain.admit(rows, attributes=self.sketch.projection.p)
+        dense = x.toarray() if is_sparse(x) else x
+        steps: NDArray[np.float64] = self.sketch.grid.round(dense)[0]
         return steps * float(self.sketch.grid.step)
 
     def _forms(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -94,7 +120,7 @@ class _SketchEstimator(ABC):
         return float(x @ y), float(x @ x), float(y @ y)
 
     def _covariance(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Covariance matrix of (A, B, C), shape (3, 3)."""
+        """Covariance matrix of (A, B, C), shape (3, 3), for noise at the output."""
         v, w = self._noise()
         k = self.sketch.projection.k
         xy, xx, yy = self._forms(x, y)
@@ -107,17 +133,18 @@ class _SketchEstimator(ABC):
         )
         if self.realised:
             return noise
+        covariance = self.sketch.projection.form_covariance
         forms = ((x, y), (x, x), (y, y))
-        noise += [[self._drawn(a, b, c, d) for c, d in forms] for a, b in forms]
+        noise += [[covariance(a, b, c, d) for c, d in forms] for a, b in forms]
         return noise
 
-    def _drawn(self, a: Any, b: Any, c: Any, d: Any) -> float:
-        """Cov(⟨aP, bP⟩, ⟨cP, dP⟩) over the draw of P."""
+    def _over_projection(self, norms: float, product: float, same: float) -> float:
+        """Var⟨uP, tP⟩ over P from E‖u‖²‖t‖², E⟨u, t⟩² and EΣu²t²."""
         projection = self.sketch.projection
-        diagonal = float(np.sum(a * b * c * d))
-        off = float((a @ c) * (b @ d) + (a @ d) * (b @ c)) - 2 * diagonal
         return (
-            float(projection.pair_variance) * off + float(projection.diagonal_variance) * diagonal
+            float(projection.pair_variance) * (norms + product - 2 * same)
+            + float(projection.diagonal_variance) * same
+            + float(projection.diagonal_covariance) * (product - same)
         )
 
 
@@ -134,24 +161,43 @@ class SquaredDistance(_SketchEstimator):
     def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
         """Unbiased estimates of ‖x − y‖²."""
         difference = first - second
-        return self._dot(difference, difference) - 2 * self.sketch.projection.k * self._noise()[0]
+        return self._dot(difference, difference) - 2 * self._values() * self._noise()[0]
 
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
+    def truth(self, record: Any, other: Any) -> float:
         """‖x − y‖² of the gridded records."""
         z = self._gridded(record) - self._gridded(other)
         return float(z @ z)
 
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
+    def expectation(self, record: Any, other: Any) -> float:
         """‖x − y‖², or ‖(x − y)P‖² for the realised P."""
         z = self._gridded(record) - self._gridded(other)
         return self._forms(z, z)[0]
 
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """4·2v‖z‖² + k(w₂ − 4v²) + Var‖zP‖², with w₂ = 2w + 6v² the noise difference's moment."""
-        v, w = self._noise()
+    def variance(self, record: Any, other: Any) -> float:
+        """Noise's share plus Var‖zP‖² over P, for z = x − y."""
         z = self._gridded(record) - self._gridded(other)
-        drawn = 0.0 if self.realised else self._drawn(z, z, z, z)
-        return 8 * v * self._forms(z, z)[0] + self.sketch.projection.k * (2 * w + 2 * v * v) + drawn
+        if self.sketch.at == "input":
+            return self._input_variance(z)
+        form = self.sketch.projection.form_covariance
+        drawn = 0.0 if self.realised else form(z, z, z, z)
+        return self.noise_variance(self._forms(z, z)[0]) + drawn
+
+    def noise_variance(self, squared_distance: float) -> float:
+        """4·2v‖z‖² + k(w₂ − 4v²), where w₂ = 2w + 6v² is the noise difference's fourth moment.
+
+        For noise at the input, of p values, the same before the projection.
+        """
+        v, w = self._noise()
+        return 8 * v * squared_distance + self._values() * (2 * w + 2 * v * v)
+
+    def _input_variance(self, z: NDArray[np.float64]) -> float:
+        """For u = z + noise of variance s = 2v and fourth moment w₂ in each attribute."""
+        v, w = self._noise()
+        zz, s = float(z @ z), 2 * v
+        spread = self.noise_variance(zz)  # Var‖u‖²
+        fourth = float((z**4).sum()) + 6 * s * zz + z.size * (2 * w + 6 * v * v)  # E Σu⁴
+        squared_norm = spread + (zz + z.size * s) ** 2  # E‖u‖⁴
+        return spread + self._over_projection(squared_norm, squared_norm, fourth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,17 +213,24 @@ class InnerProduct(_SketchEstimator):
         """Unbiased estimates of ⟨x, y⟩."""
         return self._dot(first, second)
 
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
+    def truth(self, record: Any, other: Any) -> float:
         """⟨x, y⟩ of the gridded records."""
         return float(self._gridded(record) @ self._gridded(other))
 
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
+    def expectation(self, record: Any, other: Any) -> float:
         """⟨x, y⟩, or ⟨xP, yP⟩ for the realised P."""
         return self._forms(self._gridded(record), self._gridded(other))[0]
 
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
+    def variance(self, record: Any, other: Any) -> float:
         """Var A of the module's docstring."""
-        return float(self._covariance(self._gridded(record), self._gridded(other))[0, 0])
+        x, y = self._gridded(record), self._gridded(other)
+        if self.sketch.at == "output":
+            return float(self._covariance(x, y)[0, 0])
+        v, (xy, xx, yy) = self._noise()[0], self._forms(x, y)
+        p = x.size
+        spread = v * (xx + yy) + p * v * v  # Var⟨u, t⟩
+        same = float((x * x * y * y).sum()) + spread  # E Σu²t², as v Σx² = v‖x‖²
+        return spread + self._over_projection((xx + p * v) * (yy + p * v), xy * xy + spread, same)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +254,12 @@ class Cosine(_SketchEstimator):
         )
         return np.asarray(self._dot(first, second) / np.sqrt(product))
 
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
+    def truth(self, record: Any, other: Any) -> float:
         """⟨x, y⟩/(‖x‖‖y‖) of the gridded records."""
         x, y = self._gridded(record), self._gridded(other)
         return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
+    def expectation(self, record: Any, other: Any) -> float:
         """Second-order approximation of the mean."""
         x, y = self._gridded(record), self._gridded(other)
         a, b, c = self._forms(x, y)
@@ -221,7 +274,7 @@ class Cosine(_SketchEstimator):
         )
         return float(rho + (second * self._covariance(x, y)).sum() / 2)
 
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
+    def variance(self, record: Any, other: Any) -> float:
         """First-order approximation of the variance."""
         x, y = self._gridded(record), self._gridded(other)
         a, b, c = self._forms(x, y)

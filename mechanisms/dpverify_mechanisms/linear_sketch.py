@@ -2,67 +2,74 @@
 
 **The exact path.** Records become whole numbers X of grid steps (`Grid`), P is a whole-number
 matrix times a public scale, X @ P is computed without error (every partial sum stays below 2⁵³,
-checked from public numbers), and the noise is an exactly rounded Gaussian on the product's grid.
-What is released is a matrix of integers; one of its steps is h·scale in the records' unit. So the
-released value is the rounding of (sketch of the gridded record + N(0, σ²)), and the analytic
-Gaussian curve holds for it.
+checked from public numbers), and the noise is an exactly rounded Gaussian or Laplace variable on
+the product's grid. What is released is a matrix of integers; one of its steps is h·scale in the
+records' unit. So the released value is the rounding of (sketch of the gridded record + noise), and
+the curve of the ideal noise holds for it.
 
-**Its privacy** depends on the ratio of integers alone: neighbours differ by at most D steps times a
-row, so Δ/σ = moves·max‖row‖₂/s, where s is the noise's scale in steps and its square is rational.
+**Its privacy** depends on the ratio of integers alone: if the sketches of neighbours are at most D
+steps apart before the noise (`distance`), Gaussian noise of scale s has μ = D₂/s, and Laplace noise
+of scale b has ε₀ = D₁/b.
+
+**Noise at the input**, x ↦ (x + noise)·P, is the same mechanism for the identity in place of P,
+followed by a public map; so D is taken for the identity, and k may be as large as one likes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy import sparse
 
 from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
-from dpverify.accounting.sensitivity import largest_row_norm
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
-from dpverify.domain import Box
-from dpverify.enclosure import (
-    Enclosure,
-    Exact,
-    SquareRoot,
-    enclose,
-    exact_string,
-    squared,
-    to_arb,
-)
-from dpverify.errors import ParameterError
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.published import published_sigmas
+from dpverify.adjacency import Adjacency, RecordAdjacency
+from dpverify.domain import Ball, Box, is_sparse
+from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
+from dpverify.errors import NumericalError, ParameterError, RecordsError
 from dpverify.grid import Grid
-from dpverify.guarantee import Guarantee
+from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.sampling.laplace import RoundedLaplace
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.blocks import row_blocks
+from dpverify_mechanisms.distance import check_bound, distance, farthest, grid_for
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
-from dpverify_mechanisms.projections import Projection
+from dpverify_mechanisms.projection import Projection
+from dpverify_mechanisms.projections import IdentityProjection
 
-__all__ = ["GRID_STEPS", "LinearSketch"]
+__all__ = ["GRID_STEPS", "LAPLACE", "Level", "LinearSketch", "Noise"]
 
 GRID_STEPS = 1024
-"""Steps that β is divided into unless the caller says otherwise."""
+"""Steps that the adjacency's bound is divided into unless the caller says otherwise."""
+LAPLACE = "Dwork, McSherry, Nissim and Smith 2006, proposition 1"
 
-_ROWS = 128  # records a block: their doubles stay in the cache between the steps
+Noise = RoundedGaussian | RoundedLaplace
+Level = Callable[..., Enclosure]
+
+_NORMS: Mapping[str, Literal[1, 2]] = {"l1": 1, "l2": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearSketch:
-    """Release of records @ P + Gaussian noise, exactly.
+    """Release of records @ P + noise, or of (records + noise) @ P, exactly.
 
     Parameters
     ----------
     projection : realised, public
-    noise : exactly rounded noise, in steps of the product's grid
+    noise : exactly rounded, in steps of the grid that it is added on
     grid : fixed-point grid of the records; the adjacency's bound is a whole number of its steps
-    domain : declared range of every attribute
+    domain : declared domain of the records
     adjacency : whom the claim protects
+    at : where the noise is added, "output" or "input"
 
     Raises
     ------
@@ -71,14 +78,15 @@ class LinearSketch:
     """
 
     projection: Projection
-    noise: RoundedGaussian
+    noise: Noise
     grid: Grid
-    domain: Box
+    domain: Box | Ball
     adjacency: Adjacency
+    at: Literal["output", "input"] = "output"
 
     def __post_init__(self) -> None:
-        self._moves()
-        bound = self.largest_sum()
+        self._distance()
+        bound = self.projection.largest_sum(self.grid.check_reach(self.domain))
         if not bound < 2**53:
             raise ParameterError(
                 "step",
@@ -94,49 +102,81 @@ class LinearSketch:
         *,
         epsilon: Fraction,
         delta: Fraction,
-        domain: Box,
+        domain: Box | Ball,
         adjacency: Adjacency,
+        noise: Literal["gaussian", "laplace"] = "gaussian",
+        at: Literal["output", "input"] = "output",
         grid_steps: int = GRID_STEPS,
+        level: Level = sigma_gaussian,
     ) -> Self:
         """The sketch with the least noise that is (ε, δ)-differentially private.
 
         Parameters
         ----------
-        projection, domain, adjacency : as in the class
-        epsilon, delta : the target, exact
+        projection, domain, adjacency, at : as in the class
+        epsilon, delta : the target, exact; Laplace noise gives (ε, 0) whatever δ is
+        noise : "gaussian" needs δ > 0
         grid_steps : steps that the adjacency's bound is divided into
+        level : the theorem that Gaussian noise is chosen by, as a function of ε, δ and the
+            sensitivity; the papers' own (`accounting.published`) ask for more than is needed
         """
-        match adjacency:
-            case AttributeAdjacency(beta=bound):
-                width = domain.high - domain.low
-                if bound > width:
-                    raise ParameterError(
-                        "beta",
-                        exact_string(bound),
-                        f"at most {exact_string(width)}, the width of the domain",
-                        "No attribute can move further, so the width gives the same protection.",
-                    )
-            case L1Ball(radius=bound):
-                pass
-            case BitFlip():
-                bound = Fraction(1)
-        grid = Grid.dividing(bound, steps=grid_steps)
-        norm = largest_row_norm(projection.matrix, 2)
-        distance = SquareRoot(grid.moves(adjacency, attributes=projection.p) ** 2 * squared(norm))
-        scale = sigma_gaussian(epsilon, delta, sensitivity=distance).upper
+        check_bound(domain, adjacency)
+        grid = grid_for(domain, adjacency, projection.p, grid_steps)
+        sensitive = _sensitive(projection, at)
+        made: Noise
+        match noise:
+            case "gaussian":
+                size = distance(sensitive, grid, domain, adjacency, 2)
+                made = RoundedGaussian(scale=level(epsilon, delta, sensitivity=size).upper)
+            case "laplace":
+                size = distance(sensitive, grid, domain, adjacency, 1)
+                scale = enclose(lambda: to_arb(size) / to_arb(epsilon))
+                made = RoundedLaplace(scale=scale.upper)
         return cls(
             projection=projection,
-            noise=RoundedGaussian(scale=scale),
+            noise=made,
             grid=grid,
             domain=domain,
             adjacency=adjacency,
+            at=at,
+        )
+
+    @classmethod
+    def best(
+        cls,
+        projection: Projection,
+        *,
+        squared_distance: float,
+        **target: Any,
+    ) -> Self:
+        """The cheaper of Gaussian and Laplace noise for the squared-distance estimator.
+
+        Both are calibrated to the same guarantee, and the exact variances of the estimate of a
+        squared distance of this size are compared; what P adds to them is the same for both.
+
+        Parameters
+        ----------
+        projection : realised, public
+        squared_distance : that the user expects, in the records' unit
+        target : epsilon, delta, domain, adjacency, at and grid_steps as in `calibrated`
+        """
+        sketches = [cls.calibrated(projection, noise="laplace", **target)]
+        if target["delta"] > 0:
+            sketches.append(cls.calibrated(projection, noise="gaussian", **target))
+        return min(
+            sketches, key=lambda s: SquaredDistance(sketch=s).noise_variance(squared_distance)
         )
 
     # The claim
 
-    def privacy(self) -> GaussianCurve:
-        """Exact curve for this realised projection."""
-        return GaussianCurve(mu_squared=self._distance().radicand / Fraction(self.noise.scale) ** 2)
+    def privacy(self) -> PrivacyCurve:
+        """Exact curve for Gaussian noise and this realised projection; pure ε for Laplace noise."""
+        size, scale = self._distance(), Fraction(self.noise.scale)
+        match self.noise:
+            case RoundedGaussian():
+                return GaussianCurve(mu_squared=squared(size) / scale**2)
+            case RoundedLaplace():
+                return PointCurve(bound=_divided(size, scale))
 
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
@@ -145,50 +185,60 @@ class LinearSketch:
             adjacency=self.adjacency,
             randomness="the noise alone, for this realised public projection",
             data_choice="at any time, also by someone who has seen the projection",
-            theorem=THEOREM,
+            theorem=THEOREM if isinstance(self.noise, RoundedGaussian) else LAPLACE,
         )
 
     def sensitivity(self) -> Exact:
-        """ℓ2-sensitivity in the records' unit."""
-        return SquareRoot(self._distance().radicand * squared(self._step()))
+        """Bound on the distance of neighbours' sketches in the records' unit.
+
+        In ℓ2 for Gaussian noise, in ℓ1 for Laplace noise.
+        """
+        return SquareRoot(squared(self._distance()) * squared(self._noise_step()))
 
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""
-        projection, scale = self.projection, self.projection.scale
-        l1 = largest_row_norm(projection.matrix, 1)
-        l2 = largest_row_norm(projection.matrix, 2)
-        return {
+        projection, sensitive = self.projection, _sensitive(self.projection, self.at)
+        reach = self.grid.check_reach(self.domain)
+        gaussian = isinstance(self.noise, RoundedGaussian)
+        facts: dict[str, dict[str, Any]] = {
             "grid": {
                 "step": exact_string(self.grid.step),
-                "low_steps": self.grid.steps(Fraction(self.domain.ends[0])),
-                "high_steps": self.grid.steps(Fraction(self.domain.ends[1])),
-                "largest_partial_sum": str(self.largest_sum()),
+                "largest_value_in_steps": str(reach),
+                "largest_partial_sum": str(projection.largest_sum(reach)),
             },
             "projection": {
                 "kind": projection.name,
                 "rows": projection.p,
                 "columns": projection.k,
                 "sha256": projection.sha256(),
-                "scale_squared": str(squared(scale)),
-                "integer_row_norm_l1": str(l1),
-                "integer_row_norm_l2_squared": str(squared(l2)),
+                "scale_squared": str(squared(projection.scale)),
+                "integer_row_norm_l1": str(projection.row_norm(1)),
+                "integer_row_norm_l2_squared": str(squared(projection.row_norm(2))),
             },
             "sensitivity": {
-                "steps_moved": self._moves(),
-                "l2_squared_in_steps": str(self._distance().radicand),
-                "l1": self._in_units(self._moves() * l1),
-                "l2": Enclosure.of_exact(self.sensitivity()),
-            },
+                f"{name}_squared_in_steps": str(squared(self._distance_in(norm)))
+                for name, norm in _NORMS.items()
+            }
+            | {"l2" if gaussian else "l1": Enclosure.of_exact(self.sensitivity())},
             "noise": {
-                "distribution": "Gaussian, rounded exactly to the grid of the product",
+                "distribution": ("Gaussian" if gaussian else "Laplace")
+                + f", rounded exactly to the grid of the {self.at}",
                 "scale_in_steps": exact_string(Fraction(self.noise.scale)),
-                "sigma": self._in_units(Fraction(self.noise.scale)),
+                "sigma" if gaussian else "scale": self._in_units(Fraction(self.noise.scale)),
                 "variance_in_steps": self.noise.variance(),
             },
         }
+        if self.adjacency == RecordAdjacency():
+            facts["projection"]["integer_spectral_norm"] = sensitive.spectral_norm()
+        return facts
+
+    def published_levels(self, epsilon: Fraction, delta: Fraction) -> Mapping[str, Enclosure]:
+        """Gaussian noise levels that the papers' theorems ask for, in the records' unit."""
+        in_units = SquareRoot(squared(self._distance_in(2)) * squared(self._noise_step()))
+        return published_sigmas(epsilon, delta, sensitivity=in_units)
 
     def _in_units(self, steps: Fraction) -> Enclosure:
-        return enclose(lambda: to_arb(steps) * to_arb(self._step()))
+        return enclose(lambda: to_arb(steps) * to_arb(self._noise_step()))
 
     def _step(self) -> Exact:
         scale = self.projection.scale
@@ -196,32 +246,31 @@ class LinearSketch:
             return SquareRoot(scale.radicand * self.grid.step**2)
         return scale * self.grid.step
 
+    def _noise_step(self) -> Exact:
+        return self._step() if self.at == "output" else self.grid.step
+
     def step(self) -> Enclosure:
         """Size of one step of the released integers, in the records' unit."""
         return Enclosure.of_exact(self._step())
 
-    def _moves(self) -> int:
-        return self.grid.moves(self.adjacency, attributes=self.projection.p)
+    def _distance(self) -> Exact:
+        """How far apart neighbours' sketches can be, in the noise's steps and its own norm."""
+        return self._distance_in(2 if isinstance(self.noise, RoundedGaussian) else 1)
 
-    def _distance(self) -> SquareRoot:
-        """ℓ2-sensitivity in steps of the product's grid."""
-        norm = largest_row_norm(self.projection.matrix, 2)
-        return SquareRoot(self._moves() ** 2 * squared(norm))
-
-    def largest_sum(self) -> int:
-        """Bound on every partial sum of the product, from public numbers."""
-        reach = self.grid.check_reach(self.domain)
-        columns = abs(self.projection.matrix).sum(axis=0)
-        return reach * int(np.asarray(columns).max())
+    def _distance_in(self, norm: Literal[1, 2]) -> Exact:
+        sensitive = _sensitive(self.projection, self.at)
+        return distance(sensitive, self.grid, self.domain, self.adjacency, norm)
 
     # The release
 
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
         """Noisy sketch of every record, in whole steps.
 
         Parameters
         ----------
-        records : (n, p) array inside the domain
+        records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
+            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
+            has no influence on the result.
         rng : `SecureWords` for anything that leaves the machine
 
         Returns
@@ -233,58 +282,116 @@ class LinearSketch:
         RecordsError
             If the records don't fit the projection or the domain.
         """
-        x = self.domain.admit(records, attributes=self.projection.p)
-        sketch = np.empty((x.shape[0], self.projection.k), dtype=np.int64)
-        for start in range(0, x.shape[0], _ROWS):
-            block = x[start : start + _ROWS]
-            sketch[start : start + _ROWS] = self._product(self.grid.round(block))
-        sketch += self.noise.sample(sketch.shape, rng=rng)
-        return sketch
+        sketches = [self._sketch(block, rng) for block in row_blocks(self._admitted(records))]
+        if not sketches:
+            raise RecordsError("there are no records: at least one is needed.")
+        return np.concatenate(sketches)
 
-    def noiseless(self, records: ArrayLike) -> NDArray[np.float64]:
+    def _sketch(self, x: Any, rng: Words) -> NDArray[np.int64]:
+        steps = self._gridded(x)
+        if self.at == "output":
+            sketch = self.projection.apply(steps).astype(np.int64)
+            sketch += self.noise.sample(sketch.shape, rng=rng)
+            return sketch
+        noisy = (steps.toarray() if is_sparse(steps) else steps).astype(np.int64)
+        noisy += self.noise.sample(noisy.shape, rng=rng)
+        # The noise has no bound: in the one case in billions that it takes sums beyond exact
+        # doubles nothing is released.
+        if not self.projection.largest_sum(int(np.abs(noisy).max())) < 2**53:
+            raise NumericalError("the noisy records are too large for an exact product; try again.")
+        return self.projection.apply(noisy.astype(np.float64)).astype(np.int64)
+
+    def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""
-        x = self.domain.admit(records, attributes=self.projection.p)
-        return self._product(self.grid.round(x))
+        return self.projection.apply(self._gridded(next(self._admitted(records))))
 
-    def _product(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        product: NDArray[np.float64] = steps @ self.projection.matrix
-        return product
+    def _admitted(self, records: Any) -> Iterator[Any]:
+        """Blocks of records inside the domain."""
+        if isinstance(records, np.ndarray | Sequence) or is_sparse(records):
+            yield self.domain.admit(records, attributes=self.projection.p)
+            return
+        if not isinstance(records, Iterable):
+            raise RecordsError(f"records must be an array or blocks of rows, and not {records!r}.")
+        for number, block in enumerate(records):
+            try:
+                yield self.domain.admit(block, attributes=self.projection.p)
+            except RecordsError as error:
+                raise RecordsError(f"block {number}: {error}") from None
+
+    def _gridded(self, x: Any) -> Any:
+        """Whole steps of a block; 0 stays 0, so that sparse records stay sparse."""
+        if not is_sparse(x):
+            return self.grid.round(x)
+        return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
 
     # The attack
 
     def log_likelihood_ratio(
-        self, outputs: NDArray[np.int64], record: ArrayLike, neighbour: ArrayLike
+        self, outputs: NDArray[np.int64], record: Any, neighbour: Any
     ) -> NDArray[np.float64]:
         """Ln p(output | record) − ln p(output | neighbour) of the noise before rounding.
 
-        Rounding to steps changes it by at most ½‖a − b‖₁/s² for noiseless rows a and b: ½√k/s of
-        its standard deviation. Any score is valid for an attack; this one is the best up to that.
+        For Gaussian noise rounding changes it by at most ½‖a − b‖₁/s² for noiseless rows a and b:
+        ½√k/s of its standard deviation. Any score is valid for an attack; this one is the best up
+        to that. With noise at the input it is the Gaussian ratio for the covariance s²·PᵀP.
         """
-        first, second = (
-            self.noiseless(np.atleast_2d(x))[0].astype(np.int64) for x in (record, neighbour)
-        )
-        offset = (dot(first, first) - dot(second, second)) / 2
+        first, second = (self.noiseless(x)[0].astype(np.int64) for x in (record, neighbour))
         rows = outputs.reshape(len(outputs), -1)
-        return (dot(rows, first - second) - offset) / self.noise.scale**2
+        if self.at == "input":
+            return self._input_ratio(rows, first, second)
+        match self.noise:
+            case RoundedGaussian(scale=scale):
+                offset = (dot(first, first) - dot(second, second)) / 2
+                return np.asarray((dot(rows, first - second) - offset) / scale**2)
+            case RoundedLaplace(scale=scale):
+                sums = np.abs(rows - second).sum(axis=1) - np.abs(rows - first).sum(axis=1)
+                return np.asarray(sums / scale)
+
+    def _input_ratio(
+        self, rows: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        matrix = self.projection.matrix
+        gram = matrix.T @ matrix
+        gram = gram.toarray() if is_sparse(gram) else gram
+        direction, *_ = np.linalg.lstsq(gram, (first - second).astype(np.float64), rcond=None)
+        centred = rows - (first + second) / 2
+        return np.asarray(centred @ direction / self.noise.variance().upper)
 
     def worst_pairs(self) -> Sequence[Pair]:
-        """The attribute with the largest row of P moves by β, at both ends of the domain.
+        """Neighbours whose sketches are as far apart as possible, over two backgrounds.
 
-        The loss of a linear sketch depends on the difference of the records alone, so these pairs
-        are worst; the two backgrounds test that the code path keeps to that. For an ℓ1 ball they
-        fall short of the claim by what it is charged for rounding.
+        The loss of a linear sketch depends on the difference of the records alone; the backgrounds
+        test that the code path keeps to that. For an ℓ1 ball, and for whole records where the
+        distance is a bound, they fall short of the claim.
         """
-        matrix = self.projection.matrix
-        sizes = np.asarray((matrix * matrix).sum(axis=1)).ravel()
+        sensitive = _sensitive(self.projection, self.at)
+        if isinstance(self.adjacency, RecordAdjacency):
+            signs = farthest(sensitive)
+            if isinstance(self.domain, Ball):
+                edge = float(self.domain.radius) / np.sqrt(self.projection.p)
+                low, high = -edge, edge
+            else:
+                low, high = self.domain.ends
+            record = np.where(signs > 0, high, low)
+            opposite = np.where(signs > 0, low, high)
+            return [
+                Pair(name="opposite records", record=record[None], neighbour=opposite[None]),
+                Pair(
+                    name="opposite records, swapped", record=opposite[None], neighbour=record[None]
+                ),
+            ]
+        power = 2 if isinstance(self.noise, RoundedGaussian) else 1
+        sizes = np.asarray((abs(sensitive.matrix) ** power).sum(axis=1)).ravel()
         worst = int(np.argmax(sizes))
         moved = float(self.grid.step * self.grid.moves(self.adjacency, attributes=1))
-        low, high = self.domain.ends
+        low, high = self._ends()
         pairs = []
         for name, background, target in (
             ("all others at the low end", low, min(low + moved, high)),
             ("all others at the high end", high, max(high - moved, low)),
         ):
-            record = np.full(self.projection.p, background)
+            record = np.full(self.projection.p, background if isinstance(self.domain, Box) else 0.0)
+            record[worst] = background
             neighbour = record.copy()
             neighbour[worst] = target
             pairs.append(
@@ -295,6 +402,12 @@ class LinearSketch:
                 )
             )
         return pairs
+
+    def _ends(self) -> tuple[float, float]:
+        """Range of one attribute while the others allow it."""
+        if isinstance(self.domain, Box):
+            return self.domain.ends
+        return -float(self.domain.radius), float(self.domain.radius)
 
     # Utility
 
@@ -307,9 +420,25 @@ class LinearSketch:
         ]
 
     def redrawn(self, seed: int) -> Self:
-        """The same sketch with another projection of its kind and the same noise."""
+        """The same sketch with another projection of its kind and the same noise.
+
+        The noise level stays what it is, so this is for moments over the draw of P; the privacy of
+        the other sketch follows from its own projection.
+        """
         return replace(self, projection=replace(self.projection, seed=seed))
 
     def estimators(self) -> Sequence[Estimator]:
-        """Squared distance, inner product and cosine from two released rows."""
-        return (SquaredDistance(sketch=self), InnerProduct(sketch=self), Cosine(sketch=self))
+        """Squared distance and inner product, and for noise at the output the cosine."""
+        exact = (SquaredDistance(sketch=self), InnerProduct(sketch=self))
+        return exact if self.at == "input" else (*exact, Cosine(sketch=self))
+
+
+def _sensitive(projection: Projection, at: Literal["output", "input"]) -> Projection:
+    """The projection before the noise."""
+    return projection if at == "output" else IdentityProjection(p=projection.p, k=projection.p)
+
+
+def _divided(size: Exact, scale: Fraction) -> Exact:
+    if isinstance(size, SquareRoot):
+        return SquareRoot(size.radicand / scale**2)
+    return size / scale

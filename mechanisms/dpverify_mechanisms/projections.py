@@ -1,24 +1,14 @@
-"""Public random projections with integer entries times one public scale.
+"""Projections of independent entries, the identity, and OPORP.
 
-A projection P is p × k and acts as x @ P. What is realised is an integer matrix, rebuilt from a
-public seed on any machine, so that its row norms are exact and its SHA-256 identifies it; `scale`
-is the number that it is multiplied by, chosen so that E[P Pᵀ] is the identity.
-
-**Moments over the draw.** The entries of A = P Pᵀ off the diagonal are uncorrelated with mean 0 and
-one common variance c, those on the diagonal are uncorrelated with mean 1 and variance d (rows are
-independent and symmetric, or bins and signs are). Hence, for fixed vectors,
-
-    Cov(⟨aP, bP⟩, ⟨a′P, b′P⟩) = c·(⟨a,a′⟩⟨b,b′⟩ + ⟨a,b′⟩⟨b,a′⟩ − 2Σ a b a′ b′) + d·Σ a b a′ b′.
-
-Entries that are independent with kurtosis κ have c = 1/k and d = (κ − 1)/k; OPORP has d = 0 and for
-c the probability that two given coordinates share a bin.
+The moments that their names stand for are derived in `projection`; sparse transforms with several
+entries a row are in `sjlt`, the fast Johnson-Lindenstrauss transform in `hadamard`.
 """
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -29,81 +19,36 @@ from scipy import sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
 from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.words import ReplayableWords
+from dpverify.sampling.words import ReplayableWords, Words
+from dpverify_mechanisms.projection import Projection
 
-__all__ = ["OPORP", "GaussianProjection", "Projection", "RademacherProjection"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projection(ABC):
-    """A projection realised from a public seed.
-
-    Parameters
-    ----------
-    p, k : number of attributes and of projected values
-    seed : int, ≥ 0; public
-    """
-
-    name: ClassVar[str]
-
-    p: int
-    k: int
-    seed: int
-    matrix: Any = field(init=False, repr=False, compare=False)
-    """(p, k) whole numbers as doubles: an ndarray, or a scipy CSR array where P is sparse."""
-
-    def __post_init__(self) -> None:
-        require(self.p >= 1, "p", self.p, "at least 1")
-        require(self.k >= 1, "k", self.k, "at least 1")
-        object.__setattr__(self, "matrix", self._realise(ReplayableWords(self.seed, self.name)))
-
-    @abstractmethod
-    def _realise(self, rng: ReplayableWords) -> Any:
-        """Draw the integer matrix."""
-
-    @property
-    @abstractmethod
-    def scale(self) -> Exact:
-        """What the integer matrix is multiplied by."""
-
-    @property
-    @abstractmethod
-    def pair_variance(self) -> Fraction:
-        """c: variance of an entry of P Pᵀ off the diagonal."""
-
-    @property
-    @abstractmethod
-    def diagonal_variance(self) -> Fraction:
-        """d: variance of an entry of P Pᵀ on the diagonal."""
-
-    def sha256(self) -> str:
-        """Digest of the integer matrix, the same for dense and sparse storage.
-
-        SHA-256 of the text ``p k`` followed by the digests of three little-endian int64 streams:
-        non-zeros in each row, their columns, their values, row by row in rising column.
-        """
-        rows = sparse.csr_array(self.matrix)
-        rows.sort_indices()
-        parts = (np.diff(rows.indptr), rows.indices, rows.data)
-        digest = hashlib.sha256(f"{self.p} {self.k}".encode())
-        for part in parts:
-            digest.update(hashlib.sha256(part.astype("<i8").tobytes()).digest())
-        return digest.hexdigest()
+__all__ = [
+    "OPORP",
+    "GaussianProjection",
+    "IdentityProjection",
+    "Projection",
+    "RademacherProjection",
+    "SparseProjection",
+    "UniformProjection",
+    "below",
+    "rounded_moments",
+    "signs",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianProjection(Projection):
-    """Independent normal entries of variance 1/k, on a grid.
+class _IndependentEntries(Projection):
+    """What projections of independent, symmetric entries share: c = 1/k and d = (κ − 1)/k."""
 
-    Kenthapadi et al. 2013, section 3.1.3, item 1; Li and Li 2023, algorithm 1. The integer entries
-    are round(N(0, 2⁴⁰)), whose variance 2⁴⁰ + 1/12 (up to e^(−10¹³)) the scale divides out.
-    """
+    @property
+    @abstractmethod
+    def _second(self) -> Fraction:
+        """Second moment of an entry of the integer matrix."""
 
-    name: ClassVar[str] = "gaussian"
-    entry: ClassVar[RoundedGaussian] = RoundedGaussian(scale=2.0**20)
-
-    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
-        return self.entry.sample((self.p, self.k), rng=rng).astype(np.float64)
+    @property
+    @abstractmethod
+    def _fourth(self) -> Fraction:
+        """Fourth moment of an entry of the integer matrix."""
 
     @property
     def scale(self) -> Exact:
@@ -117,21 +62,77 @@ class GaussianProjection(Projection):
 
     @property
     def diagonal_variance(self) -> Fraction:
-        """(κ − 1)/k with the rounded entries' kurtosis κ, close to 3."""
-        fourth = 3 * self._variance**2 + self._variance / 2 + Fraction(1, 80)
-        return (fourth / self._second**2 - 1) / self.k
-
-    @property
-    def _variance(self) -> Fraction:
-        return Fraction(self.entry.scale) ** 2
-
-    @property
-    def _second(self) -> Fraction:
-        return self._variance + Fraction(1, 12)
+        """(κ − 1)/k with the entries' kurtosis κ."""
+        return (self._fourth / self._second**2 - 1) / self.k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RademacherProjection(Projection):
+class IdentityProjection(Projection):
+    """The records themselves: k = p, scale 1, and nothing is drawn.
+
+    Li and Li 2023, "Raw-data-G-OPT".
+    """
+
+    name: ClassVar[str] = "identity"
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.k == self.p, "k", self.k, f"p={self.p} for the identity")
+        Projection.__post_init__(self)
+
+    def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
+        return sparse.eye_array(self.p, format="csr")
+
+    @property
+    def row_entries(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def scale(self) -> Exact:
+        """1."""
+        return Fraction(1)
+
+    @property
+    def pair_variance(self) -> Fraction:
+        """0."""
+        return Fraction(0)
+
+    @property
+    def diagonal_variance(self) -> Fraction:
+        """0."""
+        return Fraction(0)
+
+    def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
+        return Fraction(1), Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianProjection(_IndependentEntries):
+    """Independent normal entries of variance 1/k, on a grid.
+
+    Kenthapadi et al. 2013, section 3.1.3, item 1; Li and Li 2023, algorithm 1. The integer entries
+    are round(N(0, 2⁴⁰)), whose variance 2⁴⁰ + 1/12 (up to e^(−10¹³)) the scale divides out.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    entry: ClassVar[RoundedGaussian] = RoundedGaussian(scale=2.0**20)
+
+    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
+        return self.entry.sample((self.p, self.k), rng=rng).astype(np.float64)
+
+    @property
+    def _second(self) -> Fraction:
+        return rounded_moments(self.entry)[0]
+
+    @property
+    def _fourth(self) -> Fraction:
+        return rounded_moments(self.entry)[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RademacherProjection(_IndependentEntries):
     """Independent entries ±1/√k.
 
     Kenthapadi et al. 2013, section 3.1.3, item 2; Li and Li 2023, algorithm 3.
@@ -140,22 +141,80 @@ class RademacherProjection(Projection):
     name: ClassVar[str] = "rademacher"
 
     def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
-        return _signs(self.p * self.k, rng).reshape(self.p, self.k)
+        return signs(self.p * self.k, rng).reshape(self.p, self.k)
 
     @property
-    def scale(self) -> Exact:
-        """1/√k."""
-        return SquareRoot(Fraction(1, self.k))
+    def _second(self) -> Fraction:
+        return Fraction(1)
 
     @property
-    def pair_variance(self) -> Fraction:
-        """1/k."""
-        return Fraction(1, self.k)
+    def _fourth(self) -> Fraction:
+        return Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniformProjection(_IndependentEntries):
+    """Independent entries, uniform on the odd integers from 1 − N to N − 1 for N = 2¹⁶.
+
+    Li and Li 2023, section 3, have the continuous uniform distribution. The N values are equally
+    spaced and equally likely, with second moment (N² − 1)/3 and fourth (N² − 1)(3N² − 7)/15.
+    """
+
+    name: ClassVar[str] = "uniform"
+
+    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
+        count = self.p * self.k
+        places = rng.words(-(-count // 4)).astype("<u8").view("<u2")[:count]
+        return (2.0 * places - (2**16 - 1)).reshape(self.p, self.k)
 
     @property
-    def diagonal_variance(self) -> Fraction:
-        """0: every row has norm 1."""
-        return Fraction(0)
+    def _second(self) -> Fraction:
+        return Fraction(2**32 - 1, 3)
+
+    @property
+    def _fourth(self) -> Fraction:
+        return Fraction((2**32 - 1) * (3 * 2**32 - 7), 15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseProjection(_IndependentEntries):
+    """Independent entries ±√(s/k) with probability 1/(2s) each, else 0.
+
+    Achlioptas's for s = 3 (Kenthapadi et al. 2013, section 3.1.3, item 3), very sparse for larger s
+    (Li and Li 2023, equation 10). The integer entries are ±1 and 0.
+
+    Parameters
+    ----------
+    sparsity : int, ≥ 1; s, the odds against a non-zero entry
+    """
+
+    name: ClassVar[str] = "sparse"
+
+    sparsity: int = 3
+
+    def __post_init__(self) -> None:
+        require(self.sparsity >= 1, "sparsity", self.sparsity, "at least 1")
+        Projection.__post_init__(self)
+
+    def _realise(self, rng: ReplayableWords) -> Any:
+        # By blocks of rows, so that the words of the zeros are never held all at once.
+        height = max(1, 2**20 // self.k)
+        blocks = []
+        for start in range(0, self.p, height):
+            shape = (min(height, self.p - start), self.k)
+            drawn = below(2 * self.sparsity, shape, rng=rng)
+            entries = (drawn == 0).astype(np.float64) - (drawn == 1)
+            blocks.append(sparse.csr_array(entries))
+        matrix = sparse.vstack(blocks, format="csr")
+        return matrix if self.sparsity > 8 else matrix.toarray()
+
+    @property
+    def _second(self) -> Fraction:
+        return Fraction(1, self.sparsity)
+
+    @property
+    def _fourth(self) -> Fraction:
+        return Fraction(1, self.sparsity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,12 +246,17 @@ class OPORP(Projection):
         columns = np.empty(self.p, dtype=np.int64)
         columns[order] = bins
         return sparse.csr_array(
-            (_signs(self.p, rng), columns, np.arange(self.p + 1)), shape=(self.p, self.k)
+            (signs(self.p, rng), columns, np.arange(self.p + 1)), shape=(self.p, self.k)
         )
 
     def _bin_sizes(self) -> NDArray[np.int64]:
         size, more = divmod(self.p, self.k)
         return np.where(np.arange(self.k) < more, size + 1, size)
+
+    @property
+    def row_entries(self) -> int:
+        """1."""
+        return 1
 
     @property
     def scale(self) -> Exact:
@@ -212,10 +276,35 @@ class OPORP(Projection):
         """0: every row has norm 1."""
         return Fraction(0)
 
+    def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
+        """The columns are orthogonal: the largest bin."""
+        largest = Fraction(int(self._bin_sizes().max()))
+        return largest, largest
 
-def _signs(count: int, rng: ReplayableWords) -> NDArray[np.float64]:
+
+def signs(count: int, rng: Words) -> NDArray[np.float64]:
+    """Independent fair signs, one bit each."""
     bits = np.unpackbits(rng.words(-(-count // 64)).astype("<u8").view(np.uint8), count=count)
     return 1.0 - 2.0 * bits.astype(np.float64)
+
+
+def below(bound: int, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
+    """Exactly uniform whole numbers from 0 to `bound` − 1.
+
+    One word each; the few words beyond the last multiple of `bound` are drawn again after all
+    others, in order.
+    """
+    drawn = rng.words(math.prod(shape))
+    last = np.uint64(2**64 - 1 - 2**64 % bound)
+    while (again := np.flatnonzero(drawn > last)).size:
+        drawn[again] = rng.words(again.size)
+    return (drawn % np.uint64(bound)).astype(np.int64).reshape(shape)
+
+
+def rounded_moments(entry: RoundedGaussian) -> tuple[Fraction, Fraction]:
+    """Second and fourth moment of round(N(0, s²)), up to about s⁴·e^(−2π²s²)."""
+    variance = Fraction(entry.scale) ** 2
+    return variance + Fraction(1, 12), 3 * variance**2 + variance / 2 + Fraction(1, 80)
 
 
 def _permutation(size: int, rng: ReplayableWords) -> NDArray[np.intp]:

@@ -1,0 +1,162 @@
+"""How far apart the sketches of neighbours can be before the noise: a proven bound, in steps.
+
+Let D be the set of differences x − y of the gridded records of neighbours, in grid steps. The
+sensitivity in steps of the product's grid is the largest ‖zP‖ over z in D, for the integer P.
+
+**One attribute, or an ℓ1 ball.** The extreme points of {‖z‖₁ ≤ m} are ±m times unit vectors and a
+norm is convex: m·max‖row‖, attained.
+
+**Any two records of a ball** of radius R: rounding moves each value by at most ½ step, so a
+difference by at most 1 step, and ‖z‖₂ ≤ 2R/h + √p. Then ‖zP‖₂ ≤ ‖z‖₂‖P‖₂, and ‖zP‖₁ ≤ √k‖zP‖₂.
+
+**Any two records of a box** that is W steps wide: |z| ≤ W in every attribute. ‖zP‖ is convex, so
+its maximum is at a vertex, W times a vector of signs: searched for p ≤ 12. Beyond that, the smaller
+of two bounds: ‖z‖₂‖P‖₂ with ‖z‖₂ = W√p, and the triangle inequality in every column,
+|(zP)_j| ≤ W Σ_i|P_ij|. The latter is attained where no two rows share a column's sign pattern, as
+in OPORP, whose bins hold different attributes.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
+from dpverify.domain import Ball, Box, is_sparse
+from dpverify.enclosure import Exact, SquareRoot, exact_string, squared
+from dpverify.errors import ParameterError
+from dpverify.grid import Grid
+from dpverify_mechanisms.projection import Projection
+
+__all__ = ["check_bound", "distance", "farthest", "grid_for"]
+
+_SEARCHED = 12  # attributes up to which all vertices of a box are tried
+
+
+def distance(
+    projection: Projection,
+    grid: Grid,
+    domain: Box | Ball,
+    adjacency: Adjacency,
+    norm: Literal[1, 2],
+) -> Exact:
+    """Bound on the ℓ1 or ℓ2 distance of the noiseless sketches of neighbours, in steps.
+
+    Raises
+    ------
+    ParameterError
+        If the adjacency is not one of numeric records, or doesn't fit the grid.
+    """
+    match adjacency:
+        case AttributeAdjacency() | BitFlip() | L1Ball():
+            moves = grid.moves(adjacency, attributes=projection.p)
+            return _times(moves, projection.row_norm(norm))
+        case RecordAdjacency():
+            return _of_records(projection, grid, domain, norm)
+    raise ParameterError("adjacency", adjacency.unit, "one of numeric records for a linear sketch")
+
+
+def farthest(projection: Projection) -> NDArray[np.float64]:
+    """Signs of a difference of whole records that P stretches far: for audits, not for proof.
+
+    The signs of the best left singular direction that a few steps of the power method find.
+    """
+    matrix = projection.matrix
+    signs = np.ones(projection.p)
+    for _ in range(20):
+        direction = matrix @ (signs @ matrix)
+        signs = np.where(direction < 0, -1.0, 1.0)
+    return signs
+
+
+def grid_for(domain: Box | Ball, adjacency: Adjacency, attributes: int, steps: int) -> Grid:
+    """Grid of which the adjacency's bound is `steps` steps.
+
+    Where whole records change, the width of a box is; in a ball so many times √p, so that rounding
+    p attributes adds little to the distance.
+    """
+    match adjacency, domain:
+        case AttributeAdjacency(beta=bound), _:
+            return Grid.dividing(bound, steps=steps)
+        case L1Ball(radius=bound), _:
+            return Grid.dividing(bound, steps=steps)
+        case RecordAdjacency(), Box():
+            return Grid.dividing(domain.high - domain.low, steps=steps)
+        case RecordAdjacency(), Ball():
+            finer = 1 << ((attributes - 1).bit_length() + 1) // 2  # at least √p
+            return Grid.dividing(domain.radius, steps=steps * finer)
+    return Grid.dividing(Fraction(1), steps=steps)
+
+
+def check_bound(domain: Box | Ball, adjacency: Adjacency) -> None:
+    """Refuse a β that is wider than the domain.
+
+    Raises
+    ------
+    ParameterError
+        Naming the width, which gives the same protection with less noise.
+    """
+    if not (isinstance(adjacency, AttributeAdjacency) and isinstance(domain, Box)):
+        return
+    width = domain.high - domain.low
+    if adjacency.beta > width:
+        raise ParameterError(
+            "beta",
+            exact_string(adjacency.beta),
+            f"at most {exact_string(width)}, the width of the domain",
+            "No attribute can move further, so the width gives the same protection.",
+        )
+
+
+def _of_records(
+    projection: Projection, grid: Grid, domain: Box | Ball, norm: Literal[1, 2]
+) -> Exact:
+    p, spectral = projection.p, Fraction(projection.spectral_norm().upper)
+    match domain:
+        case Ball():
+            span = 2 * domain.reach / grid.step + math.isqrt(p - 1) + 1  # at least √p
+            return _of_norm(span**2, spectral, projection.k, norm)
+        case Box():
+            low, high = (grid.steps(Fraction(end)) for end in domain.ends)
+            width = high - low
+            if p <= _SEARCHED:
+                return _times(width, _largest_vertex(projection, norm))
+            columns = [int(c) for c in np.asarray(abs(projection.matrix).sum(axis=0)).ravel()]
+            bounds: list[Exact] = [
+                _of_norm(Fraction(width**2 * p), spectral, projection.k, norm),
+                Fraction(width * sum(columns))
+                if norm == 1
+                else SquareRoot(Fraction(width**2 * sum(c * c for c in columns))),
+            ]
+            return min(bounds, key=squared)
+
+
+def _of_norm(span_squared: Fraction, spectral: Fraction, k: int, norm: Literal[1, 2]) -> SquareRoot:
+    """√(span²)·‖P‖₂, and √k times that for ℓ1."""
+    return SquareRoot(span_squared * spectral**2 * (k if norm == 1 else 1))
+
+
+def _largest_vertex(projection: Projection, norm: Literal[1, 2]) -> Exact:
+    """Largest ‖sP‖ over all vectors s of signs, exactly; s and −s have the same."""
+    p = projection.p
+    codes = np.arange(2 ** (p - 1))[:, None] >> np.arange(p)
+    signs = 1.0 - 2.0 * (codes & 1)
+    matrix = projection.matrix.toarray() if is_sparse(projection.matrix) else projection.matrix
+    products = np.abs(signs @ matrix)
+    sizes = (products**norm).sum(axis=1)
+    slack = 4 * (projection.k + 2) * 2.0**-53
+    best = max(
+        sum(int(value) ** norm for value in products[row].tolist())
+        for row in np.flatnonzero(sizes >= sizes.max() * (1 - slack)).tolist()
+    )
+    return Fraction(best) if norm == 1 else SquareRoot(Fraction(best))
+
+
+def _times(count: int, size: Exact) -> Exact:
+    if isinstance(size, SquareRoot):
+        return SquareRoot(count**2 * size.radicand)
+    return count * size

@@ -1,0 +1,117 @@
+"""Sensitivity of whole records: bounds against brute force."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.adjacency import EdgeAdjacency, RecordAdjacency
+from dpverify.domain import Ball, Box
+from dpverify.enclosure import squared
+from dpverify.errors import ParameterError
+from dpverify.grid import Grid
+from dpverify_mechanisms import distance as module
+from dpverify_mechanisms.distance import distance, farthest, grid_for
+from dpverify_mechanisms.projections import (
+    OPORP,
+    GaussianProjection,
+    IdentityProjection,
+    Projection,
+    RademacherProjection,
+)
+
+BOX = Box(low=Fraction(-1), high=Fraction(2))
+NORMS: tuple[Literal[1, 2], ...] = (1, 2)
+
+
+def projections(p: int, k: int, seed: int) -> list[Projection]:
+    return [
+        RademacherProjection(p=p, k=k, seed=seed),
+        GaussianProjection(p=p, k=k, seed=seed),
+        OPORP(p=p, k=min(k, p), seed=seed),
+        IdentityProjection(p=p, k=p),
+    ]
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
+def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
+    """Vertices of the box of differences, exactly; the general bounds are never below."""
+    grid = grid_for(BOX, RecordAdjacency(), p, 6)
+    for projection in projections(p, k, seed):
+        rows = np.asarray(projection.apply(np.eye(p))).astype(object)
+        for norm in NORMS:
+            best = max(
+                sum(abs(int(v)) ** norm for v in 6 * (np.array(signs, dtype=object) @ rows))
+                for signs in itertools.product((-1, 1), repeat=p)
+            )
+            exact = Fraction(best) ** (2 if norm == 1 else 1)
+            assert squared(distance(projection, grid, BOX, RecordAdjacency(), norm)) == exact
+            searched, module._SEARCHED = module._SEARCHED, 0
+            try:
+                bound = squared(distance(projection, grid, BOX, RecordAdjacency(), norm))
+            finally:
+                module._SEARCHED = searched
+            assert bound >= exact
+            if projection.name in ("oporp", "identity"):
+                assert bound == exact
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 99))
+def test_no_two_records_of_a_ball_are_farther(p: int, k: int, seed: int) -> None:
+    ball = Ball(radius=Fraction(3, 2), outside="clip")
+    grid = grid_for(ball, RecordAdjacency(), p, 8)
+    rng = np.random.default_rng(seed)
+    records = ball.admit(rng.normal(size=(40, p)) * 10.0 ** rng.integers(-1, 3, (40, 1)))
+    for projection in projections(p, k, seed):
+        images = projection.apply(grid.round(records))
+        gaps = images[:, None] - images[None]
+        for norm in NORMS:
+            largest = (np.abs(gaps) ** norm).sum(axis=-1).max() ** (2 / norm)
+            bound = float(squared(distance(projection, grid, ball, RecordAdjacency(), norm)))
+            assert largest <= bound
+
+
+def test_a_ball_costs_little_more_than_twice_its_radius() -> None:
+    ball = Ball(radius=Fraction(5))
+    grid = grid_for(ball, RecordAdjacency(), 784, 1024)
+    identity = IdentityProjection(p=784, k=784)
+    size = squared(distance(identity, grid, ball, RecordAdjacency(), 2)) * grid.step**2
+    assert 100 < size < 100 * (1 + 2e-3)
+
+
+def test_rounding_is_charged() -> None:
+    """Records that differ by 2R before rounding can differ by more after it."""
+    ball = Ball(radius=Fraction(1))
+    grid = Grid(step=Fraction(2))
+    ends = grid.round(np.array([[1.0], [-1.0 - 2.0**-30]]))
+    gap = float(np.abs(ends[0] - ends[1])[0])
+    assert gap * 2 > 2.0
+    bound = distance(IdentityProjection(p=1, k=1), grid, ball, RecordAdjacency(), 2)
+    assert gap**2 <= squared(bound)
+
+
+def test_farthest_is_as_far_as_any_vertex_for_oporp() -> None:
+    projection = OPORP(p=6, k=2, seed=3)
+    signs = farthest(projection)
+    grid = grid_for(BOX, RecordAdjacency(), 6, 1)
+    exact = squared(distance(projection, grid, BOX, RecordAdjacency(), 2))
+    assert float(((signs @ projection.matrix) ** 2).sum()) == exact
+
+
+def test_adjacency_of_something_else() -> None:
+    with pytest.raises(ParameterError, match="numeric records"):
+        distance(
+            IdentityProjection(p=2, k=2),
+            Grid(step=Fraction(1)),
+            BOX,
+            EdgeAdjacency(weight=Fraction(1)),
+            2,
+        )
