@@ -117,6 +117,7 @@ class AuditSettings(_Section):
 
     alpha: Annotated[Number, Field(gt=0, lt=1)] = Decimal("0.01")
     draws: Annotated[Whole, Field(ge=100, le=10**9)] = 100_000
+    moment_draws: Annotated[Whole, Field(ge=50, le=10**9)] = 2_000
     seed: Seed = 0
 
 

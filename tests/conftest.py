@@ -39,6 +39,7 @@ seed = 11
 [audit]
 alpha = 0.05
 draws = 200
+moment_draws = 50
 seed = 5
 """
 

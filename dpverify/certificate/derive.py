@@ -136,7 +136,6 @@ class _Plan(NamedTuple):
     tests: int
     level: float
     events: tuple[whitebox.Event, ...]
-    moment_draws: int
     moment_level: float
 
 
@@ -154,14 +153,13 @@ def _plan(inputs: Inputs, mechanism: Certifiable) -> _Plan:
         tests=tests,
         level=level,
         events=whitebox.events(curve, delta, inputs.draws, level),
-        moment_draws=max(50, inputs.draws // 50),
         moment_level=float(alpha / 2 / (2 * len(mechanism.estimators()))),
     )
 
 
 def total_draws(inputs: Inputs, mechanism: Certifiable) -> int:
     """Draws that `collect` will report to its progress callback."""
-    return 2 * inputs.draws * len(mechanism.worst_pairs()) + max(50, inputs.draws // 50)
+    return 2 * inputs.draws * len(mechanism.worst_pairs()) + inputs.moment_draws
 
 
 def collect(
@@ -185,7 +183,7 @@ def collect(
         mechanism,
         estimators,
         probes[-1],
-        draws=plan.moment_draws,
+        draws=inputs.moment_draws,
         seed=inputs.audit_seed,
         progress=progress,
     )
@@ -219,7 +217,7 @@ def misfits(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> list[
                 (recorded.estimator, recorded.draws + recorded.undefined)
                 for recorded in evidence.moments
             ],
-            [(estimator.name, plan.moment_draws) for estimator in mechanism.estimators()],
+            [(estimator.name, inputs.moment_draws) for estimator in mechanism.estimators()],
         ),
         "probe_estimates": (len(evidence.probe_estimates), len(_probes(inputs, mechanism))),
     }

@@ -169,6 +169,7 @@ def _inputs(configuration: Configuration, records: Any) -> Inputs:
         projection_seed=configuration.projection.seed,
         alpha=exact_string(rational("alpha", audit.alpha)),
         draws=audit.draws,
+        moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
     )
 

@@ -83,6 +83,7 @@ class Inputs(_Part):
     projection_seed: Count
     alpha: str
     draws: Annotated[int, Field(ge=1, le=10**9)]
+    moment_draws: Annotated[int, Field(ge=2, le=10**9)]
     audit_seed: Count
 
 

@@ -128,7 +128,10 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     lower = number(attack.epsilon_lower)
     refuted = sorted({number(f.refuted_at) for f in attack.findings if f.refuted_at is not None})
     right = max([float(points[-1]), lower * 1.05, *refuted]) or 1.0
-    bottom, top = min(float(allowed.min()), delta) / 2, min(float(allowed.max()) * 2, 1.0)
+    # A δ of 0 is below every logarithmic axis: the curve leaves it there, and the claim sits on it.
+    shown = [value for value in (*allowed.tolist(), delta) if value > _SMALLEST]
+    bottom, top = min(shown, default=0.5) / 2, min(max(shown, default=0.5) * 2, 1.0)
+    claimed = max(delta, bottom)
 
     axes = figure.add_subplot()
     axes.set_yscale("log")
@@ -150,12 +153,12 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
                 color="#333333",
             )
     axes.plot(points, allowed, color=BLUE, linewidth=2, label="δ(ε), proven")
-    axes.plot([epsilon, epsilon, 0], [bottom, delta, delta], color=GREY, linestyle=":")
+    axes.plot([epsilon, epsilon, 0], [bottom, claimed, claimed], color=GREY, linestyle=":")
     axes.plot(
-        [epsilon], [delta], "o", color=VERMILLION, markersize=8, clip_on=False, label="claimed"
+        [epsilon], [claimed], "o", color=VERMILLION, markersize=8, clip_on=False, label="claimed"
     )
     bound = f"audit at this δ: ε at least {math.floor(lower * 1000) / 1000:g}"
-    axes.plot([lower], [delta], ">", color=GREEN, markersize=8, clip_on=False, label=bound)
+    axes.plot([lower], [claimed], ">", color=GREEN, markersize=8, clip_on=False, label=bound)
     for place in refuted:
         label = "refuted at this ε" if place == refuted[0] else None
         axes.axvline(

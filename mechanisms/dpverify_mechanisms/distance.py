@@ -60,17 +60,20 @@ def distance(
     raise ParameterError("adjacency", adjacency.unit, "one of numeric records for a linear sketch")
 
 
-def farthest(projection: Projection) -> NDArray[np.float64]:
-    """Signs of a difference of whole records that P stretches far: for audits, not for proof.
+def farthest(projection: Projection, domain: Box | Ball) -> NDArray[np.float64]:
+    """A difference of whole records that P stretches far: for audits, not for proof.
 
-    The signs of the best left singular direction that a few steps of the power method find.
+    Found by the power method: of norm 1 for a ball, and with signs for entries for a box.
     """
     matrix = projection.matrix
-    signs = np.ones(projection.p)
-    for _ in range(20):
-        direction = matrix @ (signs @ matrix)
-        signs = np.where(direction < 0, -1.0, 1.0)
-    return signs
+    direction = 1.0 + np.arange(projection.p) / projection.p  # not orthogonal to much
+    for _ in range(200):
+        direction = matrix @ (direction @ matrix)
+        if isinstance(domain, Box):
+            direction = np.where(direction < 0, -1.0, 1.0)
+        else:
+            direction /= np.linalg.norm(direction)
+    return direction
 
 
 def grid_for(domain: Box | Ball, adjacency: Adjacency, attributes: int, steps: int) -> Grid:

@@ -176,11 +176,14 @@ class SquaredDistance(_SketchEstimator):
     def variance(self, record: Any, other: Any) -> float:
         """Noise's share plus Var‖zP‖² over P, for z = x − y."""
         z = self._gridded(record) - self._gridded(other)
-        if self.sketch.at == "input":
-            return self._input_variance(z)
-        form = self.sketch.projection.form_covariance
-        drawn = 0.0 if self.realised else form(z, z, z, z)
-        return self.noise_variance(self._forms(z, z)[0]) + drawn
+        zz = self._forms(z, z)[0]
+        if self.realised:
+            return self.noise_variance(zz)
+        return self._variance(zz, float((z**4).sum()))
+
+    def spread_variance(self, squared_distance: float, differing: int) -> float:
+        """Variance for records that differ evenly in so many attributes."""
+        return self._variance(squared_distance, squared_distance**2 / differing)
 
     def noise_variance(self, squared_distance: float) -> float:
         """4·2v‖z‖² + k(w₂ − 4v²), where w₂ = 2w + 6v² is the noise difference's fourth moment.
@@ -190,14 +193,15 @@ class SquaredDistance(_SketchEstimator):
         v, w = self._noise()
         return 8 * v * squared_distance + self._values() * (2 * w + 2 * v * v)
 
-    def _input_variance(self, z: NDArray[np.float64]) -> float:
-        """For u = z + noise of variance s = 2v and fourth moment w₂ in each attribute."""
-        v, w = self._noise()
-        zz, s = float(z @ z), 2 * v
-        spread = self.noise_variance(zz)  # Var‖u‖²
-        fourth = float((z**4).sum()) + 6 * s * zz + z.size * (2 * w + 6 * v * v)  # E Σu⁴
-        squared_norm = spread + (zz + z.size * s) ** 2  # E‖u‖⁴
-        return spread + self._over_projection(squared_norm, squared_norm, fourth)
+    def _variance(self, zz: float, fourth: float) -> float:
+        """From ‖z‖² and Σz⁴; at the input u = z + noise of variance s = 2v, fourth moment w₂."""
+        spread = self.noise_variance(zz)
+        if self.sketch.at == "output":
+            return spread + self._over_projection(zz * zz, zz * zz, fourth)
+        (v, w), p = self._noise(), self.sketch.projection.p
+        fourth += 6 * 2 * v * zz + p * (2 * w + 6 * v * v)  # E Σu⁴
+        squared = spread + (zz + 2 * p * v) ** 2  # E‖u‖⁴, as Var‖u‖² = spread
+        return spread + self._over_projection(squared, squared, fourth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,6 +112,11 @@ class FlipRule(ABC):
     def facts(self) -> Mapping[str, str]:
         """Public numbers of the rule."""
 
+    @property
+    def graded(self) -> bool:
+        """Whether the level matters, and not the sign alone."""
+        return True
+
     def held_at(self, sums: Sums, divisors: Sums) -> Self:
         """The rule whose noise set is held at that of one record (shape (k,)).
 
@@ -208,7 +213,7 @@ class Ladder(CoinRule):
 
     @property
     def graded(self) -> bool:
-        """Whether levels beyond 1 differ from it."""
+        """Whether the level matters, and not the sign alone."""
         return len(self.flips) > 2
 
     def ratio(self, *, adjacent: bool = True) -> Fraction:
@@ -216,10 +221,12 @@ class Ladder(CoinRule):
         if not adjacent:
             return Fraction(UNIT - self.flips[-1], self.flips[-1])
         first = self.flips[1]
-        ratios = [Fraction(UNIT - first, first)]
+        most, least = UNIT - first, first
         for one, two in pairwise(self.flips):
-            ratios += [Fraction(one, two), Fraction(UNIT - two, UNIT - one)]
-        return max(ratios)
+            for own, other in ((one, two), (UNIT - two, UNIT - one)):
+                if own * least > most * other:
+                    most, least = own, other
+        return Fraction(most, least)
 
     def levels(self, sums: Sums, divisors: Sums) -> Sums:
         """⌈|V|/d⌉, confined to the table."""

@@ -14,7 +14,7 @@ t = (κ − 3)/m, and c, d, e as in `projection`:
     c = (1 + t)/k        d = (2 + t)/k        e = t/k
 
 So Var‖zΦ‖² = (2‖z‖⁴ + t(3‖z‖⁴ − 2‖z‖₄⁴))/k, which is at most (3/k)‖z‖⁴, as Stausholm's lemma 7
-says of every q, only where t is at most about ⅓: for m q ≥ 9 or so.
+says of every q, only where t is at most about ⅓, for q ≥ 9/(m + 9).
 """
 
 from __future__ import annotations
@@ -59,25 +59,34 @@ def walsh_hadamard(columns: NDArray[np.float64]) -> None:
     H of order m₁m₂ is H₁ ⊗ H₂. What doesn't fit the cache is transformed by H₁ in strips that do,
     and by H₂ block by block: two passes over memory instead of one for each level.
     """
+    _transform(columns, np.empty((2, min(columns.size, max(_CACHED, len(columns))))))
+
+
+def _transform(columns: NDArray[np.float64], buffers: NDArray[np.float64]) -> None:
     m, n = columns.shape
-    if m * n <= _CACHED or m == 1:
-        columns[...] = _butterflies(columns)
+    if m == 1:
+        return
+    if m * n <= _CACHED:
+        _butterflies(columns, columns, buffers[0])
         return
     outer = 1 << (m.bit_length() // 2)
     strips = columns.reshape(outer, -1)
     width = max(1, _CACHED // outer)
     for start in range(0, strips.shape[1], width):
         strip = strips[:, start : start + width]
-        strip[...] = _butterflies(np.ascontiguousarray(strip))
-    if outer < m:
-        for block in columns.reshape(outer, m // outer, n):
-            walsh_hadamard(block)
+        held = buffers[1, : strip.size].reshape(strip.shape)
+        held[...] = strip
+        _butterflies(held, strip, buffers[0])
+    for block in columns.reshape(outer, m // outer, n):
+        _transform(block, buffers)
 
 
-def _butterflies(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The transform, level by level, to and fro between two buffers, one of them the argument."""
+def _butterflies(
+    columns: NDArray[np.float64], result: NDArray[np.float64], buffer: NDArray[np.float64]
+) -> None:
+    """The transform, level by level, to and fro between the columns and the buffer."""
     m, n = columns.shape
-    source, target = columns, np.empty_like(columns)
+    source, target = columns, buffer[: columns.size].reshape(m, n)
     half = m // 2
     while half:
         a, b = source.reshape(-1, 2, half * n), target.reshape(-1, 2, half * n)
@@ -85,7 +94,8 @@ def _butterflies(columns: NDArray[np.float64]) -> NDArray[np.float64]:
         np.subtract(a[:, 0], a[:, 1], out=b[:, 1])
         source, target = target, source
         half //= 2
-    return source
+    if source is not result:
+        result[...] = source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

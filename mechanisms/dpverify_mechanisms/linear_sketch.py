@@ -366,20 +366,16 @@ class LinearSketch:
         """
         sensitive = _sensitive(self.projection, self.at)
         if isinstance(self.adjacency, RecordAdjacency):
-            signs = farthest(sensitive)
+            direction = farthest(sensitive, self.domain)
             if isinstance(self.domain, Ball):
-                edge = float(self.domain.radius) / np.sqrt(self.projection.p)
-                low, high = -edge, edge
+                record = direction * float(self.domain.radius)
+                opposite = -record
             else:
                 low, high = self.domain.ends
-            record = np.where(signs > 0, high, low)
-            opposite = np.where(signs > 0, low, high)
-            return [
-                Pair(name="opposite records", record=record[None], neighbour=opposite[None]),
-                Pair(
-                    name="opposite records, swapped", record=opposite[None], neighbour=record[None]
-                ),
-            ]
+                record = np.where(direction > 0, high, low)
+                opposite = np.where(direction > 0, low, high)
+            pair = Pair(name="opposite records", record=record[None], neighbour=opposite[None])
+            return [pair]
         power = 2 if isinstance(self.noise, RoundedGaussian) else 1
         sizes = np.asarray((abs(sensitive.matrix) ** power).sum(axis=1)).ravel()
         worst = int(np.argmax(sizes))

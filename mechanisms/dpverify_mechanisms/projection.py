@@ -120,34 +120,40 @@ class Projection(ABC):
         (rows, k) doubles that hold whole numbers
         """
         is_sparse: bool = sparse.issparse(steps)  # in a variable, or the stubs narrow Any away
-        if is_sparse and self.row_entries is not None:
-            return self._scatter(sparse.csr_array(steps), self.row_entries)
+        if is_sparse and self.signs_a_row is not None:
+            return self._scatter(sparse.csr_array(steps), self.signs_a_row)
         return dense(steps @ self.matrix)
 
     @property
-    def row_entries(self) -> int | None:
-        """Number of non-zeros in every row of a sparse P, where it is the same."""
+    def signs_a_row(self) -> int | None:
+        """How many entries ±1 a row of a sparse P has, where all have as many and no others."""
         return None
 
     def _scatter(self, steps: sparse.csr_array, entries: int) -> NDArray[np.float64]:
-        """The product of two sparse matrices, where it is dense: every term once, in one pass.
+        """The product with sparse records: every term is looked up and added once, in one pass.
 
-        A CSR array with repeated columns stands for their sum, which `toarray` forms.
+        Columns from k on collect what is to be subtracted. A CSR array with repeated columns stands
+        for their sum, which `toarray` forms.
         """
-        matrix = self.matrix
-        columns, values = (x.reshape(self.p, entries) for x in (matrix.indices, matrix.data))
+        places = self._remember("places", lambda: self._places(entries))
         product = np.empty((steps.shape[0], self.k))
         for start in range(0, steps.shape[0], _ROWS):
             ends = steps.indptr[start : start + _ROWS + 1]
             attributes, sizes = (x[ends[0] : ends[-1]] for x in (steps.indices, steps.data))
             terms = (
-                (values[attributes] * sizes[:, None]).ravel(),
-                columns[attributes].ravel(),
+                np.repeat(sizes, entries),
+                places.take(attributes, axis=0).ravel(),
                 (ends - ends[0]) * entries,
             )
-            shape = (len(ends) - 1, self.k)
-            product[start : start + _ROWS] = sparse.csr_array(terms, shape=shape).toarray()
+            sums = sparse.csr_array(terms, shape=(len(ends) - 1, 2 * self.k)).toarray()
+            halves = sums[:, : self.k], sums[:, self.k :]
+            np.subtract(*halves, out=product[start : start + _ROWS])
         return product
+
+    def _places(self, entries: int) -> NDArray[Any]:
+        """Columns of every row, of shape (p, entries), k more where the sign is negative."""
+        columns = self.matrix.indices + self.k * (self.matrix.data < 0).astype(np.int32)
+        return np.asarray(columns.reshape(self.p, entries))
 
     def row(self, attribute: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Columns and values of the non-zeros in one row of the integer matrix."""

@@ -85,7 +85,7 @@ class IdentityProjection(Projection):
         return sparse.eye_array(self.p, format="csr")
 
     @property
-    def row_entries(self) -> int:
+    def signs_a_row(self) -> int:
         """1."""
         return 1
 
@@ -254,7 +254,7 @@ class OPORP(Projection):
         return np.where(np.arange(self.k) < more, size + 1, size)
 
     @property
-    def row_entries(self) -> int:
+    def signs_a_row(self) -> int:
         """1."""
         return 1
 

@@ -21,11 +21,9 @@ it, the number of differing signs is binomial (`angle_law`) and the claim a mixt
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -39,13 +37,17 @@ from dpverify.accounting.randomized_response import (
 )
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
 from dpverify.domain import Box, is_sparse
-from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
+from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.grid import Grid
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.angle_law import differing_probability, rounding_slack
+from dpverify_mechanisms.angle_law import (
+    differing_probability,
+    mixed_keep_probability,
+    rounding_slack,
+)
 from dpverify_mechanisms.flip_rules import (
     UNIT,
     CoinRule,
@@ -55,13 +57,18 @@ from dpverify_mechanisms.flip_rules import (
 )
 from dpverify_mechanisms.individual_rules import IndividualNoise, IndividualResponse
 from dpverify_mechanisms.projections import (
-    OPORP,
     GaussianProjection,
     Projection,
     RademacherProjection,
 )
 from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.sign_estimators import Angle, BitAgreement, SignCollision, SignCosine
+from dpverify_mechanisms.sign_law import (
+    bit_losses,
+    largest_ratio,
+    packed_distribution,
+    total_losses,
+)
 from dpverify_mechanisms.sign_pairs import candidates
 
 __all__ = ["GRID_STEPS", "SignSketch"]
@@ -70,12 +77,10 @@ GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 
 _DECLARED = (
-    "Every record has an l2 norm of at least {}: that is declared, and neither clipping nor refusing "
-    "records can establish it."
+    "Every record has an l2 norm of at least {}: that is declared, and neither clipping nor "
+    "refusing records can establish it."
 )
 _ROWS = 128  # records a block: their doubles stay in the cache between the steps
-_SEARCH_STEPS = 24  # halvings of the keep probability's range in the search over the draw
-_LARGEST_EXHAUSTIVE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,16 +154,19 @@ class SignSketch:
         grid_steps : steps that the adjacency's bound (the domain's width for whole records) is
             divided into
         """
-        draft = cls(
-            projection=projection,
-            rule=ladder(Fraction(3, 4)),
-            grid=_grid(adjacency, domain, grid_steps),
-            domain=domain,
-            adjacency=adjacency,
-            least_norm=least_norm,
-        )
+        rule = ladder(Fraction(3, 4))
+        draft = cls._draft(projection, rule, domain, adjacency, grid_steps, least_norm)
+        if rule.graded and not draft._adjacent:
+            raise ParameterError(
+                "ladder",
+                "a graded one",
+                "Ladder.response for whole records",
+                "A record far from 0 can be replaced by one as far on the other side.",
+            )
         if least_norm is not None:
-            keep = draft.keep_over_the_draw(epsilon, delta)
+            keep = mixed_keep_probability(
+                epsilon, delta, positions=projection.k, differ=draft.differ()
+            )
         elif delta == 0:
             keep = keep_probability(epsilon, positions=draft.positions())
         else:
@@ -204,7 +212,7 @@ class SignSketch:
     @classmethod
     def idp_signrp_g(
         cls,
-        projection: RademacherProjection | OPORP,
+        projection: Projection,
         *,
         epsilon: Fraction,
         delta: Fraction,
@@ -213,16 +221,17 @@ class SignSketch:
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """Li and Li 2023, algorithm 9 (iDP-SignOPORP with an OPORP)."""
-        draft = cls._individual(projection, epsilon, domain, adjacency, grid_steps)
+        any_rule = IndividualResponse.of(epsilon, positions=1)
+        draft = cls._draft(projection, any_rule, domain, adjacency, grid_steps)
         rule = IndividualNoise.of(
-            epsilon, delta, distance=draft._moves(), positions=draft.positions()
+            epsilon, delta, distance=int(draft.divisors().max()), positions=draft.positions()
         )
         return replace(draft, rule=rule)
 
     @classmethod
     def idp_signrp_rr(
         cls,
-        projection: RademacherProjection | OPORP,
+        projection: Projection,
         *,
         epsilon: Fraction,
         domain: Box,
@@ -230,24 +239,28 @@ class SignSketch:
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """Li and Li 2023, algorithm 11 (iDP-SignOPORP with an OPORP)."""
-        draft = cls._individual(projection, epsilon, domain, adjacency, grid_steps)
+        any_rule = IndividualResponse.of(epsilon, positions=1)
+        draft = cls._draft(projection, any_rule, domain, adjacency, grid_steps)
         return replace(draft, rule=IndividualResponse.of(epsilon, positions=draft.positions()))
 
     @classmethod
-    def _individual(
+    def _draft(
         cls,
-        projection: RademacherProjection | OPORP,
-        epsilon: Fraction,
+        projection: Projection,
+        rule: FlipRule,
         domain: Box,
         adjacency: Adjacency,
         grid_steps: int,
+        least_norm: Fraction | None = None,
     ) -> Self:
+        """A sketch whose rule is still to be calibrated for what the other parts need."""
         return cls(
             projection=projection,
-            rule=IndividualResponse.of(epsilon, positions=1),
+            rule=rule,
             grid=_grid(adjacency, domain, grid_steps),
             domain=domain,
             adjacency=adjacency,
+            least_norm=least_norm,
         )
 
     # The claim
@@ -291,9 +304,17 @@ class SignSketch:
             data_choice="before the projection was drawn, without knowledge of its seed",
             theorem="Li and Li 2023, theorem 4.1, for the pair's own number of differing signs; "
             "the angle's law is equation 3",
-            assumptions=(_DECLARED.format(exact_string(self.least_norm)),),
+            assumptions=self._declared(self.least_norm),
             over_the_draw=True,
         )
+
+    def _declared(self, least_norm: Fraction) -> tuple[str, ...]:
+        """What is assumed about norms: nothing where every attribute is far enough from 0."""
+        low, high = (Fraction(end) for end in self.domain.ends)
+        nearest = max(low, -high, Fraction(0))
+        if nearest**2 * self.projection.p >= least_norm**2:
+            return ()
+        return (_DECLARED.format(exact_string(least_norm)),)
 
     def positions(self) -> int:
         """N: largest number of projected values that differ in sign or level between neighbours."""
@@ -315,9 +336,9 @@ class SignSketch:
         )
         ends = np.stack([low * above - high * below, high * above - low * below])
         levels = np.sign(ends)
-        if not (isinstance(self.rule, Ladder) and not self.rule.graded):
+        if self.rule.graded:
             levels = levels * -(-np.abs(ends) // self.divisors())
-        return (levels[0] != levels[1]).astype(np.int64)
+        return np.asarray(levels[0] != levels[1], dtype=np.int64)
 
     def differ(self) -> Enclosure:
         """Bound on the probability that a neighbour's sign differs, over the draw."""
@@ -328,20 +349,6 @@ class SignSketch:
             p=self.projection.p,
             step=self.grid.step,
         )
-
-    def keep_over_the_draw(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """Largest keep probability found that is (ε, δ)-private over the draw, on the safe side."""
-        require(delta > 0, "delta", delta, "positive for a claim over the draw of the projection")
-        safe = keep_probability(epsilon, positions=self.projection.k)
-        bad = keep_probability(epsilon, positions=1)
-        for _ in range(_SEARCH_STEPS):
-            middle = Fraction(math.floor((safe + bad) / 2 * UNIT), UNIT)
-            curve = self._mixture(Ladder.response(middle))
-            if Fraction(curve.delta(epsilon).upper) <= delta:
-                safe = middle
-            else:
-                bad = middle
-        return safe
 
     def _mixture(self, ladder: Ladder) -> MixedResponseCurve:
         ratio = ladder.ratio()
@@ -418,8 +425,9 @@ class SignSketch:
             }
         return facts
 
-    def step(self) -> None:
+    def step(self) -> Enclosure | None:
         """Nothing: bits have no step."""
+        return None
 
     # The release
 
@@ -457,8 +465,8 @@ class SignSketch:
     def means(self, record: ArrayLike) -> NDArray[np.float64]:
         """Mean of every released sign, of shape (k,): s_j(1 − 2f_j)."""
         sums = self.noiseless(np.atleast_2d(record))
-        kept: NDArray[np.float64] = 1 - 2 * self.rule.probabilities(sums, self.divisors())
-        return (np.sign(sums) * kept)[0]
+        kept = 1 - 2 * self.rule.probabilities(sums, self.divisors())
+        return np.asarray((np.sign(sums) * kept)[0])
 
     def held_at(self, record: ArrayLike) -> Self:
         """An individual mechanism with its noise set held at one record's.
@@ -477,21 +485,22 @@ class SignSketch:
     def log_likelihood_ratio(
         self, outputs: NDArray[np.uint8], record: ArrayLike, neighbour: ArrayLike
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour); infinite where one can't be.
-
-        Equal losses are counted before they are added, so that the total of j equal ones is the
-        double j·s that the claim's curve has.
-        """
+        """Ln p(output | record) − ln p(output | neighbour); infinite where one can't be."""
         rows = outputs.reshape(len(outputs), -1)
         bits = np.unpackbits(rows, axis=-1, count=self.projection.k)
-        return sum_losses(bits, self._losses(record, neighbour))
+        return total_losses(bits, bit_losses(self.positive(record), self.positive(neighbour)))
 
-    def _losses(self, record: ArrayLike, neighbour: ArrayLike) -> NDArray[np.float64]:
-        """Loss of every bit where it is 0 and where it is 1, of shape (2, k)."""
-        own, other = (self.positive(r) for r in (record, neighbour))
-        pairs = list(zip(own, other, strict=True))
-        table = {pair: (_loss(1 - pair[0], 1 - pair[1]), _loss(*pair)) for pair in set(pairs)}
-        return np.array([table[pair] for pair in pairs]).T
+    def positive(self, record: ArrayLike) -> list[Fraction]:
+        """Probability that each released sign is positive.
+
+        Exact for coins; for Gaussian noise it is that of the double next to the flip probability.
+        """
+        sums = self.noiseless(np.atleast_2d(record))
+        flips = self.rule.fractions(sums, self.divisors())
+        return [
+            1 - flip if value >= 0 else flip
+            for value, flip in zip(sums[0].tolist(), flips, strict=True)
+        ]
 
     def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
         """Exact probability of every packed output.
@@ -503,53 +512,32 @@ class SignSketch:
         """
         if not isinstance(self.rule, CoinRule):
             raise ParameterError("rule", type(self.rule).__name__, "one that flips exact coins")
-        k = self.projection.k
-        require(k <= _LARGEST_EXHAUSTIVE, "k", k, f"at most {_LARGEST_EXHAUSTIVE} to enumerate")
-        positive = self.positive(record)
-        result: dict[bytes, Fraction] = {}
-        for bits in product((0, 1), repeat=k):
-            chances = (q if bit else 1 - q for bit, q in zip(bits, positive, strict=True))
-            result[np.packbits(bits).tobytes()] = math.prod(chances, start=Fraction(1))
-        return result
-
-    def positive(self, record: ArrayLike) -> list[Fraction]:
-        """Probability that each released sign is positive.
-
-        Exact for coins; for Gaussian noise it is that of the double next to the flip probability.
-        """
-        sums = self.noiseless(np.atleast_2d(record))
-        return [
-            1 - flip if value >= 0 else flip
-            for value, flip in zip(
-                sums[0].tolist(), self.rule.fractions(sums, self.divisors()), strict=True
-            )
-        ]
+        return packed_distribution(self.positive(record))
 
     def largest_ratio(self, record: ArrayLike, neighbour: ArrayLike) -> Fraction:
-        """Largest p(output | record)/p(output | neighbour), exactly; its logarithm is the loss.
+        """Largest p(output | record)/p(output | neighbour); its logarithm is the total loss.
 
         Raises
         ------
         ZeroDivisionError
             If an output of the record can't come from the neighbour: the loss is infinite.
         """
-        total = Fraction(1)
-        for q, r in zip(self.positive(record), self.positive(neighbour), strict=True):
-            if q != r:
-                total *= max(q / r if q else q, (1 - q) / (1 - r) if q < 1 else Fraction(0))
-        return total
+        return largest_ratio(self.positive(record), self.positive(neighbour))
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The neighbours at which the loss is largest among `sign_pairs.candidates`."""
         pairs = candidates(self)
-        losses = [self._losses(p.record, p.neighbour).max(axis=0).sum() for p in pairs]
+        losses = [
+            bit_losses(self.positive(pair.record), self.positive(pair.neighbour)).max(axis=0).sum()
+            for pair in pairs
+        ]
         return [pairs[int(np.argmax(losses))]]
 
     # Utility
 
     def retained(self) -> float:
         """1 − 2f = c of randomized response: what a sign's mean keeps of it."""
-        if not (isinstance(self.rule, Ladder) and not self.rule.graded):
+        if not isinstance(self.rule, Ladder) or self.rule.graded:
             raise ParameterError("rule", type(self.rule).__name__, "randomized response")
         return 1 - 2 * self.rule.flips[1] / UNIT
 
@@ -563,7 +551,7 @@ class SignSketch:
 
     def estimators(self) -> Sequence[Estimator]:
         """What can be estimated: the angle for a Gaussian matrix and randomized response alone."""
-        if not (isinstance(self.rule, Ladder) and not self.rule.graded):
+        if self.rule.graded:
             return (BitAgreement(sketch=self, realised=True),)
         if not isinstance(self.projection, GaussianProjection):
             return (
@@ -575,32 +563,6 @@ class SignSketch:
             Angle(sketch=self, realised=False),
             SignCosine(sketch=self, realised=False),
         )
-
-
-def sum_losses(bits: NDArray[np.uint8], losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Total loss of every row of bits, of shape (rows,), from the losses of shape (2, k)."""
-    infinite = np.where(np.isinf(losses), losses, 0.0)
-    sizes, where = np.unique(np.abs(np.where(np.isinf(losses), 0.0, losses)), return_inverse=True)
-    counts = np.zeros((bits.shape[0], sizes.size))
-    for value in (0, 1):
-        chosen = (bits == value).astype(np.float64)
-        signed = np.zeros((bits.shape[1], sizes.size))
-        signed[np.arange(bits.shape[1]), where.reshape(losses.shape)[value]] = np.sign(
-            losses[value]
-        )
-        counts += chosen @ signed
-    totals = np.array([math.fsum(row) for row in (counts * sizes).tolist()])
-    never = np.where(bits == 1, infinite[1], infinite[0]).sum(axis=1)
-    return np.where(never == 0, totals, never)
-
-
-def _loss(own: Fraction, other: Fraction) -> float:
-    """Ln(own/other), rounded away from 0."""
-    if own == other:
-        return 0.0
-    if own < other:
-        return -_loss(other, own)
-    return enclose(lambda: to_arb(own / other).log()).upper if other else math.inf
 
 
 def _grid(adjacency: Adjacency, domain: Box, steps: int) -> Grid:

@@ -207,7 +207,7 @@ class SJLT(Projection):
         return places.astype(np.intp), flips.astype(np.int64)
 
     @property
-    def row_entries(self) -> int:
+    def signs_a_row(self) -> int:
         """The sparsity s."""
         return self.sparsity
 

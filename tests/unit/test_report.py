@@ -85,6 +85,7 @@ def small() -> Certificate:
         projection_seed=1,
         alpha="0.05",
         draws=200,
+        moment_draws=50,
         audit_seed=3,
     )
     mechanism = build(inputs)
