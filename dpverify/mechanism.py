@@ -112,6 +112,11 @@ class Estimator(Protocol):
         """Whether the second argument is another released row or a public query."""
         ...
 
+    @property
+    def over(self) -> Literal["draw and noise", "noise"]:
+        """Whether the moments are over the public randomness too, or for what was realised."""
+        ...
+
     def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         """Estimates from released rows of equal shape (…, k), or from releases and a query."""
         ...
@@ -121,11 +126,11 @@ class Estimator(Protocol):
         ...
 
     def expectation(self, record: Any, other: Any) -> float:
-        """Mean over the draws of the public randomness and of the noise."""
+        """Mean over what `over` says."""
         ...
 
     def variance(self, record: Any, other: Any) -> float:
-        """Variance over the draws of the public randomness and of the noise."""
+        """Variance over what `over` says."""
         ...
 
 

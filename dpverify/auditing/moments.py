@@ -1,7 +1,7 @@
 """Check an estimator's mean and variance formulas against draws.
 
-Each draw realises the public randomness anew (`redrawn`) and releases two synthetic records through
-the real code path. The mean is compared in units of the predicted standard deviation, the variance
+Each draw releases synthetic records through the real code path, with the public randomness realised
+anew (`redrawn`) where the formulas are over it. The mean is compared in units of the predicted standard deviation, the variance
 as a ratio to the predicted one; its spread is estimated with the fourth moment, so that heavy tails
 don't break the level. Both use the normal limit of means: the level is asymptotic in the draws.
 """
@@ -88,27 +88,33 @@ def draw_estimates(
     seed: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[NDArray[np.float64]]:
-    """Estimates of every estimator, over fresh public randomness and fresh noise in every draw.
+    """Estimates of every estimator, over fresh noise in every draw and fresh public randomness.
+
+    The latter for estimators whose moments are over it; the others see the realised one.
 
     Parameters
     ----------
-    mechanism : draws its public randomness anew for each draw, and releases through its own path
-    estimators : all are read off the same releases, so that they must compare the same things
+    mechanism : released through its own path
+    estimators : those with moments over the same randomness are read off the same releases, so
+        that all must compare the same things
     probe : two synthetic records, or a synthetic data set and a query
     draws, seed : how many, and of which replayable randomness
     progress : called with the number of draws done since the last call
     """
-    firsts: list[NDArray[Any]] = []
-    seconds: list[NDArray[Any]] = []
+    kinds = {estimator.over for estimator in estimators}
+    outputs: dict[str, list[tuple[NDArray[Any], NDArray[Any]]]] = {over: [] for over in kinds}
     for number in range(draws):
-        key = ReplayableWords(seed, "moments", number)
-        fresh = mechanism.redrawn(int(key.words(1)[0] >> np.uint64(11)))
-        first, second = _released(estimators[0], fresh, probe, key)
-        firsts.append(first)
-        seconds.append(second)
+        for over, drawn in outputs.items():
+            key = ReplayableWords(seed, "moments", number)
+            public = int(key.words(1)[0] >> np.uint64(11))
+            source = mechanism if over == "noise" else mechanism.redrawn(public)
+            drawn.append(_released(estimators[0], source, probe, key))
         progress(1)
-    stacked = np.stack(firsts), np.stack(seconds)
-    return [estimator.estimate(*stacked) for estimator in estimators]
+    stacked = {
+        over: tuple(np.stack(side) for side in zip(*drawn, strict=True))
+        for over, drawn in outputs.items()
+    }
+    return [estimator.estimate(*stacked[estimator.over]) for estimator in estimators]
 
 
 def _released(

@@ -78,6 +78,11 @@ class _SketchEstimator(ABC):
     def variance(self, record: Any, other: Any) -> float:
         """Variance of the estimate."""
 
+    @property
+    def over(self) -> Literal["draw and noise", "noise"]:
+        """What the moments are over."""
+        return "noise" if self.realised else "draw and noise"
+
     def __post_init__(self) -> None:
         if self.realised and self.sketch.at == "input":
             raise ParameterError(

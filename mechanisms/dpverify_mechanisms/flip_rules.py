@@ -22,10 +22,11 @@ f_1 ≤ ½. A constant tail has ratio 1. So f_{n+1} = max(⌈f_n/R⌉, what the 
 constant from 2⁻⁴⁰ on, long before a probability could underflow. `Ladder.ratio` computes the worst
 ratio again from the table, and equals R for every ladder made here.
 
-**The paper's rule isn't the best.** Li and Li 2023 take f_n = 1/(e^{nε′} + 1), whose ratio falls to
-about e^{ε′/2} as soon as ε′ is small: half the budget is unused at every level. The steepest
-private ladder is f_n = f_1·R^{1−n}: any rule that depends on the level alone, is symmetric and
-keeps to R has f_1 ≥ 1/(R + 1) from +1 ↔ −1 and then f_{n+1} ≥ f_n/R, so it is least at every level.
+**The paper's rule isn't the best.** Li and Li 2023 take f_n = 1/(e^{nε′} + 1), whose flip ratio
+f_n/f_{n+1} = R − (R − 1)/(R^n + 1) is near e^{ε′/2} while nε′ is small: half the budget lies unused
+at these levels. The steepest private ladder is f_n = f_1·R^{1−n}: any symmetric rule that depends
+on the level alone and keeps to R has f_1 ≥ 1/(R + 1) from +1 ↔ −1 and then f_{n+1} ≥ f_n/R, so this
+one is least at every level, and 1 − 2f_n is nearly (2n − 1)/n times the paper's while nε′ is small.
 
 **Domination.** A binary answer whose two probabilities change by at most R each way is a
 post-processing of randomized response with odds R (Kairouz, Oh and Viswanath 2015, theorem 3.1 with

@@ -124,6 +124,10 @@ class Altered:
         return self.correct.name
 
     @property
+    def over(self) -> Literal["draw and noise", "noise"]:
+        return self.correct.over
+
+    @property
     def compares(self) -> Literal["records", "release and query"]:
         return self.correct.compares
 

@@ -1,0 +1,69 @@
+"""One small request for every mechanism that can be certified, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.certificate.derive import families
+from dpverify.domain import Ball, Box, Domain
+from dpverify.mechanism import Certifiable, Request
+
+BOX = Box(low=Fraction(-1), high=Fraction(2))
+BETA = AttributeAdjacency(beta=Fraction(3, 2))
+DELTA = Fraction(1, 1000)
+
+
+def request(
+    attributes: int = 9,
+    domain: Domain = BOX,
+    adjacency: Adjacency = BETA,
+    delta: Fraction = DELTA,
+    **parameters: Any,
+) -> Request:
+    return Request(
+        attributes=attributes,
+        domain=domain,
+        adjacency=adjacency,
+        epsilon=Fraction(2),
+        delta=delta,
+        seed=4,
+        parameters=parameters,
+    )
+
+
+CASES: Mapping[str, Request] = {
+    "dp-oporp": request(k=4, noise="gaussian"),
+    "dp-oporp laplace": request(k=4, noise="laplace", delta=Fraction(0)),
+    "dp-oporp records": request(k=4, noise="gaussian", adjacency=RecordAdjacency()),
+    "dp-rp-g": request(k=4),
+    "dp-rp-g-opt": request(k=4),
+    "dp-rp-g-opt-b": request(k=4, noise="gaussian"),
+    "dp-rp-l": request(k=4, delta=Fraction(0)),
+    "raw-data-g-opt": request(noise="gaussian"),
+    "private-projection": request(k=4, projection="uniform", copies=4, sigma="kenthapadi"),
+    "private-projection ball": request(
+        k=4,
+        projection="dks",
+        copies=4,
+        sigma="analytic",
+        domain=Ball(radius=Fraction(2)),
+        adjacency=RecordAdjacency(),
+    ),
+    "sjlt": request(k=4, sparsity=2, construction="graph", independence=0, noise="gaussian"),
+    "fjlt": request(k=4, density=Fraction(1, 2), at="output", noise="gaussian"),
+    "fjlt input": request(k=4, density=Fraction(1, 2), at="input", noise="gaussian"),
+    "dp-signrp-rr": request(k=4, least_norm=0, delta=Fraction(0)),
+    "dp-signrp-rr-smooth": request(k=4, projection="rademacher", delta=Fraction(0)),
+    "dp-signoporp-rr": request(k=4, repetitions=2, delta=Fraction(0)),
+    "dp-signoporp-rr-smooth": request(k=4, repetitions=1, delta=Fraction(0)),
+}
+
+
+def made(case: str) -> Certifiable:
+    """The mechanism of a case."""
+    build = families()[case.partition(" ")[0]].build
+    assert build is not None
+    return build(CASES[case])
