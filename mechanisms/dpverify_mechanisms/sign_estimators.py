@@ -54,6 +54,11 @@ class _SignEstimator(ABC):
     sketch: SignSketch
     realised: bool
 
+    @property
+    def over(self) -> Literal["draw and noise", "noise"]:
+        """Whether the moments are over the draw of the projection too."""
+        return "noise" if self.realised else "draw and noise"
+
     @abstractmethod
     def estimate(self, first: Packed, second: Packed) -> NDArray[np.float64]:
         """Estimates from packed rows of shapes (…, bytes) that broadcast."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpverify.errors import require
 from dpverify.mechanism import MechanismFamily, Parameter, Request
+from dpverify_mechanisms.flip_rules import Ladder
 from dpverify_mechanisms.projections import GaussianProjection, RademacherProjection
 from dpverify_mechanisms.sign_sketch import SignSketch
 
@@ -21,11 +22,11 @@ __all__ = [
     "IDP_SIGNRP_RR",
 ]
 
-_K = Parameter(name="k", domain="whole number from 1", meaning="number of signs")
+_K = Parameter(name="k", domain="whole number from 1", meaning="number of signs in all")
 _REPETITIONS = Parameter(
     name="repetitions",
     domain="whole number from 1",
-    meaning="independent OPORPs side by side, each of k signs",
+    meaning="independent OPORPs side by side, which share the k signs",
     default=1,
 )
 _PROJECTION = Parameter(
@@ -44,6 +45,15 @@ _LEAST_NORM = Parameter(
     default=0,
 )
 _DRAWS = {"rademacher": RademacherProjection, "gaussian": GaussianProjection}
+_LADDER = Parameter(
+    name="ladder",
+    domain="smooth or steepest",
+    meaning="flips that fall with the value: the paper's, or the least that are as private",
+    kind="choice",
+    default="smooth",
+    choices=("smooth", "steepest"),
+)
+_LADDERS = {"smooth": Ladder.smooth, "steepest": Ladder.steepest}
 _HELD = (
     "its theorem is about a mechanism whose noise set is held at one record's; the one that runs "
     "reads it off every record, and for its outputs no finite epsilon holds."
@@ -57,6 +67,8 @@ def _build(make: Callable[..., SignSketch], request: Request) -> SignSketch:
         given["projection"] = _DRAWS[given["projection"]]
     if "least_norm" in given:
         given["least_norm"] = given["least_norm"] or None
+    if "ladder" in given:
+        given["ladder"] = _LADDERS[given["ladder"]]
     return make(
         p=request.attributes,
         seed=request.seed,
@@ -68,11 +80,16 @@ def _build(make: Callable[..., SignSketch], request: Request) -> SignSketch:
     )
 
 
+def _signrp_graded(*, p: int, k: int, seed: int, projection: Any, **target: Any) -> SignSketch:
+    return SignSketch.calibrated(projection(p=p, k=k, seed=seed), **target)
+
+
 def _family(
     name: str,
     statement: str,
     make: Callable[..., SignSketch] | None,
     *parameters: Parameter,
+    estimates: tuple[str, ...] = ("sign collision", "bit agreement"),
     adjacency: tuple[str, ...] = ("attribute", "l1-ball", "record"),
 ) -> MechanismFamily:
     individual = make is None
@@ -82,20 +99,31 @@ def _family(
         guarantee="individual DP, epsilon" if individual else "epsilon, or (epsilon, delta)",
         adjacency=adjacency,
         domain=("box",),
-        estimates=("sign collision probability", "angle", "cosine"),
+        estimates=estimates,
         parameters=(_K, *parameters),
         build=None if make is None else partial(_build, make),
         refusal=_HELD if individual else "",
     )
 
 
-DP_SIGNRP_RR = _family("dp-signrp-rr", "algorithm 6", SignSketch.dp_signrp_rr, _LEAST_NORM)
+_SMOOTH = ("bit agreement",)
+_BOUNDED = ("attribute", "l1-ball")
+
+DP_SIGNRP_RR = _family(
+    "dp-signrp-rr",
+    "algorithm 6",
+    SignSketch.dp_signrp_rr,
+    _LEAST_NORM,
+    estimates=("sign collision", "angle", "cosine"),
+)
 DP_SIGNRP_RR_SMOOTH = _family(
     "dp-signrp-rr-smooth",
     "algorithm 7, as theorem 4.7 proves it",
-    SignSketch.dp_signrp_rr_smooth,
+    _signrp_graded,
     _PROJECTION,
-    adjacency=("attribute", "l1-ball"),
+    _LADDER,
+    estimates=_SMOOTH,
+    adjacency=_BOUNDED,
 )
 DP_SIGNOPORP_RR = _family(
     "dp-signoporp-rr", "algorithm 8", SignSketch.dp_signoporp_rr, _REPETITIONS
@@ -103,10 +131,12 @@ DP_SIGNOPORP_RR = _family(
 DP_SIGNOPORP_RR_SMOOTH = _family(
     "dp-signoporp-rr-smooth",
     "algorithm 8",
-    SignSketch.dp_signoporp_rr_smooth,
+    SignSketch.dp_signoporp_rr,
     _REPETITIONS,
-    adjacency=("attribute", "l1-ball"),
+    _LADDER,
+    estimates=_SMOOTH,
+    adjacency=_BOUNDED,
 )
 IDP_SIGNRP_G = _family("idp-signrp-g", "algorithm 9", None, adjacency=("attribute",))
 IDP_SIGNRP_RR = _family("idp-signrp-rr", "algorithm 11", None, adjacency=("attribute",))
-IDP_SIGNOPORP = _family("idp-signoporp", "section 6.3", None, adjacency=("attribute",))
+IDP_SIGNOPORP = _family("idp-signoporp", "section 6.2", None, adjacency=("attribute",))

@@ -56,9 +56,11 @@ CASES: Mapping[str, Request] = {
     "fjlt": request(k=4, density=Fraction(1, 2), at="output", noise="gaussian"),
     "fjlt input": request(k=4, density=Fraction(1, 2), at="input", noise="gaussian"),
     "dp-signrp-rr": request(k=4, least_norm=0, delta=Fraction(0)),
-    "dp-signrp-rr-smooth": request(k=4, projection="rademacher", delta=Fraction(0)),
+    "dp-signrp-rr-smooth": request(
+        k=4, projection="rademacher", ladder="steepest", delta=Fraction(0)
+    ),
     "dp-signoporp-rr": request(k=4, repetitions=2, delta=Fraction(0)),
-    "dp-signoporp-rr-smooth": request(k=4, repetitions=1, delta=Fraction(0)),
+    "dp-signoporp-rr-smooth": request(k=4, repetitions=1, ladder="smooth", delta=Fraction(0)),
 }
 
 

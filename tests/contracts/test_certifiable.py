@@ -106,7 +106,8 @@ def test_estimators(mechanism: Certifiable) -> None:
         read = moments.read(estimator, mechanism, probe, rng=ReplayableWords(1))
         assert np.isfinite(read) or estimator.order != "exact"
         assert estimator.variance(probe.record, probe.neighbour) > 0
-        if estimator.order == "exact" and estimator.over == "draw and noise":
+        # A cosine of signs is biased, with exact moments; one noise alone doesn't average out P.
+        if estimator.name != "cosine" and estimator.over == "draw and noise":
             assert estimator.expectation(probe.record, probe.neighbour) == pytest.approx(
                 estimator.truth(probe.record, probe.neighbour), rel=1e-6
             )
@@ -124,5 +125,5 @@ def test_the_formulas_hold(mechanism: Certifiable) -> None:
         expected = estimator.expectation(probe.record, probe.neighbour)
         variance = estimator.variance(probe.record, probe.neighbour)
         assert "refuted" not in moments.judge(sample, expected, variance, 1e-4), estimator.name
-        wrong = moments.judge(sample, expected + variance**0.5, variance / 3, 1e-4)
+        wrong = moments.judge(sample, expected + variance**0.5, variance / 10, 1e-4)
         assert wrong == ("refuted", "refuted")

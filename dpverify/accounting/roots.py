@@ -1,0 +1,94 @@
+"""Certified solutions of δ(x) = δ₀ for a monotone function that is known by enclosures.
+
+A root is certified by two signs: if δ is monotone and δ₀ lies between proven values at two doubles,
+the solution lies between them. The search only proposes the doubles; that it converged is never
+trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from scipy.optimize import brentq
+
+from dpverify.enclosure import Enclosure
+from dpverify.errors import NumericalError
+
+__all__ = ["falling_root", "largest_argument"]
+
+_DOUBLINGS = 1100
+_WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
+
+
+def falling_root(function: Callable[[float], Enclosure], target: float) -> Enclosure:
+    """Encloses the smallest x ≥ 0 with f(x) ≤ target, for f that falls and ends below it.
+
+    Parameters
+    ----------
+    function : encloses f(x), non-increasing in x ≥ 0
+    target : positive double
+
+    Returns
+    -------
+    Enclosure
+        The point 0 where f(0) ≤ target. Its width follows from that of `function`: the ends are
+        the nearest tried doubles whose signs are decided.
+
+    Raises
+    ------
+    NumericalError
+        If no two doubles within a relative 2⁻²⁰ are decided.
+    """
+    if function(0.0).upper <= target:
+        return Enclosure(0.0, 0.0)
+    guess = _search(lambda x: -_excess(function(x), target))
+    lower = next((x for x in _beside(guess, -1) if function(x).lower >= target), None)
+    upper = next((x for x in _beside(guess, 1) if function(x).upper <= target), None)
+    if lower is None or upper is None:
+        raise NumericalError(f"no certified root near {guess!r}")
+    return Enclosure(lower, upper)
+
+
+def largest_argument(function: Callable[[float], Enclosure], target: float) -> float:
+    """A double x > 0 with f(x) ≤ target proven, next to the largest one, for f that rises.
+
+    Parameters
+    ----------
+    function : encloses f(x), non-decreasing in x > 0, that starts below `target` and ends above
+    target : positive double
+    """
+    guess = _search(lambda x: _excess(function(x), target))
+    for x in _beside(guess, -1):
+        if function(x).upper <= target:
+            return x
+    raise NumericalError(f"no certified root near {guess!r}")
+
+
+def _excess(value: Enclosure, target: float) -> float:
+    """ln f − ln target, kept finite."""
+    middle = value.lower / 2 + value.upper / 2
+    return math.log(max(middle, 1e-320)) - math.log(target)
+
+
+def _search(rising: Callable[[float], float]) -> float:
+    """Root of a rising function of x > 0."""
+    low = high = 1.0
+    for _ in range(_DOUBLINGS):
+        if rising(high) > 0:
+            break
+        low, high = high, 2 * high
+    else:
+        raise NumericalError("no root below the largest double")
+    if low == high:
+        for _ in range(_DOUBLINGS):
+            if rising(low) <= 0:
+                break
+            low, high = low / 2, low
+    return float(brentq(rising, low, high, xtol=1e-300, rtol=4 * 2.0**-52, maxiter=400))
+
+
+def _beside(guess: float, side: int) -> Iterator[float]:
+    yield guess
+    for step in _WIDENINGS:
+        yield guess * (1 + side * step)
