@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from dpverify.errors import ParameterError, require
 
 __all__ = ["Grid"]
 
+_CHUNK = 1 << 15  # values rounded at a stretch: their buffers stay in the cache
 _LARGEST = 2**52  # steps: beyond, doubles have no halves left to round
 
 
@@ -67,22 +69,34 @@ class Grid:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")
         return whole.numerator + extra
 
-    def round(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
-        """⌊x/h + ½⌋ of every value, exactly, as doubles that hold whole numbers.
+    def round(self, records: NDArray[np.float64], *, dtype: Any = np.float64) -> NDArray[Any]:
+        """⌊x/h + ½⌋ of every value, exactly, as floating-point numbers that hold whole numbers.
 
         Where 1/h is a power of two, x/h is exact, and so is the comparison of its fraction with ½
         (a fraction below 2⁻⁵³ may round, but not across ½). Elsewhere x/h carries a relative error
         of at most 2⁻⁵¹, and the values so near to a half that it could matter are decided in
         rational arithmetic.
+
+        Parameters
+        ----------
+        records : array of doubles of any shape
+        dtype : of the result; whoever asks for single precision knows that the steps fit into it
         """
         inverse = 1 / self.step
-        quotient = records * float(inverse)
-        whole = np.floor(quotient)
-        quotient -= whole
-        if not _is_power_of_two(inverse):
-            self._settle(records, whole, quotient)
-        whole += quotient >= 0.5
-        return whole
+        plain = _is_power_of_two(inverse)
+        flat = np.ascontiguousarray(records).reshape(-1)
+        rounded = np.empty(flat.size, dtype=dtype)
+        quotient, whole = (np.empty(min(_CHUNK, flat.size)) for _ in range(2))
+        for start in range(0, flat.size, _CHUNK):
+            chunk = flat[start : start + _CHUNK]
+            q, w = quotient[: chunk.size], whole[: chunk.size]
+            np.multiply(chunk, float(inverse), out=q)
+            np.floor(q, out=w)
+            np.subtract(q, w, out=q)
+            if not plain:
+                self._settle(chunk, w, q)
+            np.add(w, q >= 0.5, out=rounded[start : start + _CHUNK], casting="same_kind")
+        return rounded.reshape(records.shape)
 
     def _settle(
         self,

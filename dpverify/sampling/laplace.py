@@ -1,8 +1,8 @@
 """Exactly rounded Laplace noise on the integers: Z = round(b·X), X with density e^(−|x|)/2.
 
 **Why rounded.** As for Gaussian noise (see `gaussian`): where the noiseless output y is a whole
-number of grid steps, ``y + round(N)`` is ``round(y + N)``, a post-processing of the ideal mechanism.
-The law is
+number of grid steps, ``y + round(N)`` is ``round(y + N)``, a post-processing of the ideal
+mechanism. The law is
 
     P[Z = 0] = 1 − e^(−1/2b),        P[Z = n] = sinh(1/2b)·e^(−|n|/b)   for n ≠ 0,
 
@@ -77,7 +77,7 @@ class RoundedLaplace:
         return enclose(lambda: self._probability(value))
 
     def variance(self) -> Enclosure:
-        """Encloses E[Z²] = cosh r/(2 sinh² r) with r = 1/2b, which is 2b² − 1/12 + O(b⁻²)…
+        """Encloses E[Z²] = cosh r/(2 sinh² r) with r = 1/2b, which is near 2b² + 1/12.
 
         The sum 2 sinh r·Σ n²qⁿ over n ≥ 1 is 2 sinh r·q(1 + q)/(1 − q)³ with q = e^(−2r), where
         1 − q = 2e^(−r) sinh r and 1 + q = 2e^(−r) cosh r.

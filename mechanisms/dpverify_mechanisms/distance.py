@@ -32,7 +32,7 @@ from dpverify.errors import ParameterError
 from dpverify.grid import Grid
 from dpverify_mechanisms.projection import Projection
 
-__all__ = ["check_bound", "distance", "farthest", "grid_for"]
+__all__ = ["check_bound", "distance", "farthest", "grid_for", "laplace_row"]
 
 _SEARCHED = 12  # attributes up to which all vertices of a box are tried
 
@@ -58,6 +58,20 @@ def distance(
         case RecordAdjacency():
             return _of_records(projection, grid, domain, norm)
     raise ParameterError("adjacency", adjacency.unit, "one of numeric records for a linear sketch")
+
+
+def laplace_row(
+    projection: Projection, grid: Grid, adjacency: Adjacency
+) -> tuple[Fraction, ...] | None:
+    """A move in steps that no neighbours' sketches are worse than, under Laplace noise.
+
+    The privacy of Laplace noise depends on the whole vector of moves. None where whole records
+    change, of which only ℓ1 distances are known.
+    """
+    if isinstance(adjacency, RecordAdjacency):
+        return None
+    moves = grid.moves(adjacency, attributes=projection.p)
+    return tuple(moves * value for value in projection.majorant())
 
 
 def farthest(projection: Projection, domain: Box | Ball) -> NDArray[np.float64]:

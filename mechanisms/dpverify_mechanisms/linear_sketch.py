@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
+from dpverify.accounting.laplace import LaplaceCurve, scale_laplace, scale_laplace_curve
 from dpverify.accounting.point import PointCurve
 from dpverify.accounting.published import published_sigmas
 from dpverify.adjacency import Adjacency, RecordAdjacency
@@ -40,7 +41,7 @@ from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.blocks import row_blocks
-from dpverify_mechanisms.distance import check_bound, distance, farthest, grid_for
+from dpverify_mechanisms.distance import check_bound, distance, farthest, grid_for, laplace_row
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
 from dpverify_mechanisms.projection import Projection
@@ -114,8 +115,8 @@ class LinearSketch:
         Parameters
         ----------
         projection, domain, adjacency, at : as in the class
-        epsilon, delta : the target, exact; Laplace noise gives (ε, 0) whatever δ is
-        noise : "gaussian" needs δ > 0
+        epsilon, delta : the target, exact
+        noise : "gaussian" needs δ > 0; "laplace" doesn't, and needs less noise with it
         grid_steps : steps that the adjacency's bound is divided into
         level : the theorem that Gaussian noise is chosen by, as a function of ε, δ and the
             sensitivity; the papers' own (`accounting.published`) ask for more than is needed
@@ -130,7 +131,11 @@ class LinearSketch:
                 made = RoundedGaussian(scale=level(epsilon, delta, sensitivity=size).upper)
             case "laplace":
                 size = distance(sensitive, grid, domain, adjacency, 1)
-                scale = enclose(lambda: to_arb(size) / to_arb(epsilon))
+                row = laplace_row(sensitive, grid, adjacency)
+                if delta > 0 and row is not None:
+                    scale = scale_laplace_curve(epsilon, delta, row=row)
+                else:
+                    scale = scale_laplace(epsilon, sensitivity=size)
                 made = RoundedLaplace(scale=scale.upper)
         return cls(
             projection=projection,
@@ -170,13 +175,21 @@ class LinearSketch:
     # The claim
 
     def privacy(self) -> PrivacyCurve:
-        """Exact curve for Gaussian noise and this realised projection; pure ε for Laplace noise."""
+        """The curve of the noise for this realised projection.
+
+        Exact for Gaussian noise; for Laplace noise exact where all rows have one shape, else that
+        of a row that majorises them all. For whole records under Laplace noise it is what pure
+        ε alone implies.
+        """
         size, scale = self._distance(), Fraction(self.noise.scale)
         match self.noise:
             case RoundedGaussian():
                 return GaussianCurve(mu_squared=squared(size) / scale**2)
             case RoundedLaplace():
-                return PointCurve(bound=_divided(size, scale))
+                row = laplace_row(_sensitive(self.projection, self.at), self.grid, self.adjacency)
+                if row is None:
+                    return PointCurve(bound=_divided(size, scale))
+                return LaplaceCurve.of_row(row, scale=scale)
 
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
@@ -319,10 +332,15 @@ class LinearSketch:
                 raise RecordsError(f"block {number}: {error}") from None
 
     def _gridded(self, x: Any) -> Any:
-        """Whole steps of a block; 0 stays 0, so that sparse records stay sparse."""
-        if not is_sparse(x):
-            return self.grid.round(x)
-        return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
+        """Whole steps of a block; 0 stays 0, so that sparse records stay sparse.
+
+        In single precision where every sum of the product stays within its exact integers.
+        """
+        if is_sparse(x):
+            return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
+        sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
+        exact_in_single = sums < 2**24 and self.at == "output"
+        return self.grid.round(x, dtype=np.float32 if exact_in_single else np.float64)
 
     # The attack
 

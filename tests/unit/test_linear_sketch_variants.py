@@ -47,7 +47,9 @@ def calibrated(projection: Projection, **changes: Any) -> LinearSketch:
 
 def test_laplace_is_pure_on_every_output() -> None:
     """The log ratio of exact probabilities never exceeds ε, for the attribute that moves most."""
-    sketch = calibrated(RademacherProjection(p=2, k=2, seed=1), noise="laplace", grid_steps=2)
+    sketch = calibrated(
+        RademacherProjection(p=2, k=2, seed=1), noise="laplace", grid_steps=2, delta=Fraction(0)
+    )
     gap = (sketch.noiseless([[1.0, 0.0]]) - sketch.noiseless([[0.0, 0.0]]))[0].astype(int)
     assert np.abs(gap).sum() == 4
     noise = sketch.noise
@@ -136,7 +138,7 @@ def test_worst_pairs_are_neighbours_within_the_claim(
         size = (np.abs(gap * sketch.step().upper) ** power).sum() ** (1 / power)
         if at == "output":
             assert size <= bound * (1 + 1e-12)
-            assert size >= 0.6 * bound  # the pair is about as bad as the claim allows
+            assert size >= 0.5 * bound  # the pair is about as bad as the claim allows
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])

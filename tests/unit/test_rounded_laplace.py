@@ -1,0 +1,232 @@
+"""The exactly rounded Laplace law: its table, the path that is rarely taken, and its pure ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import mpmath
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpverify.enclosure import to_arb
+from dpverify.errors import ParameterError
+from dpverify.sampling import laplace
+from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.words import ReplayableWords
+
+SCALES = [2.0**-6, 0.3, 1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44]
+
+
+@pytest.fixture(autouse=True)
+def precision() -> Iterator[None]:
+    with mpmath.workdps(80):
+        yield
+
+
+class Chosen:
+    """Words that a test has written down, and how many of them were asked for."""
+
+    policy: ClassVar[str] = "chosen"
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        taken, self.left = self.left[:count], self.left[count:]
+        assert len(taken) == count
+        return np.array(taken, dtype=np.uint64)
+
+
+def tail(x: Any) -> Any:
+    return mpmath.exp(-x) / 2
+
+
+def boundary(value: int, scale: float) -> tuple[int, int]:
+    """Cell of 64 bits where the draw passes from `value` + 1 to `value`, and the next 64 bits."""
+    p = tail((mpmath.mpf(2 * value + 1) / 2) / mpmath.mpf(scale))
+    bits = int(mpmath.floor(p * mpmath.mpf(2) ** 128))
+    return bits >> 64, bits & (2**64 - 1)
+
+
+def table_path(words: list[int], scale: float) -> tuple[list[int], list[int]]:
+    drawn = np.zeros(len(words), dtype=np.int64)
+    open_words = laplace._round_words(np.array(words, dtype=np.uint64), scale, drawn)
+    return drawn.tolist(), list(open_words)
+
+
+def edge_words() -> list[int]:
+    """Words at the ends of the table's rows and octaves, and at both ends of the range."""
+    cells = {0, 1, 2**63 - 1, 2**63 - 2, 2**63 - 257, 2**63 - 600}
+    for octave in range(36, 63):
+        for row in (0, 1, 31, 63):
+            edge = (2**octave * (64 + row)) // 64
+            cells |= {edge - 1, edge, edge + 1}
+    return [2 * cell + sign for cell in sorted(cells) for sign in (0, 1)]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_table_agrees_with_ball_arithmetic_alone(scale: float) -> None:
+    words = edge_words() + ReplayableWords(1, "table", str(scale)).words(400).tolist()
+    drawn, open_words = table_path(words, scale)
+    sampler = RoundedLaplace(scale=scale)
+    for index in set(range(len(words))) - set(open_words):
+        assert drawn[index] == sampler.decide(words[index], rng=Chosen()), words[index]
+
+
+def test_a_table_that_is_wrong_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    coefficients, bounds = laplace._table()
+    worse = coefficients.copy()
+    worse[2:] = 0
+    monkeypatch.setattr(laplace, "_table", lambda: (worse, bounds))
+    with pytest.raises(AssertionError):
+        test_table_agrees_with_ball_arithmetic_alone(2.0**20)
+
+
+def test_bounds_hold_between_the_rows_ends() -> None:
+    """|ẑ + ln(2p)| ≤ E at random points, with the logarithm from mpmath."""
+    coefficients, bounds = laplace._table()
+    cells = (ReplayableWords(2, "rows").words(300) >> np.uint64(1)).astype(np.int64).tolist()
+    cells += [2**39 + 12345, 2**40 - 1, 2**41 + 7]  # the last octaves, where cells are wide
+    for cell in cells:
+        if cell < 2**39:
+            continue
+        double = float(cell)
+        mantissa, exponent = np.frexp(double)
+        relative = float(mantissa) * 2 - 1
+        row = int(relative * 64)
+        place = relative - row / 64 - 1 / 128
+        index = (int(exponent) - 1 - 39) * 64 + row
+        value = 0.0
+        for degree in range(6, -1, -1):
+            value = value * place + float(coefficients[degree, index])
+        for p in (mpmath.mpf(cell), mpmath.mpf(cell) + 1 - mpmath.mpf(2) ** -40):
+            probability = p / mpmath.mpf(2) ** 64
+            z = -mpmath.log(2 * probability)
+            assert abs(z - value) <= bounds[index]
+
+
+@pytest.mark.parametrize("scale", [16.0, 1000.0, 2.0**30, 2.0**44])
+@pytest.mark.parametrize("deviations", [0.0, 0.3, 1.7, 4.0])
+def test_undecided_words_are_taken_and_right(scale: float, deviations: float) -> None:
+    """The cell with the boundary in it asks for 64 more bits; its neighbours don't."""
+    value = int(deviations * scale)
+    cell, more = boundary(value, scale)
+    sampler = RoundedLaplace(scale=scale)
+    for sign, side in ((0, 1), (1, -1)):
+        word = 2 * cell + sign
+        assert table_path([word], scale)[1] == [0]
+        if more > 0:
+            assert sampler.decide(word, rng=Chosen(more - 1)) == side * (value + 1)
+        if more < 2**64 - 1:
+            assert sampler.decide(word, rng=Chosen(more + 1)) == side * value
+        assert sampler.decide(word - 2, rng=Chosen()) == side * (value + 1)
+        assert sampler.decide(word + 2, rng=Chosen()) == side * value
+
+
+def test_sample_gives_undecided_words_theirs_after_all_others() -> None:
+    scale = 1000.0
+    (first, one), (second, two) = boundary(700, scale), boundary(1200, scale)
+    easy = 2 * boundary(900, scale)[0] + 2**40
+    source = Chosen(2 * first, easy, 2 * second + 1, one - 1, two + 1)
+    drawn = RoundedLaplace(scale=scale).sample((3,), rng=source)
+    assert drawn[0] == 701
+    assert drawn[2] == -1200
+    assert source.left == []
+
+
+def test_a_cell_on_the_boundary_twice_is_split_twice() -> None:
+    p = tail(mpmath.mpf(5) / 2 / 16) * mpmath.mpf(2) ** 192
+    bits = int(mpmath.floor(p))
+    cell, more, last = bits >> 128, (bits >> 64) & (2**64 - 1), bits & (2**64 - 1)
+    sampler = RoundedLaplace(scale=16.0)
+    assert sampler.decide(2 * cell, rng=Chosen(more, last - 1)) == 3
+    assert sampler.decide(2 * cell, rng=Chosen(more, last + 1)) == 2
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_sign_bit_negates(word: int) -> None:
+    sampler = RoundedLaplace(scale=37.25)
+    drawn, _ = table_path([word, word ^ 1], 37.25)
+    assert drawn[0] == -drawn[1]
+    assert abs(sampler.decide(word | 2**63, rng=ReplayableWords(0))) < 37.25 * 50
+
+
+@pytest.mark.parametrize("scale", [2.0**-6, 0.3, 1.0, 16.0])
+def test_probabilities_and_moments(scale: float) -> None:
+    s = mpmath.mpf(scale)
+    reach = int(200 * scale) + 2
+    total = second = fourth = mpmath.mpf(0)
+    for n in range(-reach, reach + 1):
+        low, high = (mpmath.mpf(2 * abs(n) + side) / 2 / s for side in (-1, 1))
+        exact = tail(low) - tail(high) if n else 1 - 2 * tail(high)
+        total, second, fourth = total + exact, second + n**2 * exact, fourth + n**4 * exact
+        if abs(n) < 6 * scale:
+            enclosure = RoundedLaplace(scale=scale).probability(n)
+            assert enclosure.lower <= exact <= enclosure.upper
+            assert enclosure.width < 1e-13
+    assert abs(total - 1) < mpmath.mpf(10) ** -60
+    sampler = RoundedLaplace(scale=scale)
+    for enclosure, moment in ((sampler.variance(), second), (sampler.fourth_moment(), fourth)):
+        assert enclosure.lower <= moment <= enclosure.upper
+        assert enclosure.width < 1e-13
+    # The naive variance is outside: 2b² is not what is drawn.
+    assert not sampler.variance().lower <= 2 * s * s <= sampler.variance().upper
+
+
+def test_replays_and_depends_on_the_stream_alone() -> None:
+    sampler = RoundedLaplace(scale=2.0**34)  # where some words are undecided
+    one = sampler.sample((50, 400), rng=ReplayableWords(9, "a"))
+    assert (one == sampler.sample((50, 400), rng=ReplayableWords(9, "a"))).all()
+    assert (one != sampler.sample((50, 400), rng=ReplayableWords(9, "b"))).any()
+    flat = sampler.sample((20_000,), rng=ReplayableWords(9, "a"))
+    assert (one.ravel() == flat).all()
+    assert sampler.sample((0, 3), rng=ReplayableWords(9)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("scale", [float("nan"), 0.015, 0.0, -3.0, 2.0**45, float("inf")])
+def test_scale_outside_its_domain(scale: float) -> None:
+    with pytest.raises(ParameterError, match="scale="):
+        RoundedLaplace(scale=scale)
+
+
+@pytest.mark.parametrize("scale", [2.0**-6, 0.3, 1.0, 7.25, 1000.0])
+def test_rounding_keeps_pure_epsilon_and_does_not_lower_it(scale: float) -> None:
+    """P[Z = n] ≤ e^(|a|/b) P[Z = n − a] for all n and a in reach, with equality somewhere."""
+    probabilities = [ball_probability(scale, n) for n in range(61)]
+    with ctx.workprec(256):
+        rate = 1 / to_arb(Fraction(scale))
+        for a in range(1, 31):
+            tightest = arb(1)
+            for n in range(-30, 31):
+                allowed = (a * rate).exp() * probabilities[abs(n - a)]
+                assert not probabilities[abs(n)] > allowed, (n, a)
+                if n >= 0:
+                    assert probabilities[abs(n)] < allowed, (n, a)
+                tightest = tightest.min(1 - probabilities[abs(n)] / allowed)
+            assert tightest.contains(0)
+            assert tightest.rad() < 1e-40
+
+
+def test_a_law_that_leaks_at_zero_would_be_noticed() -> None:
+    """Truncation towards 0 in place of rounding: P[Z = 0]/P[Z = 1] exceeds e^(1/b)."""
+    with ctx.workprec(256):
+        rate = 1 / arb(7)
+        at_zero, at_one = 1 - (-rate).exp(), (1 - (-rate).exp()) * (-rate).exp() / 2
+        assert at_zero > rate.exp() * at_one
+
+
+def ball_probability(scale: float, value: int) -> arb:
+    """P[Z = value] as the difference of two tails, not by the closed form under test."""
+    with ctx.workprec(256):
+        low, high = (to_arb(Fraction(2 * value + side, 2) / Fraction(scale)) for side in (-1, 1))
+        exact = 1 - (-high).exp() if value == 0 else ((-low).exp() - (-high).exp()) / 2
+        claimed = RoundedLaplace(scale=scale).probability(value)
+        assert claimed.lower <= exact
+        assert exact <= claimed.upper
+        return exact
