@@ -108,7 +108,7 @@ class ItemAdjacency:
 class EdgeAdjacency:
     """The weight of one edge of the graph changes by at most `weight`.
 
-    Blocki et al. 2012, definition 2.1 for weights in [0, 1] and `weight` 1.
+    Blocki et al. 2012, for weights in [0, 1] and `weight` 1.
     """
 
     weight: Fraction

@@ -30,6 +30,7 @@ __all__ = [
     "Records",
     "Sets",
     "as_matrix",
+    "as_rows",
     "first_where",
     "indicator",
     "is_sparse",
@@ -341,6 +342,11 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse array; a plain bool, by which the stubs narrow nothing."""
     return bool(sparse.issparse(x))
+
+
+def as_rows(record: Any) -> Any:
+    """One record as a matrix of one row, or rows as they are; dense or sparse."""
+    return record if is_sparse(record) else np.atleast_2d(record)
 
 
 def require_finite(x: Any) -> None:

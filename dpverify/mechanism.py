@@ -192,8 +192,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a certificate's configuration asks of a mechanism."""
+    """What a certificate's configuration asks of a mechanism.
 
+    Rows and attributes are those of the records: their numbers are public.
+    """
+
+    rows: int
     attributes: int
     domain: Domain
     adjacency: Adjacency

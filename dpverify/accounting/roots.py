@@ -66,7 +66,7 @@ def largest_argument(function: Callable[[float], Enclosure], target: float) -> f
 
 
 def _excess(value: Enclosure, target: float) -> float:
-    """ln f − ln target, kept finite."""
+    """Ln f − ln target, kept finite."""
     middle = value.lower / 2 + value.upper / 2
     return math.log(max(middle, 1e-320)) - math.log(target)
 

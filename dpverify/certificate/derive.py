@@ -77,6 +77,7 @@ def build(inputs: Inputs) -> Certifiable:
     epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
     mechanism = family.build(
         Request(
+            rows=inputs.rows,
             attributes=inputs.attributes,
             domain=DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside),
             adjacency=ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),

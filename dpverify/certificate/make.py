@@ -160,6 +160,7 @@ def _inputs(configuration: Configuration, records: Any) -> Inputs:
             name: _parameter(name, value)
             for name, value in configuration.mechanism.parameters().items()
         },
+        rows=records.shape[0],
         attributes=records.shape[1],
         domain=_kind(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,

@@ -74,6 +74,7 @@ class Inputs(_Part):
 
     mechanism: str
     parameters: dict[str, Count | str]
+    rows: Annotated[int, Field(ge=1, le=10**12)]
     attributes: Annotated[int, Field(ge=1, le=10**9)]
     domain: KindInput
     outside: Literal["refuse", "clip"] | None

@@ -139,7 +139,7 @@ class _Factor:
     error: float
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=6)
 def _factor(entries: bytes, n: int, scale: Fraction, least: Fraction, level: int) -> _Factor:
     """Level 0 is a Cholesky factor in doubles; each further one is a Newton step from the last."""
     matrix = np.frombuffer(entries, dtype=np.int64).reshape(n, n)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.domain import is_sparse
+from dpverify.domain import as_rows, is_sparse
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.dots import dot
 
@@ -111,8 +111,7 @@ class _SketchEstimator(ABC):
         return np.asarray(dot(first, second) * self._step**2)
 
     def _gridded(self, record: Any) -> NDArray[np.float64]:
-        rows = record if is_sparse(record) else np.atleast_2d(record)
-        x = self.sketch.domain.admit(rows, attributes=self.sketch.projection.p)
+        x = self.sketch.domain.admit(as_rows(record), attributes=self.sketch.projection.p)
         dense = x.toarray() if is_sparse(x) else x
         steps: NDArray[np.float64] = self.sketch.grid.round(dense)[0]
         return steps * float(self.sketch.grid.step)

@@ -107,7 +107,7 @@ class NoiseAddition:
     adjacency: BitFlip | AttributeAdjacency
 
     def __post_init__(self) -> None:
-        require(self.rows >= 2, "rows", self.rows, "at least 2, so that there is a distance")
+        self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
         require(self.p >= 1, "p", self.p, "at least 1")
         match self.adjacency:
             case BitFlip():
@@ -144,7 +144,14 @@ class NoiseAddition:
         adjacency: BitFlip | AttributeAdjacency,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
-        """The mechanism with the least noise that is (ε, δ)-differentially private."""
+        """The mechanism with the least noise that is (ε, δ)-differentially private.
+
+        Parameters
+        ----------
+        rows, p, domain, adjacency : as in the class
+        epsilon, delta : the target, exact
+        grid_steps : steps that the adjacency's bound is divided into
+        """
         bound = adjacency.beta if isinstance(adjacency, AttributeAdjacency) else Fraction(1)
         grid = Grid.dividing(bound, steps=grid_steps)
         distance = _distance(rows, grid, domain, adjacency)
@@ -227,7 +234,7 @@ class NoiseAddition:
 
     # The release
 
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
         """Noisy squared distances of all pairs of records, in steps of h².
 
         Parameters
@@ -249,7 +256,7 @@ class NoiseAddition:
         distances += self.noise.sample(distances.shape, rng=rng)
         return distances
 
-    def noiseless(self, records: ArrayLike) -> NDArray[np.int64]:
+    def noiseless(self, records: Any) -> NDArray[np.int64]:
         """Exact squared distances in steps: for likelihoods and tests, never for release."""
         x = self._gridded(records)
         squares = np.vecdot(x, x)
@@ -267,7 +274,7 @@ class NoiseAddition:
                 filled += entries.size
         return distances
 
-    def _gridded(self, records: ArrayLike) -> NDArray[np.float64]:
+    def _gridded(self, records: Any) -> NDArray[np.float64]:
         """Steps from the domain's low end, as whole doubles of shape (n, p)."""
         x = self.domain.admit(records, attributes=self.p)
         dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
@@ -350,6 +357,7 @@ class PairDistance:
     name: ClassVar[str] = "squared distance"
     order: ClassVar[Literal["exact", "delta method"]] = "exact"
     compares: ClassVar[Literal["records", "release and query"]] = "release and query"
+    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
 
     mechanism: NoiseAddition
 
@@ -407,4 +415,5 @@ def _distance(
     rows: int, grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency
 ) -> SquareRoot:
     """ℓ2-sensitivity in steps of h²."""
+    require(rows >= 2, "rows", rows, "at least 2, so that there is a distance")
     return SquareRoot(Fraction((rows - 1) * _change(grid, domain, adjacency) ** 2))

@@ -39,7 +39,7 @@ from dpverify.accounting.randomized_response import (
     keep_probability_curve,
 )
 from dpverify.adjacency import BitFlip, RecordAdjacency
-from dpverify.domain import Box, first_where, is_sparse
+from dpverify.domain import Box, first_where, is_sparse, as_rows
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
@@ -145,7 +145,7 @@ class RandomizedResponse:
 
     # The release
 
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.uint8]:
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
         """Flipped bits of every record, eight in a byte as `numpy.packbits` packs them.
 
         Parameters
@@ -171,11 +171,11 @@ class RandomizedResponse:
             released[rows] = np.packbits(bits, axis=1)
         return released
 
-    def packed(self, records: ArrayLike) -> NDArray[np.uint8]:
+    def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
         return np.packbits(_dense(self._admit(records)) != 0, axis=1)
 
-    def _admit(self, records: ArrayLike) -> Any:
+    def _admit(self, records: Any) -> Any:
         x = self.domain.admit(records, attributes=self.p)
         values = x.data if is_sparse(x) else x
         if not np.all((values == 0) | (values == 1)):
@@ -196,7 +196,7 @@ class RandomizedResponse:
         It is the number of differing bits that came out as the record's less those that came out
         as the neighbour's, times the double that the curve's `rates` multiplies as well.
         """
-        first, second = (self.packed(np.atleast_2d(x)).ravel() for x in (record, neighbour))
+        first, second = (self.packed(as_rows(x)).ravel() for x in (record, neighbour))
         differing = first ^ second
         rows = outputs.reshape(len(outputs), -1)
         lost = _ones((rows ^ first) & differing)
@@ -226,7 +226,7 @@ class RandomizedResponse:
     def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
         """Exact probability of every released row of bytes, for one record of at most 16 bits."""
         require(self.p <= _SMALL, "p", self.p, f"at most {_SMALL} to enumerate all outputs")
-        own = self.packed(np.atleast_2d(record))[0]
+        own = self.packed(as_rows(record))[0]
         law = {}
         for flipped in product((0, 1), repeat=self.p):
             count = sum(flipped)
@@ -260,6 +260,7 @@ class _BitEstimator(ABC):
     name: ClassVar[str]
     order: ClassVar[Literal["exact", "delta method"]] = "exact"
     compares: ClassVar[Literal["records", "release and query"]] = "records"
+    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
 
     mechanism: RandomizedResponse
 
@@ -272,7 +273,7 @@ class _BitEstimator(ABC):
         return self.truth(record, other)
 
     def _bits(self, *records: ArrayLike) -> Iterator[NDArray[np.uint8]]:
-        return (self.mechanism.packed(np.atleast_2d(x))[0] for x in records)
+        return (self.mechanism.packed(as_rows(x))[0] for x in records)
 
     @property
     def _contrast(self) -> Fraction:

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    BitFlip,
+    EdgeAdjacency,
+    RecordAdjacency,
+    RowAdjacency,
+)
 from dpverify.certificate.derive import families
-from dpverify.domain import Ball, Box, Domain
+from dpverify.domain import Ball, Box, Domain, Graphs
 from dpverify.mechanism import Certifiable, Request
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
@@ -21,9 +28,11 @@ def request(
     domain: Domain = BOX,
     adjacency: Adjacency = BETA,
     delta: Fraction = DELTA,
+    rows: int = 5,
     **parameters: Any,
 ) -> Request:
     return Request(
+        rows=rows,
         attributes=attributes,
         domain=domain,
         adjacency=adjacency,
@@ -55,6 +64,26 @@ CASES: Mapping[str, Request] = {
     "sjlt": request(k=4, sparsity=2, construction="graph", independence=0, noise="gaussian"),
     "fjlt": request(k=4, density=Fraction(1, 2), at="output", noise="gaussian"),
     "fjlt input": request(k=4, density=Fraction(1, 2), at="input", noise="gaussian"),
+    "randomized-response": request(
+        domain=Box(low=Fraction(0), high=Fraction(1)), adjacency=BitFlip(), delta=Fraction(0)
+    ),
+    "randomized-response records": request(
+        domain=Box(low=Fraction(0), high=Fraction(1)), adjacency=RecordAdjacency()
+    ),
+    "noise-addition": request(),
+    "jl-graph-cuts": request(
+        attributes=300,
+        rows=300,
+        domain=Graphs(),
+        adjacency=EdgeAdjacency(weight=Fraction(1)),
+        sketch_rows=4,
+    ),
+    "jl-covariance": request(
+        attributes=3,
+        domain=Ball(radius=Fraction(2)),
+        adjacency=RowAdjacency(radius=Fraction(1)),
+        sketch_rows=8,
+    ),
     "dp-signrp-rr": request(k=4, least_norm=0, delta=Fraction(0)),
     "dp-signrp-rr-smooth": request(
         k=4, projection="rademacher", ladder="steepest", delta=Fraction(0)

@@ -100,7 +100,7 @@ def test_rounding_is_charged() -> None:
 
 def test_farthest_is_as_far_as_any_vertex_for_oporp() -> None:
     projection = OPORP(p=6, k=2, seed=3)
-    signs = farthest(projection)
+    signs = farthest(projection, BOX)
     grid = grid_for(BOX, RecordAdjacency(), 6, 1)
     exact = squared(distance(projection, grid, BOX, RecordAdjacency(), 2))
     assert float(((signs @ projection.matrix) ** 2).sum()) == exact

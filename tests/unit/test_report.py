@@ -76,6 +76,7 @@ def small() -> Certificate:
     inputs = Inputs(
         mechanism="dp-oporp",
         parameters={"k": 4},
+        rows=7,
         attributes=16,
         domain=KindInput(kind="box", numbers={"low": "0", "high": "1"}),
         outside="clip",

@@ -1,0 +1,577 @@
+"""Sketches whose randomness is the secret projection itself: graph cuts and covariances.
+
+Blocki, Blum, Datta and Sheffet 2012 (arXiv:1204.2136), sections 3 and 4. A secret real Gaussian
+matrix times the data is published, and no noise is added. Its rows are i.i.d. normal, so the
+mechanism is its covariance, which is the data's quadratic form lifted by a public floor:
+
+    graph        Σ = w·I + (1 − w/n)·L          L the Laplacian of the n × n weights in [0, 1]
+    covariance   Σ = w²·I + AᵀA                 A the data matrix, one record a row
+
+**The graph's rows are the paper's.** Smoothing every pair's weight to w/n + (1 − w/n)u gives the
+Laplacian L_H = (w/n)(nI − J) + (1 − w/n)L with J all ones, and M·E_H has rows N(0, L_H), which sum
+to zero. Σ is L_H + (w/n)J: each row has one independent N(0, w/n) variable added to all of its
+coordinates, the same to each. It knows nothing of the data, and subtracting the row's mean takes it
+off, so that either release is a post-processing of the other and all curves agree.
+
+**Privacy of a graph.** One weight's change t ≤ β changes Σ by (1 − w/n)·t·bbᵀ, b = e_u − e_v, and
+bᵀΣ⁻¹b ≤ ‖b‖²/w = 2/w, reached by the empty graph. So `rank_one` gives the exact curve at
+γ = 2β(1 − w/n)/w. **Of a covariance**: one row's move is a change of rank two, see `rank_two`. The
+paper's neighbours are A and A + e·vᵀ with ‖v‖ ≤ 1: one row moves, by a rank-one matrix; the Gram
+matrices differ by rank two. Its theorems are single points, far from tight; `published` has them.
+
+**What is released** is every coordinate rounded to a public grid of step h, exactly
+(`rounded_normals`): post-processing of the real rows. The data are gridded first, which the
+adjacency is charged for. h² ≤ 2⁻³²·floor, so the rounding errors are uniform on a step's cube,
+independent of each other and of the row, up to Fourier coefficients of at most exp(−2π²·2³²): they
+add ‖c‖²h²/12 to the variance of c·y, which is removed, and change the estimators' variance by a
+relative 1e-10 at most.
+
+**Utility.** ‖Yc‖²/r is cᵀΣc·χ²_r/r: unbiased, of variance 2(cᵀΣc)²/r. For a graph c is the set's
+indicator less its mean, ‖c‖² = s(n − s)/n, and cᵀLc is the cut.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from flint import arb
+from numpy.typing import ArrayLike, NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.rank_one import RankOneNormalCurve, largest_gamma
+from dpverify.accounting.rank_two import (
+    RankTwoNormalCurve,
+    largest_gamma_two,
+    replaced_row_gamma,
+)
+from dpverify.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.domain import Ball, Graphs, uniform
+from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
+from dpverify.errors import NumericalError, require
+from dpverify.grid import Grid
+from dpverify.guarantee import Guarantee
+from dpverify.mechanism import Estimator, Pair
+from dpverify.sampling.normal_vectors import LARGEST_ENTRY, rounded_normals
+from dpverify.sampling.words import Words
+
+__all__ = [
+    "CovarianceSketch",
+    "CutDesign",
+    "CutSketch",
+    "QuadraticForm",
+    "cut_designs",
+    "rows_for_accuracy",
+]
+
+_STEPS = 2**20  # of an edge's weight
+_ROW_STEPS = 2**16  # at least, of the radius of a data row
+_FLOOR_STEPS = 2**10  # w and w² are rounded up to a whole number of 1/1024
+_FINENESS = 2**32  # floor/h² is at least this
+_ONE_EDGE = EdgeAdjacency(weight=Fraction(1))
+_ONE_ROW = RowAdjacency(radius=Fraction(1))
+_DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the published ε
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SecretProjection(ABC):
+    """What both sketches share: the rows' law, its likelihood, the step.
+
+    Parameters
+    ----------
+    rows : r, number of secret rows
+    """
+
+    rows: int
+
+    @property
+    @abstractmethod
+    def floor(self) -> Fraction:
+        """Smallest eigenvalue that the covariance can have, in the data's unit squared."""
+
+    @property
+    @abstractmethod
+    def share(self) -> Fraction:
+        """Factor of the data's quadratic form in the covariance."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> int:
+        """Length of a released row."""
+
+    @abstractmethod
+    def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
+        """Integer matrix and unit whose product is Σ: secret, for likelihoods and tests."""
+
+    @abstractmethod
+    def query(self, query: ArrayLike) -> NDArray[np.float64]:
+        """Coefficients c of a query, of the query's shape (…, columns)."""
+
+    @abstractmethod
+    def privacy(self) -> RankOneNormalCurve | RankTwoNormalCurve:
+        """Exact or proven curve."""
+
+    @abstractmethod
+    def published(self, delta: Fraction) -> PointCurve:
+        """What the paper's theorem proves at this δ."""
+
+    def _grid_step(self) -> Fraction:
+        """Largest power of two h with h² ≤ 2⁻³²·floor."""
+        ratio = self.floor / _FINENESS
+        exponent = (ratio.numerator.bit_length() - ratio.denominator.bit_length()) // 2 + 1
+        step = Fraction(2) ** exponent
+        while step * step > ratio:
+            step /= 2
+        return step
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+        """Rounded secret rows of shape (rows, columns), in whole steps."""
+        matrix, unit = self.covariance(records)
+        square = self._grid_step() ** 2
+        return rounded_normals(
+            matrix, scale=unit / square, least=self.floor / square, rows=self.rows, rng=rng
+        )
+
+    def step(self) -> Enclosure:
+        """Size of one step of the released integers."""
+        return Enclosure.of_exact(self._grid_step())
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[np.int64], record: Any, neighbour: Any
+    ) -> NDArray[np.float64]:
+        """Ln p(output | record) − ln p(output | neighbour) of the rows before rounding."""
+        y = outputs.reshape(len(outputs), -1, self.columns) * float(self._grid_step())
+        first, second = (
+            matrix * float(unit) for matrix, unit in map(self.covariance, (record, neighbour))
+        )
+        form = np.linalg.inv(second) - np.linalg.inv(first)
+        logs = np.linalg.slogdet(second)[1] - np.linalg.slogdet(first)[1]
+        squares = np.einsum("dri,ij,drj->d", y, form, y, optimize=True)
+        return np.asarray((squares + y.shape[1] * logs) / 2)
+
+    def redrawn(self, seed: int) -> Self:
+        """The sketch itself: none of its randomness is public."""
+        del seed
+        return self
+
+    def estimators(self) -> Sequence[Estimator]:
+        """The quadratic form of a public query."""
+        return (QuadraticForm(sketch=self),)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Public numbers that the claim rests on."""
+        curve = self.privacy()
+        return {
+            "sketch": {
+                "rows": self.rows,
+                "columns": self.columns,
+                "floor": exact_string(self.floor),
+                "share": exact_string(self.share),
+                "step": exact_string(self._grid_step()),
+            },
+            "claim": {
+                "relative_change": exact_string(curve.gamma),
+                "delta": exact_string(_DELTA),
+                "epsilon": curve.epsilon(_DELTA),
+                "epsilon_published": self.published(_DELTA).epsilon_bound(),
+            },
+        }
+
+    def _guarantee(self, adjacency: EdgeAdjacency | RowAdjacency, theorem: str) -> Guarantee:
+        return Guarantee(
+            curve=self.privacy(),
+            adjacency=adjacency,
+            randomness="the secret projection, which is all that is random and is never stored",
+            data_choice="before the release; the projection stays secret for ever",
+            theorem=theorem,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutSketch(_SecretProjection):
+    """Sketch of a graph that answers every cut query, and any quadratic form of the Laplacian.
+
+    Parameters
+    ----------
+    vertices : n ≥ 2, public
+    w : smoothing, 0 < w < n, exact
+    adjacency : by how much one edge's weight may change
+    """
+
+    vertices: int
+    w: Fraction
+    adjacency: EdgeAdjacency = _ONE_EDGE
+
+    def __post_init__(self) -> None:
+        require(self.rows >= 1, "rows", self.rows, "at least 1")
+        require(self.vertices >= 2, "vertices", self.vertices, "at least 2")
+        require(0 < self.w < self.vertices, "w", self.w, f"in (0, n={self.vertices})")
+        n, q = self.vertices, self.w.denominator
+        largest = 2 * n * n * q * _STEPS
+        require(largest < LARGEST_ENTRY, "w", self.w, "a fraction of smaller denominator")
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        vertices: int,
+        rows: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        adjacency: EdgeAdjacency = _ONE_EDGE,
+    ) -> Self:
+        """The sketch with the least smoothing that is (ε, δ)-private by the exact curve.
+
+        γ = 2β(1/w − 1/n) is solved for w, which is below n for every target.
+        """
+        gamma = largest_gamma(rows, epsilon=epsilon, delta=delta)
+        exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / vertices)
+        w = Fraction(math.ceil(exact * _FLOOR_STEPS), _FLOOR_STEPS)
+        require(w < vertices, "epsilon", epsilon, "larger for so few vertices: w would be n")
+        return cls(vertices=vertices, rows=rows, w=w, adjacency=adjacency)
+
+    @property
+    def domain(self) -> Graphs:
+        """Weights in [0, 1]."""
+        return Graphs()
+
+    @property
+    def floor(self) -> Fraction:
+        """Smoothing w, the smallest eigenvalue."""
+        return self.w
+
+    @property
+    def share(self) -> Fraction:
+        """Factor 1 − w/n that smoothing leaves of the weights."""
+        return 1 - self.w / self.vertices
+
+    @property
+    def columns(self) -> int:
+        """One for each vertex."""
+        return self.vertices
+
+    def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
+        """Integer matrix and unit of Σ = w·I + (1 − w/n)·L, for weights in steps of 2⁻²⁰."""
+        weights = self.domain.admit(records, attributes=self.vertices)
+        steps = Grid(step=Fraction(1, _STEPS)).round(weights).astype(np.int64)
+        p, q, n = self.w.numerator, self.w.denominator, self.vertices
+        matrix = (p - n * q) * steps
+        matrix[np.diag_indices(n)] = (n * q - p) * steps.sum(axis=1) + p * n * _STEPS
+        return matrix, Fraction(1, q * n * _STEPS)
+
+    def query(self, query: ArrayLike) -> NDArray[np.float64]:
+        """The vector less its mean, which takes off what all coordinates share."""
+        x = np.asarray(query, dtype=np.float64)
+        return np.asarray(x - x.mean(axis=-1, keepdims=True))
+
+    def privacy(self) -> RankOneNormalCurve:
+        """Exact curve: γ = 2β(1 − w/n)/w."""
+        gamma = 2 * _moved(self.adjacency) * self.share / self.w
+        return RankOneNormalCurve(rows=self.rows, gamma=gamma)
+
+    def published(self, delta: Fraction) -> PointCurve:
+        """ε = √(32 r ln(2/δ))·ln(4r/δ)/w: their section 3, for weights that change by at most 1."""
+        r, d = self.rows, to_arb
+
+        def bound() -> arb:
+            logs = (2 / d(delta)).log(), (4 * r / d(delta)).log()
+            return (32 * r * logs[0]).sqrt() * logs[1] / d(self.w)
+
+        return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        return self._guarantee(
+            self.adjacency,
+            "exact curve of a rank-one change of covariance, `dpverify.accounting.rank_one`; the "
+            "mechanism is Blocki et al. 2012 (arXiv:1204.2136), section 3",
+        )
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """The empty graph, to which one edge is added."""
+        empty = np.zeros((self.vertices, self.vertices))
+        pairs = []
+        for other in sorted({1, self.vertices - 1}):
+            graph = empty.copy()
+            graph[0, other] = graph[other, 0] = min(float(self.adjacency.weight), 1.0)
+            pairs.append(Pair(name=f"edge (0, {other}) added", record=empty, neighbour=graph))
+        return pairs
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Random graphs with random sets of vertices."""
+        return [
+            Pair(name=f"synthetic graph {number}", record=graph, neighbour=query)
+            for number, (graph, query) in enumerate(self.domain.probes(self.vertices, rng), start=1)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CovarianceSketch(_SecretProjection):
+    """Sketch of a data matrix that answers ‖Ax‖² for every direction x.
+
+    Parameters
+    ----------
+    attributes : d ≥ 1
+    w_squared : w² > 0, exact
+    domain : bound on every row's norm; rows that are small beside w are protected far better
+    adjacency : by how much one row may move (up to twice the radius: a whole row replaced)
+    """
+
+    attributes: int
+    w_squared: Fraction
+    domain: Ball
+    adjacency: RowAdjacency = _ONE_ROW
+
+    def __post_init__(self) -> None:
+        require(self.rows >= 4, "rows", self.rows, "at least 4")
+        require(self.attributes >= 1, "attributes", self.attributes, "at least 1")
+        require(self.w_squared > 0, "w_squared", self.w_squared, "positive")
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        attributes: int,
+        rows: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        domain: Ball,
+        adjacency: RowAdjacency = _ONE_ROW,
+    ) -> Self:
+        """The sketch with the least w that is (ε, δ)-private by the proven curve."""
+        gamma = largest_gamma_two(rows, epsilon=epsilon, delta=delta)
+        moved, norm = _row_bounds(adjacency, domain, attributes)
+        rest = max(norm - moved, Fraction(0))
+        exact = (norm**2 - (1 + gamma) * rest**2) / gamma
+        if exact <= norm * (norm - moved) or exact <= 0:
+            exact = moved**2 * (1 + gamma) / gamma**2
+        sketch = cls(
+            attributes=attributes,
+            rows=rows,
+            w_squared=Fraction(math.floor(exact * _FLOOR_STEPS) + 1, _FLOOR_STEPS),
+            domain=domain,
+            adjacency=adjacency,
+        )
+        if not sketch.privacy().gamma <= gamma:
+            raise NumericalError(f"w² = {sketch.w_squared} misses its target")
+        return sketch
+
+    @property
+    def floor(self) -> Fraction:
+        """w²."""
+        return self.w_squared
+
+    @property
+    def share(self) -> Fraction:
+        """One: the data are not shrunk."""
+        return Fraction(1)
+
+    @property
+    def columns(self) -> int:
+        """One for each attribute."""
+        return self.attributes
+
+    def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
+        """Integer matrix and unit of Σ = w²·I + AᵀA, for A on a grid."""
+        x = self.domain.admit(records, attributes=self.attributes)
+        dense = x if isinstance(x, np.ndarray) else x.toarray()
+        grid = _row_grid(self.domain)
+        steps = grid.round(dense)
+        q = self.w_squared.denominator
+        lift = self.w_squared / grid.step**2 * q  # whole: 1/step is a power of two or a whole
+        largest = len(dense) * grid.check_reach(self.domain) ** 2
+        require(largest < 2**53, "records", len(dense), "fewer rows: sums leave exact doubles")
+        require(largest * q + lift < LARGEST_ENTRY, "records", len(dense), "fewer rows")
+        matrix = (steps.T @ steps).astype(np.int64) * (q * lift.denominator)
+        matrix[np.diag_indices(self.attributes)] += lift.numerator
+        return matrix, grid.step**2 / (q * lift.denominator)
+
+    def query(self, query: ArrayLike) -> NDArray[np.float64]:
+        """The direction itself."""
+        return np.asarray(query, dtype=np.float64)
+
+    def privacy(self) -> RankTwoNormalCurve:
+        """Proven curve; exact where rows may be replaced at will or have no bound that matters."""
+        moved, norm = _row_bounds(self.adjacency, self.domain, self.attributes)
+        gamma = replaced_row_gamma(floor=self.w_squared, moved=moved, norm=norm)
+        return RankTwoNormalCurve(rows=self.rows, gamma=gamma)
+
+    def published(self, delta: Fraction) -> PointCurve:
+        """ε = 16·√(r ln(2/δ))·ln(16r/δ)/w: their section 4, for rows that move by at most 1."""
+        r, d = self.rows, to_arb
+
+        def bound() -> arb:
+            logs = (2 / d(delta)).log(), (16 * r / d(delta)).log()
+            return 16 * (r * logs[0] / d(self.w_squared)).sqrt() * logs[1]
+
+        return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        return self._guarantee(
+            self.adjacency,
+            "curve of a replaced row's change of covariance, `dpverify.accounting.rank_two`; the "
+            "mechanism is Blocki et al. 2012 (arXiv:1204.2136), section 4",
+        )
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """A row of the largest norm is turned, no further than to a right angle, or shortened."""
+        radius = float(self.domain.radius) * (1 - 2.0**-40)
+        sine = min(float(self.adjacency.radius) / (2 * radius), math.sqrt(0.5)) * (1 - 2.0**-40)
+        long, short, one, other = np.zeros((4, 1, self.attributes))
+        long[0, 0], short[0, 0] = radius, max(radius - float(self.adjacency.radius), 0.0)
+        pairs = [Pair(name="one row shortened", record=long, neighbour=short)]
+        if self.attributes > 1:
+            one[0, :2] = radius * math.sqrt(1 - sine * sine), radius * sine
+            other[0, :2] = one[0, 0], -one[0, 1]
+            pairs.insert(0, Pair(name="one row turned", record=one, neighbour=other))
+        return pairs
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Random matrices with random directions."""
+        scale = float(self.domain.radius) / math.sqrt(self.attributes)
+        pairs = []
+        for number in range(1, 21):
+            draws = 2 * uniform((5 * number + 1) * self.attributes, rng) - 1
+            table = draws.reshape(-1, self.attributes)
+            pairs.append(
+                Pair(
+                    name=f"synthetic matrix {number}",
+                    record=scale * table[1:],
+                    neighbour=table[:1],
+                )
+            )
+        return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuadraticForm:
+    """Quadratic form of the data in a public query: a cut, or ‖Ax‖².
+
+    (‖Yc‖²/r − ‖c‖²(floor + h²/12))/share, unbiased, of variance 2V²/r/share² with
+    V = cᵀΣc + ‖c‖²h²/12.
+    """
+
+    order: ClassVar[Literal["exact", "delta method"]] = "exact"
+    compares: ClassVar[Literal["records", "release and query"]] = "release and query"
+    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
+
+    sketch: _SecretProjection
+
+    @property
+    def name(self) -> str:
+        """What is estimated."""
+        return "cut" if isinstance(self.sketch, CutSketch) else "squared length along a direction"
+
+    def estimate(self, first: NDArray[np.int64], second: ArrayLike) -> NDArray[np.float64]:
+        """Estimates from releases (…, r, columns) and queries (…, columns) that broadcast."""
+        c = self.sketch.query(second)
+        values = np.matmul(first * self._step, c[..., None])[..., 0]
+        offset = (float(self.sketch.floor) + self._step**2 / 12) * np.vecdot(c, c)
+        return np.asarray((np.mean(values * values, axis=-1) - offset) / float(self.sketch.share))
+
+    def truth(self, record: Any, other: ArrayLike) -> float:
+        """Quadratic form of the gridded data."""
+        c = self.sketch.query(other).reshape(-1)
+        return float(self._form(record, c) - float(self.sketch.floor) * (c @ c)) / float(
+            self.sketch.share
+        )
+
+    def expectation(self, record: Any, other: ArrayLike) -> float:
+        """The truth: the estimator is unbiased."""
+        return self.truth(record, other)
+
+    def variance(self, record: Any, other: ArrayLike) -> float:
+        """2V²/r/share²."""
+        c = self.sketch.query(other).reshape(-1)
+        form = self._form(record, c) + self._step**2 / 12 * float(c @ c)
+        return 2 * (form / float(self.sketch.share)) ** 2 / self.sketch.rows
+
+    @property
+    def _step(self) -> float:
+        return self.sketch.step().upper
+
+    def _form(self, record: Any, c: NDArray[np.float64]) -> float:
+        matrix, unit = self.sketch.covariance(record)
+        return float(c @ (matrix * float(unit)) @ c)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutDesign:
+    """A choice of rows with its smoothing and the standard deviation of a cut's estimate."""
+
+    rows: int
+    w: Fraction
+    deviation: float
+
+
+def cut_designs(
+    *,
+    vertices: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    size: int,
+    cut: float,
+    most_rows: int = 16384,
+) -> tuple[CutDesign, ...]:
+    """Calibrated designs with rows doubling up to `most_rows`, the least deviation last or near it.
+
+    With γ calibrated, w/(1 − w/n) = 2/γ, so a cut of value C around s vertices has the standard
+    deviation √(2/r)·(2s(n − s)/(nγ) + C). As √(r/2)·γ rises to the μ of the Gaussian mechanism
+    with the same (ε, δ), it falls to 2s(n − s)/(nμ) with growing r, whatever C: more rows cost
+    computation only. Take the first design whose deviation is good enough.
+
+    Parameters
+    ----------
+    vertices, epsilon, delta : as in `CutSketch.calibrated`
+    size, cut : s and C of the cut of interest
+    most_rows : largest r
+    """
+    designs = []
+    rows = 16
+    while rows <= most_rows:
+        sketch = CutSketch.calibrated(vertices=vertices, rows=rows, epsilon=epsilon, delta=delta)
+        lifted = float(sketch.w / sketch.share) * size * (vertices - size) / vertices
+        deviation = math.sqrt(2 / rows) * (lifted + cut)
+        designs.append(CutDesign(rows=rows, w=sketch.w, deviation=deviation))
+        rows *= 2
+    return tuple(designs)
+
+
+def rows_for_accuracy(*, eta: Fraction, nu: Fraction) -> int:
+    """Rows r = ⌈8 ln(2/ν)/η²⌉: a relative error of η with probability 1 − ν, for one query.
+
+    Blocki et al. 2012, section 3: the error is relative to the smoothed graph's cut.
+    """
+    require(0 < eta < 1, "eta", eta, "in (0, 1)")
+    require(0 < nu < 1, "nu", nu, "in (0, 1)")
+    return math.ceil(enclose(lambda: 8 * (2 / to_arb(nu)).log() / to_arb(eta) ** 2).upper)
+
+
+def _moved(adjacency: EdgeAdjacency) -> Fraction:
+    """Largest change of one gridded weight: a whole number of steps, at most 1."""
+    return min(Fraction(math.ceil(adjacency.weight * _STEPS), _STEPS), Fraction(1))
+
+
+def _row_grid(domain: Ball) -> Grid:
+    """The coarsest power of two that divides the radius into 2¹⁶ steps or more."""
+    bound = domain.radius / _ROW_STEPS
+    step = Fraction(2) ** (bound.numerator.bit_length() - bound.denominator.bit_length() + 1)
+    while step > bound:
+        step /= 2
+    return Grid(step=step)
+
+
+def _row_bounds(
+    adjacency: RowAdjacency, domain: Ball, attributes: int
+) -> tuple[Fraction, Fraction]:
+    """Bounds on a gridded row's move and norm: rounding moves a row by at most h√d/2."""
+    root = Fraction(math.isqrt(attributes << 40) + 1, 2**20)
+    spread = _row_grid(domain).step * root
+    norm = domain.reach + spread / 2
+    return min(adjacency.radius + spread, 2 * norm), norm

@@ -1,0 +1,133 @@
+"""Curves of secret normal rows against mpmath's integrals of densities, and known limits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.rank_one import RankOneNormalCurve, largest_gamma
+from dpverify.accounting.rank_two import RankTwoNormalCurve, replaced_row_gamma
+from dpverify.adjacency import RowAdjacency
+from dpverify.domain import Ball
+from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
+
+CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
+EPSILONS = [Fraction(0), Fraction(1, 10), Fraction(1)]
+
+
+def chi2(x: mp.mpf, rows: int) -> mp.mpf:
+    half = mp.mpf(rows) / 2
+    return x ** (half - 1) * mp.exp(-x / 2) / (2**half * mp.gamma(half))
+
+
+def one(rows: int, gamma: Fraction, epsilon: Fraction) -> tuple[mp.mpf, mp.mpf]:
+    """∫ (p − e^ε q)₊ over the sum of squares, in both directions."""
+    g, odds = mp.mpf(gamma.numerator) / gamma.denominator, mp.exp(mp.mpf(float(epsilon)))
+
+    def wide(x: mp.mpf) -> mp.mpf:
+        return chi2(x / (1 + g), rows) / (1 + g)
+
+    def narrow(x: mp.mpf) -> mp.mpf:
+        return chi2(x, rows)
+
+    def crossing(sign: int) -> mp.mpf:
+        return 2 * (1 + g) / g * (sign * mp.mpf(float(epsilon)) + mp.mpf(rows) / 2 * mp.log(1 + g))
+
+    top = rows * (1 + g) * 4 + 400
+    up = crossing(1)
+    wider = mp.quad(lambda x: wide(x) - odds * narrow(x), mp.linspace(up, up + top, 12))
+    down = crossing(-1)
+    if down <= 0:
+        return wider, mp.mpf(0)
+    narrower = mp.quad(lambda x: narrow(x) - odds * wide(x), mp.linspace(0, down, 12))
+    return wider, narrower
+
+
+@pytest.mark.parametrize(("rows", "gamma"), CASES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+    # 1/10 as a double, so that both sides have the same ε.
+    eps = Fraction(float(epsilon))
+    value = RankOneNormalCurve(rows=rows, gamma=gamma).delta(eps)
+    assert value.width < 1e-13
+    with mp.workdps(25):
+        wider, narrower = one(rows, gamma, epsilon)
+        assert mp.almosteq(value.upper, max(wider, narrower), rel_eps=1e-9, abs_eps=0)
+        if epsilon > 0:  # only one direction: a planted bug that this oracle sees
+            assert min(wider, narrower) < 0.999 * mp.mpf(value.lower)
+
+
+@pytest.mark.parametrize(("rows", "gamma"), [(4, Fraction(1, 2)), (9, Fraction(1, 5))])
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2)])
+def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+    """E over X₂ of the tail in X₁, by one numerical integral."""
+    value = RankTwoNormalCurve(rows=rows, gamma=gamma).delta(epsilon)
+    assert value.width < 1e-9
+    with mp.workdps(20):
+        g, e = mp.mpf(gamma.numerator) / gamma.denominator, mp.mpf(float(epsilon))
+        half = mp.mpf(rows) / 2
+
+        def tail(x: mp.mpf) -> mp.mpf:
+            return mp.gammainc(half, x / 2, mp.inf, regularized=True)
+
+        def inside(y: mp.mpf) -> mp.mpf:
+            s = 2 / g * (e + y / 2 * g / (1 + g))
+            # E[(1 − e^(ε − L))₊] in X₁: the exponential tilts χ² to a scaled one.
+            tilt = mp.exp(e + y / 2 * g / (1 + g)) * (1 + g) ** -half
+            return chi2(y, rows) * (tail(s) - tilt * tail(s * (1 + g)))
+
+        truth = mp.quad(inside, mp.linspace(0, 60 + 8 * rows, 30))
+        assert mp.almosteq(value.upper, truth, rel_eps=1e-8, abs_eps=0)
+
+
+def test_many_rows_are_the_gaussian_mechanism() -> None:
+    """γ√(r/2) = μ, and γ√r = μ for rank two, in the limit of many rows."""
+    rows = 10**6
+    gaussian = GaussianCurve(mu_squared=Fraction(1, 4)).delta(1).upper
+    one_side = RankOneNormalCurve(rows=rows, gamma=Fraction(1, 2 * 707)).delta(1).upper
+    two_sides = RankTwoNormalCurve(rows=rows, gamma=Fraction(1, 2000)).delta(1).upper
+    assert one_side == pytest.approx(gaussian, rel=0.02)
+    assert two_sides == pytest.approx(gaussian, rel=0.02)
+
+
+def test_published_smoothing_against_the_exact_one() -> None:
+    """Blocki et al. at ε = 1, δ = 1e-6, η = 0.1, ν = 0.01: w = 33,043 where 399.97 suffices."""
+    rows, delta = 4239, Fraction(1, 10**6)
+    gamma = largest_gamma(rows, epsilon=1, delta=delta)
+    assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
+    published = CutSketch(vertices=10**5, rows=rows, w=Fraction(33043))
+    assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)
+    assert published.privacy().delta(1).upper < 1e-300
+
+
+@pytest.mark.parametrize("rows", [8, 100, 4239])
+def test_published_points_are_conservative(rows: int) -> None:
+    delta = Fraction(1, 1000)
+    for sketch in (
+        CutSketch(vertices=40_000, rows=rows, w=Fraction(20_000)),
+        CovarianceSketch(
+            attributes=2,
+            rows=rows,
+            w_squared=Fraction(10**6),
+            domain=Ball(radius=Fraction(10**5)),
+            adjacency=RowAdjacency(radius=Fraction(1)),
+        ),
+    ):
+        point = sketch.published(delta)
+        assert sketch.privacy().delta(point.epsilon_bound().upper).upper <= delta
+
+
+@pytest.mark.parametrize("floor", [Fraction(1, 4), Fraction(3), Fraction(50)])
+def test_gamma_of_a_replaced_row_by_search(floor: Fraction) -> None:
+    """Against the largest (w² + z′²)/(w² + z²) with |z′ − z| ≤ ρ and both at most R, on a grid."""
+    for moved, norm in ((Fraction(1), Fraction(2)), (Fraction(3), Fraction(2)), (1, 100)):
+        gamma = float(replaced_row_gamma(floor=floor, moved=Fraction(moved), norm=Fraction(norm)))
+        best = max(
+            (float(floor) + top**2) / (float(floor) + max(top - float(moved), 0) ** 2) - 1
+            for top in (float(norm) * k / 20_000 for k in range(20_001))
+        )
+        assert best <= gamma * (1 + 1e-12)
+        assert best == pytest.approx(gamma, rel=1e-3)

@@ -1,0 +1,254 @@
+"""Secret projections: claims, releases, estimators, and planted bugs that must be caught."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.auditing.moments import Moments, draw_estimates, judge
+from dpverify.auditing.whitebox import attack, events
+from dpverify.auditing.whitebox import judge as judge_attack
+from dpverify.domain import Ball
+from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
+from dpverify.mechanism import WhiteBox
+from dpverify.sampling.words import ReplayableWords
+from dpverify_mechanisms.secret_projection import (
+    CovarianceSketch,
+    CutSketch,
+    cut_designs,
+    rows_for_accuracy,
+)
+
+EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
+CUTS = CutSketch.calibrated(vertices=6, rows=8, epsilon=EPSILON, delta=DELTA)
+LINES = CovarianceSketch.calibrated(
+    attributes=3,
+    rows=16,
+    epsilon=EPSILON,
+    delta=DELTA,
+    domain=Ball(radius=Fraction(1)),
+    adjacency=RowAdjacency(radius=Fraction(2)),
+)
+SKETCHES = [pytest.param(CUTS, id="cuts"), pytest.param(LINES, id="covariance")]
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_claim(sketch: Any) -> None:
+    white_box: object = sketch
+    assert isinstance(white_box, WhiteBox)
+    assert sketch.guarantee().curve == sketch.privacy()
+    assert sketch.privacy().delta(EPSILON).upper <= DELTA
+    assert sketch.privacy().delta(EPSILON).lower >= float(DELTA) * 0.98  # and no more
+    facts = sketch.facts()
+    assert facts["claim"]["epsilon"].upper < facts["claim"]["epsilon_published"].lower
+    plain = {
+        name: {k: v.as_json() if isinstance(v, Enclosure) else v for k, v in section.items()}
+        for name, section in facts.items()
+    }
+    assert json.loads(json.dumps(plain)) == plain
+    assert sketch.redrawn(3) is sketch
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.5])
+def test_rates_are_the_curve(sketch: Any, threshold: float) -> None:
+    curve = sketch.privacy()
+    own, other = curve.rates(threshold)
+    delta = curve.delta(Fraction(threshold)).upper
+    assert own - np.exp(threshold) * other == pytest.approx(delta, abs=1e-12)
+
+
+def test_rates_with_less_noise() -> None:
+    """A smaller floor makes large losses of a replaced row likelier."""
+    curve = LINES.privacy()
+    for threshold in (0.5, 1.5):
+        assert curve.rates(threshold, noise=0.8)[0] > curve.rates(threshold)[0]
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_release_and_ratio(sketch: Any) -> None:
+    for pair in sketch.worst_pairs():
+        released = sketch.release(pair.record, rng=ReplayableWords(1))
+        assert released.dtype == np.int64
+        assert released.shape == (sketch.rows, sketch.columns)
+        assert (released == sketch.release(pair.record, rng=ReplayableWords(1))).all()
+        ratio = sketch.log_likelihood_ratio(released[None], pair.record, pair.neighbour)
+        back = sketch.log_likelihood_ratio(released[None], pair.neighbour, pair.record)
+        assert ratio.shape == (1,)
+        assert ratio == pytest.approx(-back)
+
+
+def test_covariance_of_a_graph_by_hand() -> None:
+    """Σ = w·I + (1 − w/n)·L, from edge incidences of the smoothed graph plus (w/n)·J."""
+    graph = np.zeros((6, 6))
+    for u, v, weight in ((0, 1, 1.0), (1, 2, 0.5), (0, 5, 0.25)):
+        graph[u, v] = graph[v, u] = weight
+    w, n = float(CUTS.w), 6
+    smoothed = np.full((n, n), w / n)
+    for u in range(n):
+        for v in range(u):
+            weight = w / n + (1 - w / n) * graph[u, v]
+            edge = np.zeros(n)
+            edge[u], edge[v] = np.sqrt(weight), -np.sqrt(weight)
+            smoothed += np.outer(edge, edge)
+    matrix, unit = CUTS.covariance(graph)
+    assert matrix * float(unit) == pytest.approx(smoothed, abs=1e-12)
+    assert np.linalg.eigvalsh(matrix * float(unit)).min() == pytest.approx(w)
+
+
+def test_truth_of_cut_and_of_direction() -> None:
+    graph = np.zeros((6, 6))
+    graph[0, 1] = graph[1, 0] = 1.0
+    graph[1, 2] = graph[2, 1] = 0.5
+    graph[3, 4] = graph[4, 3] = 0.75
+    members = np.array([[0.0, 1, 0, 1, 1, 0]])
+    (cut,) = CUTS.estimators()
+    assert cut.truth(graph, members) == pytest.approx(1.5)
+    assert cut.truth(graph, 1 - members) == pytest.approx(1.5)
+    table = np.array([[0.5, 0, 0.25], [0, -0.5, 0.5]])
+    x = np.array([[1.0, 2.0, -1.0]])
+    (form,) = LINES.estimators()
+    assert form.truth(table, x) == pytest.approx(float(((table @ x.T) ** 2).sum()))
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_moments(sketch: Any) -> None:
+    probe = sketch.probes(ReplayableWords(8))[-1]
+    estimators = sketch.estimators()
+    (estimates,) = draw_estimates(sketch, estimators, probe, draws=3000, seed=4)
+    moments = Moments.of(estimates)
+    expectation, variance = (
+        f(probe.record, probe.neighbour)
+        for f in (estimators[0].expectation, estimators[0].variance)
+    )
+    for verdict in judge(moments, expectation, variance, 1e-6):
+        assert verdict == "confirmed within the margin"
+    # The floor left in, as an estimator that forgets it would do; and half the variance.
+    c = sketch.query(probe.neighbour).reshape(-1)
+    shifted = expectation + float(sketch.floor / sketch.share) * float(c @ c)
+    assert judge(moments, shifted, variance, 1e-6)[0] == "refuted"
+    assert judge(moments, expectation, variance / 2, 1e-6)[1] == "refuted"
+
+
+def test_gamma_of_the_worst_pair() -> None:
+    pair = CUTS.worst_pairs()[0]
+    empty, edge = (m * float(u) for m, u in map(CUTS.covariance, (pair.record, pair.neighbour)))
+    ratios = np.linalg.eigvals(np.linalg.solve(empty, edge)).real
+    assert ratios.max() - 1 == pytest.approx(float(CUTS.privacy().gamma))
+    small = replace(CUTS, adjacency=EdgeAdjacency(weight=Fraction(1, 4)))
+    assert small.privacy().gamma == CUTS.privacy().gamma / 4
+
+
+@pytest.mark.parametrize("radius", [Fraction(1), Fraction(5), Fraction(400)])
+@pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(2)])
+def test_relative_eigenvalues_stay_inside_the_claim(radius: Fraction, moved: Fraction) -> None:
+    sketch = replace(
+        LINES, domain=Ball(radius=radius), adjacency=RowAdjacency(radius=min(moved, 2 * radius))
+    )
+    bound = 1 + float(sketch.privacy().gamma)
+    rng = np.random.default_rng(6)
+    most = 1.0
+    for _ in range(3000):
+        first = rng.normal(size=3)
+        first *= float(radius) * rng.uniform() ** 0.2 / np.linalg.norm(first)
+        step = rng.normal(size=3)
+        length = float(min(moved, radius)) * rng.uniform(0.8, 1) ** 0.5
+        second = first + length * step / np.linalg.norm(step)
+        if np.linalg.norm(second) > float(radius):
+            continue
+        a, b = (m * float(u) for m, u in map(sketch.covariance, (first[None], second[None])))
+        ratios = np.linalg.eigvals(np.linalg.solve(a, b)).real
+        most = max(most, ratios.max(), 1 / ratios.min())
+    assert 1 + 0.4 * (bound - 1) < most <= bound
+
+
+def test_worst_pair_of_replaced_rows_is_exact() -> None:
+    pair = LINES.worst_pairs()[0]
+    a, b = (m * float(u) for m, u in map(LINES.covariance, (pair.record, pair.neighbour)))
+    ratios = np.sort(np.linalg.eigvals(np.linalg.solve(a, b)).real)
+    bound = 1 + float(LINES.privacy().gamma)
+    assert ratios == pytest.approx([1 / bound, 1, bound], rel=1e-4)
+
+
+# Planted bugs: what the audit must refute, and the correct twin that it must not.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallerFloor(CutSketch):
+    """Releases with half of the smoothing that it claims."""
+
+    def release(self, records: Any, *, rng: Any) -> Any:
+        return replace(CUTS, w=self.w / 2).release(records, rng=rng)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsmoothed(CutSketch):
+    """Puts the floor under the data without shrinking the weights: forgets 1 − w/n."""
+
+    def covariance(self, records: Any) -> Any:
+        matrix, unit = CutSketch.covariance(self, records)
+        lift = np.eye(6, dtype=np.int64) * int(self.w / unit)
+        return (matrix - lift) * 4 + lift, unit
+
+
+def refuted(sketch: Any) -> bool:
+    curve = CUTS.privacy()
+    tests = events(curve, DELTA, 6000, 1e-4)
+    found = attack(sketch, draws=6000, seed=3, tests=tests, workers=1)
+    return any(
+        judge_attack(counts, curve, DELTA, 1e-4).refuted_at is not None
+        for row in found.counts
+        for counts in row
+    )
+
+
+@pytest.mark.parametrize("planted", [SmallerFloor, Unsmoothed])
+def test_planted_bug_is_refuted(planted: type[CutSketch]) -> None:
+    assert refuted(planted(vertices=6, rows=8, w=CUTS.w))
+
+
+def test_correct_twin_is_not_accused() -> None:
+    assert not refuted(CUTS)
+
+
+def test_design() -> None:
+    designs = cut_designs(
+        vertices=300, epsilon=EPSILON, delta=Fraction(1, 10**6), size=30, cut=50.0, most_rows=1024
+    )
+    deviations = [design.deviation for design in designs]
+    assert deviations == sorted(deviations, reverse=True)
+    last = designs[-1]
+    sketch = CutSketch(vertices=300, rows=last.rows, w=last.w)
+    ring = np.zeros((300, 300))
+    ring[:30, 30] = 1.0
+    ring[:20, 31] = 1.0
+    members = (np.arange(300) < 30).astype(float)
+    (cut,) = sketch.estimators()
+    assert cut.truth(ring + ring.T, members) == pytest.approx(50)
+    assert cut.variance(ring + ring.T, members) ** 0.5 == pytest.approx(last.deviation)
+    assert rows_for_accuracy(eta=Fraction(1, 10), nu=Fraction(1, 100)) == 4239
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"w": Fraction(6)}, {"w": Fraction(0)}, {"rows": 0}, {"vertices": 1}]
+)
+def test_refuses(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        replace(CUTS, **wrong)
+
+
+def test_curve_refuses() -> None:
+    with pytest.raises(ParameterError):
+        RankOneNormalCurve(rows=3, gamma=Fraction(0))
+    with pytest.raises(ParameterError):
+        CUTS.privacy().delta(-1)
+    with pytest.raises(ParameterError):
+        CUTS.privacy().epsilon(0)
