@@ -39,7 +39,7 @@ from dpverify.accounting.randomized_response import (
     keep_probability_curve,
 )
 from dpverify.adjacency import BitFlip, RecordAdjacency
-from dpverify.domain import Box, first_where, is_sparse, as_rows
+from dpverify.domain import Box, as_rows, first_where, is_sparse
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee

@@ -11,11 +11,12 @@ from dpverify.adjacency import (
     AttributeAdjacency,
     BitFlip,
     EdgeAdjacency,
+    ItemAdjacency,
     RecordAdjacency,
     RowAdjacency,
 )
 from dpverify.certificate.derive import families
-from dpverify.domain import Ball, Box, Domain, Graphs
+from dpverify.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.mechanism import Certifiable, Request
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
@@ -83,6 +84,30 @@ CASES: Mapping[str, Request] = {
         domain=Ball(radius=Fraction(2)),
         adjacency=RowAdjacency(radius=Fraction(1)),
         sketch_rows=8,
+    ),
+    "rr-min-hash": request(
+        attributes=40,
+        domain=Sets(least=6),
+        adjacency=ItemAdjacency(changes=1),
+        k=8,
+        buckets=4,
+        reading="over the draw",
+    ),
+    "rr-min-hash realised": request(
+        attributes=40,
+        domain=Sets(least=6),
+        adjacency=ItemAdjacency(changes=1),
+        k=8,
+        buckets=2,
+        reading="realised",
+    ),
+    "noisy-min-hash": request(
+        attributes=40,
+        domain=Sets(least=6),
+        adjacency=ItemAdjacency(changes=2),
+        k=8,
+        buckets=4,
+        reading="over the draw",
     ),
     "dp-signrp-rr": request(k=4, least_norm=0, delta=Fraction(0)),
     "dp-signrp-rr-smooth": request(

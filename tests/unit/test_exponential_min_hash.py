@@ -101,9 +101,7 @@ def test_it_states_no_guarantee() -> None:
 def test_parameters_are_checked(name: str, wrong: Any) -> None:
     hashes = control((0, 1, 2, 3)).hashes
     with pytest.raises(ParameterError, match=name):
-        ExponentialMinHash(
-            **{"hashes": hashes, "ratio": HALF, "domain": Sets(), "choices": None} | {name: wrong}
-        )
+        ExponentialMinHash(hashes=hashes, domain=Sets(), **{"ratio": HALF} | {name: wrong})
 
 
 def test_small_sets_are_refused() -> None:
