@@ -29,6 +29,7 @@ __all__ = [
     "Graphs",
     "Records",
     "Sets",
+    "Vectors",
     "as_matrix",
     "as_rows",
     "first_where",
@@ -301,7 +302,9 @@ class Graphs:
         return pairs
 
 
-Domain = Box | Ball | Sets | Graphs
+Vectors = Box | Ball | Sets
+"""Domains whose records are vectors, one a row."""
+Domain = Vectors | Graphs
 
 
 def indicator(items: NDArray[Any], attributes: int) -> sparse.csr_array:

@@ -18,8 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
-from dpverify.domain import Ball, Box
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    BitFlip,
+    ItemAdjacency,
+    L1Ball,
+)
+from dpverify.domain import Ball, Box, Sets, Vectors
 from dpverify.errors import ParameterError, require
 
 __all__ = ["Grid"]
@@ -60,6 +66,8 @@ class Grid:
                 extra = 0
             case BitFlip():
                 bound, extra = Fraction(1), 0
+            case ItemAdjacency(changes=changes):
+                bound, extra = Fraction(changes), 0  # of zeros and ones
             case L1Ball(radius=bound):
                 # Rounding adds less than a step to the difference of each attribute, and all may
                 # differ: less than p steps in all, and the whole is an integer.
@@ -111,13 +119,15 @@ class Grid:
         whole[near] = np.array(exact, dtype=np.float64)[where]
         fraction[near] = 0.0
 
-    def check_reach(self, domain: Box | Ball) -> int:
+    def check_reach(self, domain: Vectors) -> int:
         """Largest number of steps from 0 in the domain, refused beyond exact doubles."""
         match domain:
             case Box():
                 reach = max(abs(self.steps(Fraction(end))) for end in domain.ends)
             case Ball():
                 reach = self.steps(domain.reach)
+            case Sets():
+                reach = self.steps(Fraction(1))
         require(reach < _LARGEST, "step", self.step, f"coarse enough for {reach} < 2**52 steps")
         return reach
 

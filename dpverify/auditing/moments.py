@@ -1,9 +1,10 @@
 """Check an estimator's mean and variance formulas against draws.
 
 Each draw releases synthetic records through the real code path, with the public randomness realised
-anew (`redrawn`) where the formulas are over it. The mean is compared in units of the predicted standard deviation, the variance
-as a ratio to the predicted one; its spread is estimated with the fourth moment, so that heavy tails
-don't break the level. Both use the normal limit of means: the level is asymptotic in the draws.
+anew (`redrawn`) where the formulas are over it. The mean is compared in units of the predicted
+standard deviation, the variance as a ratio to the predicted one; its spread is estimated with the
+fourth moment, so that heavy tails don't break the level. Both use the normal limit of means: the
+level is asymptotic in the draws.
 """
 
 from __future__ import annotations

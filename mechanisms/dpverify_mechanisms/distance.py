@@ -9,6 +9,10 @@ norm is convex: m·max‖row‖, attained.
 **Any two records of a ball** of radius R: rounding moves each value by at most ½ step, so a
 difference by at most 1 step, and ‖z‖₂ ≤ 2R/h + √p. Then ‖zP‖₂ ≤ ‖z‖₂‖P‖₂, and ‖zP‖₁ ≤ √k‖zP‖₂.
 
+**Sets** that differ in at most n items (n = 2m for any two of at most m items): z has that many
+entries ±1 at most, so ‖zP‖ is at most √n‖P‖₂ (√k times that for ℓ1), and at most n times the
+largest row.
+
 **Any two records of a box** that is W steps wide: |z| ≤ W in every attribute. ‖zP‖ is convex, so
 its maximum is at a vertex, W times a vector of signs: searched for p ≤ 12. Beyond that, the smaller
 of two bounds: ‖z‖₂‖P‖₂ with ‖z‖₂ = W√p, and the triangle inequality in every column,
@@ -25,8 +29,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
-from dpverify.domain import Ball, Box, is_sparse
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    BitFlip,
+    ItemAdjacency,
+    L1Ball,
+    RecordAdjacency,
+)
+from dpverify.domain import Ball, Box, Sets, Vectors, is_sparse
 from dpverify.enclosure import Exact, SquareRoot, exact_string, squared
 from dpverify.errors import ParameterError
 from dpverify.grid import Grid
@@ -40,7 +51,7 @@ _SEARCHED = 12  # attributes up to which all vertices of a box are tried
 def distance(
     projection: Projection,
     grid: Grid,
-    domain: Box | Ball,
+    domain: Vectors,
     adjacency: Adjacency,
     norm: Literal[1, 2],
 ) -> Exact:
@@ -52,6 +63,8 @@ def distance(
         If the adjacency is not one of numeric records, or doesn't fit the grid.
     """
     match adjacency:
+        case ItemAdjacency():
+            return _of_items(projection, grid.moves(adjacency, attributes=projection.p), norm)
         case AttributeAdjacency() | BitFlip() | L1Ball():
             moves = grid.moves(adjacency, attributes=projection.p)
             return _times(moves, projection.row_norm(norm))
@@ -74,29 +87,31 @@ def laplace_row(
     return tuple(moves * value for value in projection.majorant())
 
 
-def farthest(projection: Projection, domain: Box | Ball) -> NDArray[np.float64]:
+def farthest(projection: Projection, domain: Vectors) -> NDArray[np.float64]:
     """A difference of whole records that P stretches far: for audits, not for proof.
 
-    Found by the power method: of norm 1 for a ball, and with signs for entries for a box.
+    Found by the power method: of norm 1 for a ball, else with signs for entries.
     """
     matrix = projection.matrix
     direction = 1.0 + np.arange(projection.p) / projection.p  # not orthogonal to much
     for _ in range(200):
         direction = matrix @ (direction @ matrix)
-        if isinstance(domain, Box):
-            direction = np.where(direction < 0, -1.0, 1.0)
-        else:
+        if isinstance(domain, Ball):
             direction /= np.linalg.norm(direction)
+        else:
+            direction = np.where(direction < 0, -1.0, 1.0)
     return direction
 
 
-def grid_for(domain: Box | Ball, adjacency: Adjacency, attributes: int, steps: int) -> Grid:
+def grid_for(domain: Vectors, adjacency: Adjacency, attributes: int, steps: int) -> Grid:
     """Grid of which the adjacency's bound is `steps` steps.
 
-    Where whole records change, the width of a box is; in a ball so many times √p, so that rounding
-    p attributes adds little to the distance.
+    For sets a step is 1. Where whole records change, the width of a box is so many steps; the
+    radius of a ball √p times as many, so that rounding p attributes adds little to the distance.
     """
     match adjacency, domain:
+        case _, Sets():
+            return Grid(step=Fraction(1))
         case AttributeAdjacency(beta=bound), _:
             return Grid.dividing(bound, steps=steps)
         case L1Ball(radius=bound), _:
@@ -109,7 +124,7 @@ def grid_for(domain: Box | Ball, adjacency: Adjacency, attributes: int, steps: i
     return Grid.dividing(Fraction(1), steps=steps)
 
 
-def check_bound(domain: Box | Ball, adjacency: Adjacency) -> None:
+def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
     """Refuse a β that is wider than the domain.
 
     Raises
@@ -129,14 +144,18 @@ def check_bound(domain: Box | Ball, adjacency: Adjacency) -> None:
         )
 
 
-def _of_records(
-    projection: Projection, grid: Grid, domain: Box | Ball, norm: Literal[1, 2]
-) -> Exact:
+def _of_records(projection: Projection, grid: Grid, domain: Vectors, norm: Literal[1, 2]) -> Exact:
     p, spectral = projection.p, Fraction(projection.spectral_norm().upper)
     match domain:
         case Ball():
             span = 2 * domain.reach / grid.step + math.isqrt(p - 1) + 1  # at least √p
             return _of_norm(span**2, spectral, projection.k, norm)
+        case Sets(most=most):
+            if most is None:
+                raise ParameterError(
+                    "most", None, "declared", "Without a largest size no bound is better than p."
+                )
+            return _of_items(projection, min(2 * most, p), norm)
         case Box():
             low, high = (grid.steps(Fraction(end)) for end in domain.ends)
             width = high - low
@@ -150,6 +169,12 @@ def _of_records(
                 else SquareRoot(Fraction(width**2 * sum(c * c for c in columns))),
             ]
             return min(bounds, key=squared)
+
+
+def _of_items(projection: Projection, count: int, norm: Literal[1, 2]) -> Exact:
+    spectral = Fraction(projection.spectral_norm().upper)
+    together = _of_norm(Fraction(count), spectral, projection.k, norm)
+    return min(together, _times(count, projection.row_norm(norm)), key=squared)
 
 
 def _of_norm(span_squared: Fraction, spectral: Fraction, k: int, norm: Literal[1, 2]) -> SquareRoot:

@@ -31,7 +31,7 @@ from dpverify.accounting.laplace import LaplaceCurve, scale_laplace, scale_lapla
 from dpverify.accounting.point import PointCurve
 from dpverify.accounting.published import published_sigmas
 from dpverify.adjacency import Adjacency, RecordAdjacency
-from dpverify.domain import Ball, Box, is_sparse
+from dpverify.domain import Ball, Sets, Vectors, indicator, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError, RecordsError
 from dpverify.grid import Grid
@@ -81,7 +81,7 @@ class LinearSketch:
     projection: Projection
     noise: Noise
     grid: Grid
-    domain: Box | Ball
+    domain: Vectors
     adjacency: Adjacency
     at: Literal["output", "input"] = "output"
 
@@ -103,7 +103,7 @@ class LinearSketch:
         *,
         epsilon: Fraction,
         delta: Fraction,
-        domain: Box | Ball,
+        domain: Vectors,
         adjacency: Adjacency,
         noise: Literal["gaussian", "laplace"] = "gaussian",
         at: Literal["output", "input"] = "output",
@@ -382,6 +382,8 @@ class LinearSketch:
         test that the code path keeps to that. For an ℓ1 ball, and for whole records where the
         distance is a bound, they fall short of the claim.
         """
+        if isinstance(self.domain, Sets):
+            return [self._sets_apart(self.domain)]
         sensitive = _sensitive(self.projection, self.at)
         if isinstance(self.adjacency, RecordAdjacency):
             direction = farthest(sensitive, self.domain)
@@ -394,18 +396,21 @@ class LinearSketch:
                 opposite = np.where(direction > 0, low, high)
             pair = Pair(name="opposite records", record=record[None], neighbour=opposite[None])
             return [pair]
-        power = 2 if isinstance(self.noise, RoundedGaussian) else 1
-        sizes = np.asarray((abs(sensitive.matrix) ** power).sum(axis=1)).ravel()
-        worst = int(np.argmax(sizes))
+        worst = int(np.argsort(self._row_sizes())[-1])
         moved = float(self.grid.step * self.grid.moves(self.adjacency, attributes=1))
-        low, high = self._ends()
+        if isinstance(self.domain, Ball):
+            low, high, other = -float(self.domain.radius), float(self.domain.radius), 0.0
+            backgrounds = [("all others 0", low, min(low + moved, high), other)]
+        else:
+            low, high = self.domain.ends
+            backgrounds = [
+                ("all others at the low end", low, min(low + moved, high), low),
+                ("all others at the high end", high, max(high - moved, low), high),
+            ]
         pairs = []
-        for name, background, target in (
-            ("all others at the low end", low, min(low + moved, high)),
-            ("all others at the high end", high, max(high - moved, low)),
-        ):
-            record = np.full(self.projection.p, background if isinstance(self.domain, Box) else 0.0)
-            record[worst] = background
+        for name, start, target, others in backgrounds:
+            record = np.full(self.projection.p, others)
+            record[worst] = start
             neighbour = record.copy()
             neighbour[worst] = target
             pairs.append(
@@ -417,11 +422,27 @@ class LinearSketch:
             )
         return pairs
 
-    def _ends(self) -> tuple[float, float]:
-        """Range of one attribute while the others allow it."""
-        if isinstance(self.domain, Box):
-            return self.domain.ends
-        return -float(self.domain.radius), float(self.domain.radius)
+    def _row_sizes(self) -> NDArray[np.float64]:
+        """Norms of the rows before the noise, to the power that orders them for this noise."""
+        power = 2 if isinstance(self.noise, RoundedGaussian) else 1
+        matrix = _sensitive(self.projection, self.at).matrix
+        return np.asarray((abs(matrix) ** power).sum(axis=1)).ravel()
+
+    def _sets_apart(self, domain: Sets) -> Pair:
+        """Two sets of which one has the items of the largest rows and the other has not."""
+        p = self.projection.p
+        if isinstance(self.adjacency, RecordAdjacency):
+            direction = farthest(_sensitive(self.projection, self.at), domain)
+            order = np.argsort(-direction, kind="stable")
+            size = min(domain.most or p, p // 2) or 1
+            ends = order[:size], order[-size:]
+        else:
+            order = np.argsort(-self._row_sizes(), kind="stable")
+            added = self.grid.moves(self.adjacency, attributes=1)
+            kept = order[added : added + domain.least]
+            ends = np.concatenate([order[:added], kept]), kept
+        first, second = (indicator(items, p) for items in ends)
+        return Pair(name="sets apart", record=first, neighbour=second)
 
     # Utility
 

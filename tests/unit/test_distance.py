@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import EdgeAdjacency, RecordAdjacency
-from dpverify.domain import Ball, Box
+from dpverify.adjacency import EdgeAdjacency, ItemAdjacency, RecordAdjacency
+from dpverify.domain import Ball, Box, Sets
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
 from dpverify.grid import Grid
@@ -85,6 +85,34 @@ def test_a_ball_costs_little_more_than_twice_its_radius() -> None:
     identity = IdentityProjection(p=784, k=784)
     size = squared(distance(identity, grid, ball, RecordAdjacency(), 2)) * grid.step**2
     assert 100 < size < 100 * (1 + 2e-3)
+
+
+@settings(max_examples=15)
+@given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 3), st.integers(0, 99))
+def test_no_two_sets_are_farther(p: int, k: int, most: int, seed: int) -> None:
+    domain = Sets(least=1, most=most)
+    every = [np.array(bits) for bits in itertools.product((0, 1), repeat=p)]
+    sets = [bits for bits in every if 1 <= bits.sum() <= most]
+    grid = grid_for(domain, RecordAdjacency(), p, 7)
+    assert grid.step == 1
+    for projection in projections(p, k, seed):
+        rows = np.asarray(projection.apply(np.eye(p))).astype(object)
+        for adjacency in (RecordAdjacency(), ItemAdjacency(changes=2)):
+            for norm in NORMS:
+                bound = squared(distance(projection, grid, domain, adjacency, norm))
+                largest = Fraction(0)
+                for x, y in itertools.combinations(sets, 2):
+                    if adjacency != RecordAdjacency() and np.abs(x - y).sum() > 2:
+                        continue
+                    gap = (x - y).astype(object) @ rows
+                    size = Fraction(sum(abs(int(v)) ** norm for v in gap))
+                    largest = max(largest, size if norm == 2 else size**2)
+                assert largest <= bound
+
+
+def test_sets_need_a_largest_size() -> None:
+    with pytest.raises(ParameterError, match="most=None must be declared"):
+        distance(IdentityProjection(p=2, k=2), Grid(step=Fraction(1)), Sets(), RecordAdjacency(), 2)
 
 
 def test_rounding_is_charged() -> None:
