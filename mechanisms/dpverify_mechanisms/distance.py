@@ -74,17 +74,19 @@ def distance(
 
 
 def laplace_row(
-    projection: Projection, grid: Grid, adjacency: Adjacency
+    projection: Projection, grid: Grid, domain: Vectors, adjacency: Adjacency
 ) -> tuple[Fraction, ...] | None:
     """A move in steps that no neighbours' sketches are worse than, under Laplace noise.
 
     The privacy of Laplace noise depends on the whole vector of moves. None where whole records
-    change, of which only ℓ1 distances are known.
+    change, of which only ℓ1 distances are known, and where such a distance proves more.
     """
     if isinstance(adjacency, RecordAdjacency):
         return None
     moves = grid.moves(adjacency, attributes=projection.p)
-    return tuple(moves * value for value in projection.majorant())
+    row = tuple(moves * value for value in projection.majorant())
+    known = distance(projection, grid, domain, adjacency, 1)
+    return row if sum(row) ** 2 <= squared(known) else None
 
 
 def farthest(projection: Projection, domain: Vectors) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ _K = Parameter(name="k", domain="whole number from 1", meaning="number of projec
 _NOISE = Parameter(
     name="noise",
     domain="gaussian or laplace",
-    meaning="distribution of the noise; laplace gives delta 0",
+    meaning="distribution of the noise; laplace also reaches delta 0",
     kind="choice",
     default="gaussian",
     choices=("gaussian", "laplace"),
@@ -147,19 +147,23 @@ def _family(
     paper: str,
     build: Callable[[Request], LinearSketch],
     *parameters: Parameter,
-    guarantee: str = "(epsilon, delta)",
+    guarantee: str | None = None,
     estimates: tuple[str, ...] = ("squared distance", "inner product", "cosine"),
 ) -> MechanismFamily:
     return MechanismFamily(
         name=name,
         paper=paper,
-        guarantee=guarantee,
+        guarantee=guarantee or _kinds(parameters),
         adjacency=("attribute", "l1-ball", "record", "items"),
         domain=("box", "ball", "sets"),
         estimates=estimates,
         parameters=parameters,
         build=build,
     )
+
+
+def _kinds(parameters: tuple[Parameter, ...]) -> str:
+    return "(epsilon, delta)" + (", or epsilon" if _NOISE in parameters else "")
 
 
 def _li(
@@ -171,7 +175,7 @@ def _li(
         f"Li and Li 2023, {statement}",
         partial(_sketch, draw, options),
         *parameters,
-        guarantee="epsilon" if pure else "(epsilon, delta)",
+        guarantee="epsilon, or (epsilon, delta)" if pure else None,
     )
 
 

@@ -131,7 +131,7 @@ class LinearSketch:
                 made = RoundedGaussian(scale=level(epsilon, delta, sensitivity=size).upper)
             case "laplace":
                 size = distance(sensitive, grid, domain, adjacency, 1)
-                row = laplace_row(sensitive, grid, adjacency)
+                row = laplace_row(sensitive, grid, domain, adjacency)
                 if delta > 0 and row is not None:
                     scale = scale_laplace_curve(epsilon, delta, row=row)
                 else:
@@ -186,7 +186,9 @@ class LinearSketch:
             case RoundedGaussian():
                 return GaussianCurve(mu_squared=squared(size) / scale**2)
             case RoundedLaplace():
-                row = laplace_row(_sensitive(self.projection, self.at), self.grid, self.adjacency)
+                row = laplace_row(
+                    _sensitive(self.projection, self.at), self.grid, self.domain, self.adjacency
+                )
                 if row is None:
                     return PointCurve(bound=_divided(size, scale))
                 return LaplaceCurve.of_row(row, scale=scale)

@@ -10,7 +10,7 @@ from dpverify.mechanism import MechanismFamily, Parameter, Request
 from dpverify_mechanisms.exponential_min_hash import REFUSAL
 from dpverify_mechanisms.min_hash import MinHash
 
-__all__ = ["EXPONENTIAL_MIN_HASH", "NOISY_MIN_HASH", "RR_MIN_HASH"]
+__all__ = ["EXPONENTIAL_MIN_HASH", "NOISY_MIN_HASH", "RANGE_B_MIN_HASH", "RR_MIN_HASH"]
 
 _K = Parameter(name="k", domain="whole number from 1", meaning="number of hash functions")
 _BUCKETS = Parameter(
@@ -54,6 +54,17 @@ def _family(name: str, section: str, make: Callable[..., MinHash]) -> MechanismF
 
 RR_MIN_HASH = _family("rr-min-hash", "section 4", MinHash.rr_min_hash)
 NOISY_MIN_HASH = _family("noisy-min-hash", "section 5", MinHash.noisy_min_hash)
+RANGE_B_MIN_HASH = MechanismFamily(
+    name="range-b-min-hash",
+    paper="Aumüller et al. 2020, section 3.1",
+    guarantee="none",
+    adjacency=("items",),
+    domain=("sets",),
+    estimates=("Jaccard similarity",),
+    parameters=(_K, _BUCKETS),
+    build=None,
+    refusal="it adds no randomness to its hash values: for comparison. Use rr-min-hash.",
+)
 EXPONENTIAL_MIN_HASH = MechanismFamily(
     name="exponential-min-hash",
     paper="Yan et al. 2018, as reviewed by Aumüller et al. 2020, appendix A",

@@ -96,7 +96,7 @@ def _family(
     return MechanismFamily(
         name=name,
         paper=f"Li and Li 2023, {statement}",
-        guarantee="individual DP, epsilon" if individual else "epsilon, or (epsilon, delta)",
+        guarantee="individual DP alone" if individual else "epsilon, or (epsilon, delta)",
         adjacency=adjacency,
         domain=("box",),
         estimates=estimates,

@@ -47,8 +47,11 @@ def test_release_follows_the_law() -> None:
         count = int((released == output).all(axis=1).sum())
         assert binom.ppf(5e-10, draws, float(share)) <= count
         assert count <= binom.isf(5e-10, draws, float(share))
-    mixed = sketch.release(np.array([X, Y]), rng=ReplayableWords(4))
-    assert set(mixed[1].tolist()) <= {0, 1}
+    mixed = sketch.release(np.tile([X, Y], (draws, 1)), rng=ReplayableWords(4))[1::2]
+    for output, share in sketch.distribution(Y).items():
+        count = int((mixed == output).all(axis=1).sum())
+        assert binom.ppf(5e-10, draws, float(share)) <= count
+        assert count <= binom.isf(5e-10, draws, float(share))
 
 
 def test_one_neighbour_reaches_what_the_other_cannot() -> None:

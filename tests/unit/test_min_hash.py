@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
@@ -464,6 +464,24 @@ def test_likelihood_ratio_and_law(rule: BucketRule) -> None:
         count = int((clamped == output).all(axis=1).sum())
         limits = binom.ppf(5e-9, draws, float(share)), binom.isf(5e-9, draws, float(share))
         assert limits[0] <= count <= limits[1]
+
+
+def test_buckets_are_kept_as_often_as_claimed() -> None:
+    """A false alarm below 1e-9 for fresh words."""
+    sketch, rows = calibrated(functions=64), random_sets(5000, 4)
+    assert isinstance(sketch.rule, BucketResponse)
+    kept = int((sketch.release(rows, rng=ReplayableWords(6)) == sketch.values(rows)).sum())
+    share = float(sketch.rule.keep)
+    assert binom.ppf(5e-10, 320_000, share) <= kept <= binom.isf(5e-10, 320_000, share)
+
+
+def test_searched_pair_joins_new_items_even_where_none_helps() -> None:
+    sketch = MinHash(
+        hashes=keyed(functions=1), rule=RULES[0], domain=DOMAIN, adjacency=ItemAdjacency(changes=8)
+    )
+    pair = replace(sketch, reading="realised").worst_pairs()[0]
+    assert sorted((pair.record.nnz, pair.neighbour.nnz)) == [20, 28]
+    assert abs(pair.record - pair.neighbour).nnz == 8
 
 
 @pytest.mark.parametrize("kind", KINDS)

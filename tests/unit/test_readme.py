@@ -28,6 +28,12 @@ def test_accountant(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip("\n") == SHOWN[command]
 
 
+def test_mechanisms(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert _run(["mechanisms"]) == 0
+    assert capsys.readouterr().out.strip("\n") == SHOWN["dpverify mechanisms"]
+
+
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["--help"]) == 0
     assert capsys.readouterr().out.strip("\n") == SHOWN["dpverify --help"]
