@@ -61,7 +61,8 @@ def sign_methods(records: NDArray[np.float64], k: int) -> Mapping[str, Method]:
         def release(epsilon: Fraction, seed: int) -> NDArray[np.float64]:
             sketch = make(p=p, k=k, seed=seed, epsilon=epsilon, domain=UNIT, adjacency=BETA)
             packed = sketch.release(records, rng=SecureWords())
-            return 2.0 * np.unpackbits(packed, axis=1, count=k) - 1
+            bits = np.unpackbits(packed, axis=1, count=k)
+            return np.asarray(2.0 * bits - 1)
 
         return release
 

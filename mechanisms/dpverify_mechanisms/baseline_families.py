@@ -15,7 +15,7 @@ def _randomized_response(request: Request) -> RandomizedResponse:
         epsilon=request.epsilon,
         delta=request.delta,
         domain=request.domain,  # type: ignore[arg-type]
-        adjacency=request.adjacency,
+        adjacency=request.adjacency,  # type: ignore[arg-type]
     )
 
 
@@ -26,7 +26,7 @@ def _noise_addition(request: Request) -> NoiseAddition:
         epsilon=request.epsilon,
         delta=request.delta,
         domain=request.domain,  # type: ignore[arg-type]
-        adjacency=request.adjacency,
+        adjacency=request.adjacency,  # type: ignore[arg-type]
     )
 
 

@@ -111,7 +111,7 @@ class _SketchEstimator(ABC):
         return np.asarray(dot(first, second) * self._step**2)
 
     def _gridded(self, record: Any) -> NDArray[np.float64]:
-        x = self.sketch.domain.admit(as_rows(record), attributes=self.sketch.projection.p)
+        x: Any = self.sketch.domain.admit(as_rows(record), attributes=self.sketch.projection.p)
         dense = x.toarray() if is_sparse(x) else x
         steps: NDArray[np.float64] = self.sketch.grid.round(dense)[0]
         return steps * float(self.sketch.grid.step)

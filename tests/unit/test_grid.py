@@ -138,7 +138,7 @@ def test_clipping_moves_nothing_apart(pair: list[float]) -> None:
 @pytest.mark.parametrize("records", [[], [[]], [1.0], [[["x"]]], [["x"]], 3.0])
 def test_not_a_matrix_of_numbers(records: object) -> None:
     with pytest.raises(RecordsError, match="records"):
-        UNIT.admit(records)  # type: ignore[arg-type]
+        UNIT.admit(records)
 
 
 def test_empty_domain_and_wrong_width() -> None:

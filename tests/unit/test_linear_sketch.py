@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpverify.accounting import sigma_gaussian
+from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball
 from dpverify.domain import Box
 from dpverify.enclosure import SquareRoot, squared
@@ -65,6 +66,7 @@ def test_calibration_is_safe_and_not_wasteful(projection: Projection, adjacency:
     mu_squared = squared(sensitivity) / (
         Fraction(mechanism.noise.scale) ** 2 * squared(SquareRoot(squared(mechanism._step())))
     )
+    assert isinstance(curve, GaussianCurve)
     assert mu_squared == curve.mu_squared
 
 
@@ -154,7 +156,9 @@ def test_likelihood_ratio_is_the_gaussians(small_sketch: Callable[..., LinearSke
     )
     found = mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
     assert found == pytest.approx(direct, abs=1e-9)
-    mu2 = float(mechanism.privacy().mu_squared)
+    curve = mechanism.privacy()
+    assert isinstance(curve, GaussianCurve)
+    mu2 = float(curve.mu_squared)
     # Mean μ²/2 and variance μ², six standard errors.
     assert abs(found.mean() - mu2 / 2) < 6 * (mu2 / 4000) ** 0.5
 

@@ -299,7 +299,9 @@ def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -
     )
     assert one.counts[0] != one.counts[1]
     # With shared noise the loss would differ by exactly μ² between the sides, draw by draw.
-    mu_squared = float(sketch.privacy().mu_squared)
+    curve = sketch.privacy()
+    assert isinstance(curve, GaussianCurve)
+    mu_squared = float(curve.mu_squared)
     shifted = run(sketch, CHUNK, roc=[t for u in (0.3, 0.9) for t in (u, u - mu_squared)]).roc
     assert any(
         upper.hits != lower.false_hits
