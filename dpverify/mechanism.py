@@ -157,6 +157,10 @@ class Certifiable(WhiteBox, Protocol):
         """Size of one step of the released integers in the records' unit, where they have one."""
         ...
 
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        ...
+
     def redrawn(self, seed: int) -> Certifiable:
         """The same mechanism with its public randomness drawn anew and its noise unchanged."""
         ...

@@ -115,13 +115,14 @@ def main() -> None:
 
     mpl.rcParams["svg.hashsalt"] = "dpverify"
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for way, marker in zip(estimates, "o^s", strict=True):
+    for number, (way, marker) in enumerate(zip(estimates, "o^s", strict=True)):
         order = np.argsort(sizes)
         errors = np.abs(estimates[way] - truths)
         (line,) = axes.plot(
             sizes[order], deviations[way][order], label=f"{way}: standard deviation"
         )
-        axes.plot(sizes, errors, marker, color=line.get_color(), alpha=0.4, markersize=4)
+        aside = sizes * 1.06 ** (number - 1)  # beside one another, not on top
+        axes.plot(aside, errors, marker, color=line.get_color(), alpha=0.4, markersize=4)
     axes.plot(sizes, truths, "k+", label="true cuts")
     axes.set(xscale="log", yscale="log", xlabel="vertices in the set", ylabel="error, or cut")
     axes.set_title(

@@ -199,6 +199,13 @@ def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> 
     if release is None:
         yield Check(name="release", status="not checked", detail="nothing was released")
         return
+    due_shape = list(mechanism.shape(certificate.inputs.rows))
+    yield Check(
+        name="shape",
+        status="agrees" if release.shape == due_shape else "differs",
+        detail="of what this mechanism releases of so many records",
+        fields=() if release.shape == due_shape else ("inputs.rows", "release.shape"),
+    )
     step = mechanism.step()
     due = None if step is None else Ends.of(step).model_dump()
     stated = None if release.step is None else release.step.model_dump()

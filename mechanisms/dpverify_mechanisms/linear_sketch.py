@@ -318,7 +318,8 @@ class LinearSketch:
 
     def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""
-        return self.projection.apply(self._gridded(next(self._admitted(records))))
+        product = self.projection.apply(self._gridded(next(self._admitted(records))))
+        return np.asarray(product, dtype=np.float64)
 
     def _admitted(self, records: Any) -> Iterator[Any]:
         """Blocks of records inside the domain."""
@@ -343,6 +344,10 @@ class LinearSketch:
         sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
         exact_in_single = sums < 2**24 and self.at == "output"
         return self.grid.round(x, dtype=np.float32 if exact_in_single else np.float64)
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return rows, self.projection.k
 
     # The attack
 

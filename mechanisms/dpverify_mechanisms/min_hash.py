@@ -286,6 +286,10 @@ class MinHash:
         """
         return self.rule.draw(self.values(records), self.hashes.buckets, rng=rng)
 
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many sets."""
+        return rows, self.hashes.functions
+
     def values(self, records: Any) -> NDArray[np.int64]:
         """Buckets before the rule: for likelihoods and tests, never for release."""
         return self.hashes.values(self.admitted(records))

@@ -256,6 +256,10 @@ class NoiseAddition:
         distances += self.noise.sample(distances.shape, rng=rng)
         return distances
 
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return (rows * (rows - 1) // 2,)
+
     def noiseless(self, records: Any) -> NDArray[np.int64]:
         """Exact squared distances in steps: for likelihoods and tests, never for release."""
         x = self._gridded(records)

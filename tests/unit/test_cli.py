@@ -159,7 +159,7 @@ BAD_CONFIGURATIONS = {
     "adjacency of bits": (
         'kind = "attribute", beta = 0.5',
         'kind = "bit-flip"',
-        "adjacency.kind=bit-flip must be one of attribute, l1-ball for dp-oporp",
+        "adjacency.kind=bit-flip must be one of attribute, l1-ball, record, items for dp-oporp",
     ),
     "k 0": ("k = 4", "k = 0", "k=0 must be at least 1"),
     "k beyond p": ("k = 4", "k = 19", "k=19 must be at most p=18 for OPORP"),
@@ -167,7 +167,7 @@ BAD_CONFIGURATIONS = {
     "unknown parameter": (
         "k = 4",
         "k = 4\nj = 1",
-        "dp-oporp doesn't know j: it takes k beside its name",
+        "dp-oporp doesn't know j: it takes k, noise beside its name",
     ),
     "unknown mechanism": ("dp-oporp", "dp-oprp", "mechanism.name=dp-oprp must be one of dp-oporp"),
     "empty domain": ("high = 1", "high = 0", "high=0 must be greater than low=0"),

@@ -71,7 +71,7 @@ def random_sets(rows: int, seed: int, *, items: int = 500) -> sparse.csr_array:
 
 
 def test_keyed_hashes_are_the_cipher_block_by_block() -> None:
-    hashes = keyed(functions=5, items=2**40)
+    hashes = keyed(functions=5, items=2**40, buckets=1000)
     key = ReplayableWords(5, "min-hash").words(2).astype("<u8").tobytes()
 
     def word(first: int, second: int, place: int) -> int:
@@ -84,7 +84,7 @@ def test_keyed_hashes_are_the_cipher_block_by_block() -> None:
     assert hashes.ranks(np.array(items)).tolist() == ranks
     least = [min(column) for column in zip(*ranks, strict=True)]
     record = sparse.csr_array((np.ones(3), np.array(items), np.array([0, 3])), shape=(1, 2**40))
-    expected = [word(rank, 2**63 + f, 0) % 3 for f, rank in enumerate(least)]
+    expected = [word(rank, 2**63 + f, 0) % 1000 for f, rank in enumerate(least)]
     assert hashes.values(record).tolist() == [expected]
 
 
