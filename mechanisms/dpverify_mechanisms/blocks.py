@@ -3,17 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from dpverify.domain import is_sparse
+from dpverify.errors import RecordsError
 
-__all__ = ["ROWS", "row_blocks"]
+__all__ = ["ROWS", "Admission", "admitted_blocks", "row_blocks"]
 
 ROWS = 1024
 """Records a block: enough for a matrix product at full speed, few enough to stream data."""
+
+
+class Admission(Protocol):
+    """What decides whether records are let in: a domain, or a stricter rule on top of one."""
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
+        """Records as a matrix with a row for each; RecordsError if they aren't let in."""
+        ...
+
+
+def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iterator[Any]:
+    """Records inside the domain: an array as one block, blocks of rows each for itself.
+
+    Parameters
+    ----------
+    records : (n, p) array, dense (nested sequences are) or scipy sparse, or an iterable of such
+        arrays, whose rows follow one another
+    domain : admits every block
+    attributes : p
+
+    Yields
+    ------
+    Matrices with `attributes` columns and at least one row, dense or CSR; each is read when it is
+    asked for, so that one block at a time is in memory.
+
+    Raises
+    ------
+    RecordsError
+        If a block isn't admitted, naming it by its number from 0; if there is no block; or if
+        `records` is neither.
+    """
+    if isinstance(records, np.ndarray | Sequence) or is_sparse(records):
+        yield domain.admit(records, attributes=attributes)
+        return
+    if not isinstance(records, Iterable):
+        raise RecordsError(f"records must be an array or blocks of rows, and not {records!r}.")
+    number = -1
+    for number, block in enumerate(records):
+        try:
+            admitted = domain.admit(block, attributes=attributes)
+        except RecordsError as error:
+            raise RecordsError(f"block {number}: {error}") from None
+        yield admitted
+    if number < 0:
+        raise RecordsError("there are no records: at least one is needed.")
 
 
 def row_blocks(admitted: Iterable[Any]) -> Iterator[Any]:

@@ -23,9 +23,7 @@ from dpverify_mechanisms.hadamard import FJLT
 from dpverify_mechanisms.linear_sketch import GRID_STEPS, Level, LinearSketch
 from dpverify_mechanisms.projection import Projection
 from dpverify_mechanisms.projections import (
-    OPORP,
     GaussianProjection,
-    IdentityProjection,
     RademacherProjection,
     SparseProjection,
     UniformProjection,
@@ -65,10 +63,6 @@ def _size(request: Request) -> Mapping[str, int]:
 
 def _plain(projection: Callable[..., Projection]) -> Draw:
     return lambda request: projection(**_size(request))
-
-
-def _identity(request: Request) -> Projection:
-    return IdentityProjection(p=request.attributes, k=request.attributes)
 
 
 def _sjlt(request: Request) -> Projection:
@@ -167,24 +161,36 @@ def _kinds(parameters: tuple[Parameter, ...]) -> str:
 
 
 def _li(
-    name: str, statement: str, draw: Draw, *parameters: Parameter, **options: Any
+    name: str,
+    statement: str,
+    make: Callable[..., LinearSketch],
+    *parameters: Parameter,
+    guarantee: str | None = None,
 ) -> MechanismFamily:
-    pure = options.get("noise") == "laplace"
-    return _family(
-        name,
-        f"Li and Li 2023, {statement}",
-        partial(_sketch, draw, options),
-        *parameters,
-        guarantee="epsilon, or (epsilon, delta)" if pure else None,
-    )
+    def build(request: Request) -> LinearSketch:
+        drawn = {"seed": request.seed} if _K in parameters else {}
+        return make(
+            p=request.attributes,
+            epsilon=request.epsilon,
+            delta=request.delta,
+            domain=request.domain,
+            adjacency=request.adjacency,
+            **drawn,
+            **request.parameters,
+        )
+
+    paper = f"Li and Li 2023, {statement}"
+    return _family(name, paper, build, *parameters, guarantee=guarantee)
 
 
-RAW_DATA_G_OPT = _li("raw-data-g-opt", "section 3.6", _identity, _NOISE)
-DP_RP_G = _li("dp-rp-g", "algorithm 1, theorem 3.1", _plain(GaussianProjection), _K, level=sigma_li)
-DP_RP_G_OPT = _li("dp-rp-g-opt", "algorithm 1, theorem 3.5", _plain(GaussianProjection), _K)
-DP_RP_L = _li("dp-rp-l", "algorithm 2", _plain(GaussianProjection), _K, noise="laplace")
-DP_RP_G_OPT_B = _li("dp-rp-g-opt-b", "algorithm 3", _plain(RademacherProjection), _K, _NOISE)
-DP_OPORP = _li("dp-oporp", "algorithm 5", _plain(OPORP), _K, _NOISE)
+RAW_DATA_G_OPT = _li("raw-data-g-opt", "section 3.6", LinearSketch.raw_data_g_opt, _NOISE)
+DP_RP_G = _li("dp-rp-g", "algorithm 1, theorem 3.1", LinearSketch.dp_rp_g, _K)
+DP_RP_G_OPT = _li("dp-rp-g-opt", "algorithm 1, theorem 3.5", LinearSketch.dp_rp_g_opt, _K)
+DP_RP_L = _li(
+    "dp-rp-l", "algorithm 2", LinearSketch.dp_rp_l, _K, guarantee="epsilon, or (epsilon, delta)"
+)
+DP_RP_G_OPT_B = _li("dp-rp-g-opt-b", "algorithm 3", LinearSketch.dp_rp_g_opt_b, _K, _NOISE)
+DP_OPORP = _li("dp-oporp", "algorithm 5", LinearSketch.dp_oporp, _K, _NOISE)
 PRIVATE_PROJECTION = _family(
     "private-projection",
     "Kenthapadi et al. 2013, algorithms 1 and 2",

@@ -29,9 +29,9 @@ from scipy import sparse
 from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
 from dpverify.accounting.laplace import LaplaceCurve, scale_laplace, scale_laplace_curve
 from dpverify.accounting.point import PointCurve
-from dpverify.accounting.published import published_sigmas
+from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.adjacency import Adjacency, RecordAdjacency
-from dpverify.domain import Ball, Sets, Vectors, indicator, is_sparse
+from dpverify.domain import Vectors, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError, RecordsError
 from dpverify.grid import Grid
@@ -41,11 +41,17 @@ from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.blocks import row_blocks
-from dpverify_mechanisms.distance import check_bound, distance, farthest, grid_for, laplace_row
+from dpverify_mechanisms.distance import check_bound, distance, grid_for, laplace_row
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
+from dpverify_mechanisms.linear_pairs import pairs_apart
 from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import IdentityProjection
+from dpverify_mechanisms.projections import (
+    OPORP,
+    GaussianProjection,
+    IdentityProjection,
+    RademacherProjection,
+)
 
 __all__ = ["GRID_STEPS", "LAPLACE", "Level", "LinearSketch", "Noise"]
 
@@ -171,6 +177,38 @@ class LinearSketch:
         return min(
             sketches, key=lambda s: SquaredDistance(sketch=s).noise_variance(squared_distance)
         )
+
+    # The names of Li and Li 2023; `target`: see `calibrated`
+
+    @classmethod
+    def raw_data_g_opt(cls, *, p: int, **target: Any) -> Self:
+        """Noise on the records themselves: section 3.6."""
+        return cls.calibrated(IdentityProjection(p=p, k=p), **target)
+
+    @classmethod
+    def dp_rp_g(cls, *, p: int, k: int, seed: int, **target: Any) -> Self:
+        """A Gaussian projection with the noise of theorem 3.1, more than is needed: algorithm 1."""
+        return cls.dp_rp_g_opt(p=p, k=k, seed=seed, level=sigma_li, **target)
+
+    @classmethod
+    def dp_rp_g_opt(cls, *, p: int, k: int, seed: int, **target: Any) -> Self:
+        """A Gaussian projection with the least Gaussian noise: algorithm 1, theorem 3.5."""
+        return cls.calibrated(GaussianProjection(p=p, k=k, seed=seed), **target)
+
+    @classmethod
+    def dp_rp_l(cls, *, p: int, k: int, seed: int, **target: Any) -> Self:
+        """A Gaussian projection with Laplace noise: algorithm 2."""
+        return cls.dp_rp_g_opt(p=p, k=k, seed=seed, noise="laplace", **target)
+
+    @classmethod
+    def dp_rp_g_opt_b(cls, *, p: int, k: int, seed: int, **target: Any) -> Self:
+        """A Rademacher projection: algorithm 3."""
+        return cls.calibrated(RademacherProjection(p=p, k=k, seed=seed), **target)
+
+    @classmethod
+    def dp_oporp(cls, *, p: int, k: int, seed: int, **target: Any) -> Self:
+        """One permutation and one random projection: algorithm 5."""
+        return cls.calibrated(OPORP(p=p, k=k, seed=seed), **target)
 
     # The claim
 
@@ -383,73 +421,14 @@ class LinearSketch:
         return np.asarray(centred @ direction / self.noise.variance().upper)
 
     def worst_pairs(self) -> Sequence[Pair]:
-        """Neighbours whose sketches are as far apart as possible, over two backgrounds.
-
-        The loss of a linear sketch depends on the difference of the records alone; the backgrounds
-        test that the code path keeps to that. For an ℓ1 ball, and for whole records where the
-        distance is a bound, they fall short of the claim.
-        """
-        if isinstance(self.domain, Sets):
-            return [self._sets_apart(self.domain)]
-        sensitive = _sensitive(self.projection, self.at)
-        if isinstance(self.adjacency, RecordAdjacency):
-            direction = farthest(sensitive, self.domain)
-            if isinstance(self.domain, Ball):
-                record = direction * float(self.domain.radius)
-                opposite = -record
-            else:
-                low, high = self.domain.ends
-                record = np.where(direction > 0, high, low)
-                opposite = np.where(direction > 0, low, high)
-            pair = Pair(name="opposite records", record=record[None], neighbour=opposite[None])
-            return [pair]
-        worst = int(np.argsort(self._row_sizes())[-1])
-        moved = float(self.grid.step * self.grid.moves(self.adjacency, attributes=1))
-        if isinstance(self.domain, Ball):
-            low, high, other = -float(self.domain.radius), float(self.domain.radius), 0.0
-            backgrounds = [("all others 0", low, min(low + moved, high), other)]
-        else:
-            low, high = self.domain.ends
-            backgrounds = [
-                ("all others at the low end", low, min(low + moved, high), low),
-                ("all others at the high end", high, max(high - moved, low), high),
-            ]
-        pairs = []
-        for name, start, target, others in backgrounds:
-            record = np.full(self.projection.p, others)
-            record[worst] = start
-            neighbour = record.copy()
-            neighbour[worst] = target
-            pairs.append(
-                Pair(
-                    name=f"attribute {worst} moves by beta, {name}",
-                    record=record[None],
-                    neighbour=neighbour[None],
-                )
-            )
-        return pairs
-
-    def _row_sizes(self) -> NDArray[np.float64]:
-        """Norms of the rows before the noise, to the power that orders them for this noise."""
-        power = 2 if isinstance(self.noise, RoundedGaussian) else 1
-        matrix = _sensitive(self.projection, self.at).matrix
-        return np.asarray((abs(matrix) ** power).sum(axis=1)).ravel()
-
-    def _sets_apart(self, domain: Sets) -> Pair:
-        """Two sets of which one has the items of the largest rows and the other has not."""
-        p = self.projection.p
-        if isinstance(self.adjacency, RecordAdjacency):
-            direction = farthest(_sensitive(self.projection, self.at), domain)
-            order = np.argsort(-direction, kind="stable")
-            size = min(domain.most or p, p // 2) or 1
-            ends = order[:size], order[-size:]
-        else:
-            order = np.argsort(-self._row_sizes(), kind="stable")
-            added = self.grid.moves(self.adjacency, attributes=1)
-            kept = order[added : added + domain.least]
-            ends = np.concatenate([order[:added], kept]), kept
-        first, second = (indicator(items, p) for items in ends)
-        return Pair(name="sets apart", record=first, neighbour=second)
+        """Neighbours whose sketches are as far apart as possible; see `linear_pairs`."""
+        return pairs_apart(
+            _sensitive(self.projection, self.at),
+            self.grid,
+            self.domain,
+            self.adjacency,
+            2 if isinstance(self.noise, RoundedGaussian) else 1,
+        )
 
     # Utility
 

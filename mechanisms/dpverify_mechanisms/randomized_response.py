@@ -1,36 +1,20 @@
-"""Randomized response on bit vectors: Kenthapadi et al. 2013, algorithms 5 and 6.
+"""Randomized response on bit vectors: Kenthapadi et al. 2013, algorithm 5.
 
 Every bit is flipped with probability f < ½, a whole number of 2⁻⁶⁴, by a coin of its own. Bits that
 agree in two records have the same law in both releases, and each bit that differs contributes a
 loss of ± ln((1 − f)/f), so the curve of as many differing bits as the adjacency allows is exact.
 For one bit it is lemma 3 at δ = 0, and that lemma is tight.
-
-**Estimates.** Write γ = (1 − 2f)² and c = 2f(1 − f). For two records of p bits that differ in w,
-released with independent coins, bits that differ still do with probability 1 − c = c + γ, bits that
-agree come to differ with probability c. So their Hamming distance after the flips is
-
-    H ~ Bin(w, 1 − c) + Bin(p − w, c),     E[H] = γw + cp,     Var[H] = p·c(1 − c),
-
-and (H − cp)/γ is unbiased for w = ‖x − y‖² with a variance p·c(1 − c)/γ² that doesn't depend on w:
-theorem 3, part 1, to which the paper adds a tail bound by Hoeffding's inequality (part 2) but no
-variance. The tail is the sum of two binomials, and is computed as that.
-
-A flipped bit b̂ gives the unbiased (b̂ − f)/(1 − 2f) of variance v = f(1 − f)/γ. The product of two
-independent ones is unbiased for the product of the bits, with variance (v + x)(v + y) − xy for bits
-x, y. Summed: ⟨x, y⟩ is estimated with variance pv² + v(|x| + |y|), |x| being the number of ones.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from flint import arb, arb_poly
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.randomized_response import (
@@ -40,14 +24,16 @@ from dpverify.accounting.randomized_response import (
 )
 from dpverify.adjacency import BitFlip, RecordAdjacency
 from dpverify.domain import Box, as_rows, first_where, is_sparse
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.bit_estimators import HammingDistance, InnerProductOfBits, ones
+from dpverify_mechanisms.blocks import admitted_blocks
 
-__all__ = ["HammingDistance", "InnerProductOfBits", "RandomizedResponse"]
+__all__ = ["RandomizedResponse"]
 
 _COIN = 2**64
 _BLOCK = 2**20  # coins drawn at a time
@@ -150,7 +136,9 @@ class RandomizedResponse:
 
         Parameters
         ----------
-        records : (n, p) array of zeros and ones, dense or sparse
+        records : (n, p) array of zeros and ones, dense or scipy sparse, or an iterable of such
+            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
+            has no influence on the result.
         rng : `SecureWords` for anything that leaves the machine
 
         Returns
@@ -162,10 +150,14 @@ class RandomizedResponse:
         RecordsError
             If the records aren't p bits each.
         """
-        x = self._admit(records)
+        # One word a bit in the order of the rows: that is what makes the blocks all the same.
+        blocks = admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p)
+        return np.concatenate([self._flipped(block, rng) for block in blocks])
+
+    def _flipped(self, x: Any, rng: Words) -> NDArray[np.uint8]:
         released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
         numerator = int(self.flip * _COIN)
-        for rows in _blocks(x.shape[0], max(_BLOCK // self.p, 1)):
+        for rows in _slices(x.shape[0], max(_BLOCK // self.p, 1)):
             bits = _dense(x[rows]) != 0
             bits ^= flips(numerator, bits.shape, rng=rng)
             released[rows] = np.packbits(bits, axis=1)
@@ -173,18 +165,12 @@ class RandomizedResponse:
 
     def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
-        return np.packbits(_dense(self._admit(records)) != 0, axis=1)
+        x = _Bits(domain=self.domain).admit(records, attributes=self.p)
+        return np.packbits(_dense(x) != 0, axis=1)
 
-    def _admit(self, records: Any) -> Any:
-        x = self.domain.admit(records, attributes=self.p)
-        values = x.data if is_sparse(x) else x
-        if not np.all((values == 0) | (values == 1)):
-            row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
-            raise RecordsError(
-                f"record {row}, bit {column} is {value}: randomized response takes zeros and ones. "
-                "Turn the attributes into bits by a rule that doesn't look at the data."
-            )
-        return x
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return rows, -(-self.p // 8)
 
     # The attack
 
@@ -199,8 +185,8 @@ class RandomizedResponse:
         first, second = (self.packed(as_rows(x)).ravel() for x in (record, neighbour))
         differing = first ^ second
         rows = outputs.reshape(len(outputs), -1)
-        lost = _ones((rows ^ first) & differing)
-        return np.asarray((_ones(differing) - 2 * lost) * self.privacy().loss().upper)
+        lost = ones((rows ^ first) & differing)
+        return np.asarray((ones(differing) - 2 * lost) * self.privacy().loss().upper)
 
     def worst_pairs(self) -> Sequence[Pair]:
         """Pairs that differ in as many bits as the adjacency allows, on two backgrounds.
@@ -254,113 +240,22 @@ class RandomizedResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _BitEstimator(ABC):
-    """What both estimators share: the mechanism and the records' bits."""
+class _Bits:
+    """The ends of the domain, and nothing between them."""
 
-    name: ClassVar[str]
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
+    domain: Box
 
-    mechanism: RandomizedResponse
-
-    @abstractmethod
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """What is estimated."""
-
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """The truth: the estimate is unbiased."""
-        return self.truth(record, other)
-
-    def _bits(self, *records: ArrayLike) -> Iterator[NDArray[np.uint8]]:
-        return (self.mechanism.packed(as_rows(x))[0] for x in records)
-
-    @property
-    def _contrast(self) -> Fraction:
-        """γ = (1 − 2f)²."""
-        return (1 - 2 * self.mechanism.flip) ** 2
-
-    @property
-    def _change(self) -> Fraction:
-        """C = 2f(1 − f), the probability that two bits stop or start to differ."""
-        return 2 * self.mechanism.flip * (1 - self.mechanism.flip)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HammingDistance(_BitEstimator):
-    """‖x − y‖², the number of bits that differ: algorithm 6, (H − cp)/γ."""
-
-    name: ClassVar[str] = "squared distance"
-
-    def estimate(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Unbiased estimates of ‖x − y‖² from released rows of shapes (…, bytes) that broadcast."""
-        shift = float(self.mechanism.p * self._change)
-        return np.asarray((_ones(first ^ second) - shift) / float(self._contrast))
-
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """‖x − y‖²."""
-        first, second = self._bits(record, other)
-        return float(_ones(first ^ second))
-
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """p·c(1 − c)/γ², whatever the records are."""
-        return float(self.mechanism.p * self._change * (1 - self._change) / self._contrast**2)
-
-    def tail(self, distance: int, deviation: Real) -> Enclosure:
-        """Encloses P[|estimate − distance| ≥ deviation] for records that differ in `distance` bits.
-
-        Relative width at most 1e-13 while it is a normal double; which values of H count is decided
-        in rational arithmetic.
-        """
-        p, change = self.mechanism.p, self._change
-        require(0 <= distance <= p, "distance", distance, f"in [0, {p}]")
-        reach = self._deviation(deviation) * self._contrast
-        mean = self._contrast * distance + change * p
-        beyond = [h for h in range(p + 1) if abs(h - mean) >= reach]
-        if len(beyond) == p + 1:
-            return Enclosure(1.0, 1.0)
-
-        def value() -> arb:
-            c = to_arb(change)
-            law = arb_poly([c, 1 - c]) ** distance * arb_poly([1 - c, c]) ** (p - distance)
-            return sum((law[h] for h in beyond), arb(0))
-
-        return enclose(value)
-
-    def hoeffding(self, deviation: Real) -> Enclosure:
-        """Encloses theorem 3's bound on `tail`, 2·exp(−2t²γ²/p), with t the deviation."""
-        exponent = 2 * (self._deviation(deviation) * self._contrast) ** 2 / self.mechanism.p
-        return enclose(lambda: 2 * (-to_arb(exponent)).exp())
-
-    def _deviation(self, deviation: Real) -> Fraction:
-        value = rational("deviation", deviation)
-        require(value >= 0, "deviation", deviation, "at least 0")
-        return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerProductOfBits(_BitEstimator):
-    """⟨x, y⟩, the number of ones in common, of two rows that aren't copies of one record's."""
-
-    name: ClassVar[str] = "inner product"
-
-    def estimate(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Unbiased estimates of ⟨x, y⟩: Σ(x̂ − f)(ŷ − f)/γ."""
-        flip = float(self.mechanism.flip)
-        weights = _ones(first) + _ones(second)
-        shifted = _ones(first & second) - flip * weights + flip * flip * self.mechanism.p
-        return np.asarray(shifted / float(self._contrast))
-
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """⟨x, y⟩."""
-        first, second = self._bits(record, other)
-        return float(_ones(first & second))
-
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """pv² + v(|x| + |y|), with v = f(1 − f)/γ."""
-        first, second = self._bits(record, other)
-        v = self._change / 2 / self._contrast
-        return float(self.mechanism.p * v * v + v * int(_ones(first) + _ones(second)))
+    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
+        """Records of bits as a matrix of doubles, dense or CSR."""
+        x = self.domain.admit(records, attributes=attributes)
+        values = x.data if is_sparse(x) else x
+        if not np.all((values == 0) | (values == 1)):
+            row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
+            raise RecordsError(
+                f"record {row}, bit {column} is {value}: randomized response takes zeros and ones. "
+                "Turn the attributes into bits by a rule that doesn't look at the data."
+            )
+        return x
 
 
 def _differing(adjacency: BitFlip | RecordAdjacency, p: int) -> int:
@@ -369,11 +264,6 @@ def _differing(adjacency: BitFlip | RecordAdjacency, p: int) -> int:
             return 1
         case RecordAdjacency():
             return p
-
-
-def _ones(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Number of ones in every row of bytes; the padding of the last byte is zeros."""
-    return np.asarray(np.bitwise_count(packed).sum(axis=-1, dtype=np.int64))
 
 
 def _pair(name: str, record: NDArray[np.float64], flipped: NDArray[np.bool_]) -> Pair:
@@ -387,5 +277,5 @@ def _dense(x: Any) -> NDArray[np.float64]:
     return dense
 
 
-def _blocks(rows: int, size: int) -> Iterator[slice]:
+def _slices(rows: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, rows, size))

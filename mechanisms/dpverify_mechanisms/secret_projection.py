@@ -137,6 +137,11 @@ class _SecretProjection(ABC):
             matrix, scale=unit / square, least=self.floor / square, rows=self.rows, rng=rng
         )
 
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release, which doesn't grow with the data."""
+        del rows
+        return self.rows, self.columns
+
     def step(self) -> Enclosure:
         """Size of one step of the released integers."""
         return Enclosure.of_exact(self._grid_step())

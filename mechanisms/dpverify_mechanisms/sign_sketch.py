@@ -1,19 +1,10 @@
 """Sign sketches: the randomised signs of x·P, for every projection and flip rule of the paper.
 
-**The exact path.** Records become whole numbers of grid steps, P is a whole-number matrix and their
-product is exact (`LinearSketch` has the same), so that signs, levels ⌈|V|/d⌉ and zeros are decided
-in integers and every coin has a dyadic probability. What is released are packed bits.
+`RandomisedSigns` is what is computed and released, with its law; here are the claim, its
+calibration and its use.
 
-**For a realised projection** a neighbour changes only projected values of columns that touch the
-attribute that moves, and among these only columns that are *live*: whose (sign, level) isn't the
-same all over the domain. Both are read off the matrix, so the claim is the curve of N answers with
-
-    N = max over attributes of the number of live columns with a non-zero entry in its row
-
-(all live columns where whole records or several attributes move). N is k for a dense matrix on a
-domain around 0, where u = 0 attains it; 1 for an OPORP; t for t OPORPs side by side. Note that 1 is
-for β-adjacency alone: for ‖u − u′‖₁ ≤ β many bins can change at once, so the remark of Li and Li
-2023, section 2.1, that β-adjacency covers the ℓ1 ball doesn't extend to theorem 4.8.
+**For a realised projection** the claim is the curve of N answers, N being how many projected values
+differ in sign or level between neighbours.
 
 **Over the draw of a Gaussian projection**, for records of a declared least norm chosen before
 it, the number of differing signs is binomial (`angle_law`) and the claim a mixture of curves.
@@ -27,19 +18,16 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from dpverify.accounting.randomized_response import (
     MixedResponseCurve,
     keep_probability,
     keep_probability_curve,
 )
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
-from dpverify.domain import Box, is_sparse
+from dpverify.adjacency import Adjacency
+from dpverify.domain import Box
 from dpverify.enclosure import Enclosure, exact_string
-from dpverify.errors import ParameterError, require
-from dpverify.grid import Grid
+from dpverify.errors import ParameterError
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.words import Words
@@ -48,27 +36,13 @@ from dpverify_mechanisms.angle_law import (
     mixed_keep_probability,
     rounding_slack,
 )
-from dpverify_mechanisms.flip_rules import (
-    UNIT,
-    CoinRule,
-    FlipRule,
-    Ladder,
-    column_maxima,
-)
+from dpverify_mechanisms.flip_rules import UNIT, FlipRule, Ladder
 from dpverify_mechanisms.individual_rules import IndividualNoise, IndividualResponse
-from dpverify_mechanisms.projections import (
-    GaussianProjection,
-    Projection,
-    RademacherProjection,
-)
+from dpverify_mechanisms.projections import GaussianProjection, Projection, RademacherProjection
+from dpverify_mechanisms.randomised_signs import RandomisedSigns, grid_of_signs
 from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.sign_estimators import Angle, BitAgreement, SignCollision, SignCosine
-from dpverify_mechanisms.sign_law import (
-    bit_losses,
-    largest_ratio,
-    packed_distribution,
-    total_losses,
-)
+from dpverify_mechanisms.sign_law import bit_losses
 from dpverify_mechanisms.sign_pairs import candidates
 
 __all__ = ["GRID_STEPS", "SignSketch"]
@@ -80,20 +54,15 @@ _DECLARED = (
     "Every record has an l2 norm of at least {}: that is declared, and neither clipping nor "
     "refusing records can establish it."
 )
-_ROWS = 128  # records a block: their doubles stay in the cache between the steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignSketch:
-    """Release of the signs of records @ P, randomised by a flip rule and packed into bytes.
+class SignSketch(RandomisedSigns):
+    """Release of the signs of records @ P, randomised by a flip rule, with its claim.
 
     Parameters
     ----------
-    projection : realised, public
-    rule : how a sign is randomised
-    grid : fixed-point grid of the records; the adjacency's bound is a whole number of its steps
-    domain : declared range of every attribute
-    adjacency : whom the claim protects
+    projection, rule, grid, domain, adjacency : as in `RandomisedSigns`
     least_norm : if given, the claim is over the draw of a Gaussian projection, for records whose
         ℓ2 norm is at least this. Nothing here can see to that: clipping would have to know the
         norm, and refusing a record tells something about it. The domain must imply it, or those
@@ -105,29 +74,10 @@ class SignSketch:
         If the parts don't fit one another, or the product could exceed exact doubles.
     """
 
-    projection: Projection
-    rule: FlipRule
-    grid: Grid
-    domain: Box
-    adjacency: Adjacency
     least_norm: Fraction | None = None
 
     def __post_init__(self) -> None:
-        self._moves()
-        bound = self.largest_sum()
-        if not bound < 2**53:
-            raise ParameterError(
-                "step",
-                self.grid.step,
-                f"coarse enough: partial sums reach {bound}, beyond 2**53",
-                "Fewer grid steps, or a narrower domain, keep the product exact.",
-            )
-        require(
-            self._adjacent or self.rule.notion == "differential privacy",
-            "adjacency",
-            self.adjacency.unit,
-            "one with a bound for an individual rule",
-        )
+        RandomisedSigns.__post_init__(self)
         if self.least_norm is not None:
             self._require_angle_law()
 
@@ -257,7 +207,7 @@ class SignSketch:
         return cls(
             projection=projection,
             rule=rule,
-            grid=_grid(adjacency, domain, grid_steps),
+            grid=grid_of_signs(adjacency, domain, grid_steps),
             domain=domain,
             adjacency=adjacency,
             least_norm=least_norm,
@@ -316,30 +266,6 @@ class SignSketch:
             return ()
         return (_DECLARED.format(exact_string(least_norm)),)
 
-    def positions(self) -> int:
-        """N: largest number of projected values that differ in sign or level between neighbours."""
-        live = self.live()
-        match self.adjacency:
-            case AttributeAdjacency() | BitFlip():
-                touching = sparse.csr_array(self.projection.matrix != 0).astype(np.int64) @ live
-                return max(int(touching.max()), 1)
-            case _:
-                return max(int(live.sum()), 1)
-
-    def live(self) -> NDArray[np.int64]:
-        """Columns whose sign or level differs somewhere in the domain, from its interval there."""
-        low, high = (self.grid.steps(Fraction(end)) for end in self.domain.ends)
-        matrix = self.projection.matrix
-        above, below = (
-            np.asarray(part.sum(axis=0)).ravel().astype(np.int64)
-            for part in ((abs(matrix) + matrix) / 2, (abs(matrix) - matrix) / 2)
-        )
-        ends = np.stack([low * above - high * below, high * above - low * below])
-        levels = np.sign(ends)
-        if self.rule.graded:
-            levels = levels * -(-np.abs(ends) // self.divisors())
-        return np.asarray(levels[0] != levels[1], dtype=np.int64)
-
     def differ(self) -> Enclosure:
         """Bound on the probability that a neighbour's sign differs, over the draw."""
         self._require_angle_law()
@@ -374,27 +300,6 @@ class SignSketch:
             )
         return rule
 
-    @property
-    def _adjacent(self) -> bool:
-        """Whether neighbours move projected values by at most their divisors."""
-        return not isinstance(self.adjacency, RecordAdjacency)
-
-    def _moves(self) -> int:
-        if isinstance(self.adjacency, RecordAdjacency):
-            low, high = (self.grid.steps(Fraction(end)) for end in self.domain.ends)
-            return high - low
-        return self.grid.moves(self.adjacency, attributes=self.projection.p)
-
-    def divisors(self) -> NDArray[np.int64]:
-        """d_j: how far a neighbour can move each projected value, in steps."""
-        return self._moves() * column_maxima(self.projection)
-
-    def largest_sum(self) -> int:
-        """Bound on every partial sum of the product, from public numbers."""
-        reach = self.grid.check_reach(self.domain)
-        columns = abs(self.projection.matrix).sum(axis=0)
-        return reach * int(np.asarray(columns).max())
-
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""
         facts = {
@@ -425,104 +330,11 @@ class SignSketch:
             }
         return facts
 
-    def step(self) -> Enclosure | None:
-        """Nothing: bits have no step."""
-        return None
-
-    # The release
-
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.uint8]:
-        """Randomised signs of every record, packed; a set bit is a positive sign.
-
-        Parameters
-        ----------
-        records : (n, p) array inside the domain
-        rng : `SecureWords` for anything that leaves the machine
-
-        Returns
-        -------
-        (n, ⌈k/8⌉) uint8 array; the bits of the last byte beyond k are 0.
-        """
-        sums = self.noiseless(records)
-        flipped = self.rule.draw(sums, self.divisors(), rng=rng)
-        return np.packbits((sums >= 0) ^ flipped, axis=-1)
-
-    def noiseless(self, records: ArrayLike) -> NDArray[np.int64]:
-        """Exact projected values in steps: for likelihoods and tests, never for release."""
-        x = self.domain.admit(records, attributes=self.projection.p)
-        sums = np.empty((x.shape[0], self.projection.k), dtype=np.int64)
-        for start in range(0, x.shape[0], _ROWS):
-            rows = slice(start, start + _ROWS)
-            block = x[rows].toarray() if is_sparse(x) else x[rows]
-            sums[rows] = self.grid.round(block) @ self.projection.matrix
-        return sums
-
-    def gridded(self, records: ArrayLike) -> NDArray[np.float64]:
-        """Records in whole steps."""
-        x = self.domain.admit(np.atleast_2d(records), attributes=self.projection.p)
-        return self.grid.round(x)
-
-    def means(self, record: ArrayLike) -> NDArray[np.float64]:
-        """Mean of every released sign, of shape (k,): s_j(1 − 2f_j)."""
-        sums = self.noiseless(np.atleast_2d(record))
-        kept = 1 - 2 * self.rule.probabilities(sums, self.divisors())
-        return np.asarray((np.sign(sums) * kept)[0])
-
-    def held_at(self, record: ArrayLike) -> Self:
-        """An individual mechanism with its noise set held at one record's.
-
-        It is what theorems 6.1 and 6.2 speak of, between that record and its neighbours.
-        """
-        sums = self.noiseless(np.atleast_2d(record))[0]
-        return replace(self, rule=self.rule.held_at(sums, self.divisors()))
-
     def redrawn(self, seed: int) -> Self:
         """The same sketch with another projection of its kind and the same flips."""
         return replace(self, projection=replace(self.projection, seed=seed))
 
     # The attack
-
-    def log_likelihood_ratio(
-        self, outputs: NDArray[np.uint8], record: ArrayLike, neighbour: ArrayLike
-    ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour); infinite where one can't be."""
-        rows = outputs.reshape(len(outputs), -1)
-        bits = np.unpackbits(rows, axis=-1, count=self.projection.k)
-        return total_losses(bits, bit_losses(self.positive(record), self.positive(neighbour)))
-
-    def positive(self, record: ArrayLike) -> list[Fraction]:
-        """Probability that each released sign is positive.
-
-        Exact for coins; for Gaussian noise it is that of the double next to the flip probability.
-        """
-        sums = self.noiseless(np.atleast_2d(record))
-        flips = self.rule.fractions(sums, self.divisors())
-        return [
-            1 - flip if value >= 0 else flip
-            for value, flip in zip(sums[0].tolist(), flips, strict=True)
-        ]
-
-    def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
-        """Exact probability of every packed output.
-
-        Raises
-        ------
-        ParameterError
-            If there are more than 2**16 outputs, or the rule's noise isn't a coin.
-        """
-        if not isinstance(self.rule, CoinRule):
-            raise ParameterError("rule", type(self.rule).__name__, "one that flips exact coins")
-        return packed_distribution(self.positive(record))
-
-    def largest_ratio(self, record: ArrayLike, neighbour: ArrayLike) -> Fraction:
-        """Largest p(output | record)/p(output | neighbour); its logarithm is the total loss.
-
-        Raises
-        ------
-        ZeroDivisionError
-            If an output of the record can't come from the neighbour: the loss is infinite.
-        """
-        return largest_ratio(self.positive(record), self.positive(neighbour))
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The neighbours at which the loss is largest among `sign_pairs.candidates`."""
@@ -563,27 +375,3 @@ class SignSketch:
             Angle(sketch=self, realised=False),
             SignCosine(sketch=self, realised=False),
         )
-
-
-def _grid(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
-    width = domain.high - domain.low
-    match adjacency:
-        case AttributeAdjacency(beta=bound):
-            if bound > width:
-                raise ParameterError(
-                    "beta",
-                    exact_string(bound),
-                    f"at most {exact_string(width)}, the width of the domain",
-                    "No attribute can move further, so the width gives the same protection.",
-                )
-        case L1Ball(radius=bound):
-            pass
-        case BitFlip():
-            bound = Fraction(1)
-        case RecordAdjacency():
-            bound = width
-        case _:
-            raise ParameterError(
-                "adjacency", adjacency.unit, "one between records: attribute, l1-ball or record"
-            )
-    return Grid.dividing(bound, steps=steps)

@@ -27,11 +27,8 @@ from dpverify.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Estimator
-from dpverify_mechanisms.randomized_response import (
-    HammingDistance,
-    InnerProductOfBits,
-    RandomizedResponse,
-)
+from dpverify_mechanisms.bit_estimators import HammingDistance, InnerProductOfBits
+from dpverify_mechanisms.randomized_response import RandomizedResponse
 
 COINS = [
     (Fraction(3, 4), Fraction(1, 4)),

@@ -1,0 +1,109 @@
+"""Neighbours that a linear sketch keeps as far apart as possible: what its audits draw from.
+
+The loss of a linear sketch depends on the difference of the records alone; over two backgrounds an
+audit tests that the code path keeps to that. For an ℓ1 ball the pairs fall short of the claim by
+what it is charged for rounding, and for whole records where the claimed distance is a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.adjacency import Adjacency, RecordAdjacency
+from dpverify.domain import Ball, Box, Sets, Vectors, indicator
+from dpverify.grid import Grid
+from dpverify.mechanism import Pair
+from dpverify_mechanisms.distance import farthest
+from dpverify_mechanisms.projection import Projection
+
+__all__ = ["pairs_apart"]
+
+
+def pairs_apart(
+    projection: Projection,
+    grid: Grid,
+    domain: Vectors,
+    adjacency: Adjacency,
+    norm: Literal[1, 2],
+) -> Sequence[Pair]:
+    """Neighbouring records, each of shape (1, p), whose products are far apart in this norm."""
+    sizes = np.asarray((abs(projection.matrix) ** norm).sum(axis=1)).ravel()
+    match domain:
+        case Sets():
+            return [_sets(projection, grid, domain, adjacency, sizes)]
+        case Box() | Ball() if isinstance(adjacency, RecordAdjacency):
+            return [_records(projection, domain)]
+        case Box() | Ball():
+            moved = float(grid.step * grid.moves(adjacency, attributes=1))
+            return _attributes(domain, sizes, moved)
+
+
+def _records(projection: Projection, domain: Box | Ball) -> Pair:
+    direction = farthest(projection, domain)
+    match domain:
+        case Ball():
+            record = direction * float(domain.radius)
+            opposite = -record
+        case Box():
+            low, high = domain.ends
+            record = np.where(direction > 0, high, low)
+            opposite = np.where(direction > 0, low, high)
+    return Pair(name="opposite records", record=record[None], neighbour=opposite[None])
+
+
+def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: float) -> list[Pair]:
+    """The attribute with the largest row moves as far as it may."""
+    match domain:
+        case Ball():
+            low, high = -float(domain.radius), float(domain.radius)
+            moves = [("all others 0", low, min(low + moved, high), 0.0)]
+        case Box():
+            low, high = domain.ends
+            moves = [
+                ("all others at the low end", low, min(low + moved, high), low),
+                ("all others at the high end", high, max(high - moved, low), high),
+            ]
+    worst = int(np.argmax(sizes))
+    pairs = []
+    for name, start, target, others in moves:
+        record = np.full(sizes.size, others)
+        record[worst] = start
+        neighbour = record.copy()
+        neighbour[worst] = target
+        pairs.append(
+            Pair(
+                name=f"attribute {worst} moves by beta, {name}",
+                record=record[None],
+                neighbour=neighbour[None],
+            )
+        )
+    return pairs
+
+
+def _sets(
+    projection: Projection,
+    grid: Grid,
+    domain: Sets,
+    adjacency: Adjacency,
+    sizes: NDArray[np.float64],
+) -> Pair:
+    """Two sets of which one has the items of the largest rows and the other has not."""
+    p = projection.p
+    if isinstance(adjacency, RecordAdjacency):
+        order = np.argsort(-farthest(projection, domain), kind="stable")
+        size = min(domain.most or p, p // 2) or 1
+        first, second = order[:size], order[-size:]
+    else:
+        order = np.argsort(-sizes, kind="stable")
+        changed = grid.moves(adjacency, attributes=1)
+        if domain.most is None or domain.least + changed <= domain.most:
+            second = order[changed : changed + domain.least]
+            first = np.concatenate([order[:changed], second])
+        else:  # no room to add: items are exchanged
+            second = order[changed // 2 : changed // 2 + domain.least]
+            first = order[: domain.least]
+    return Pair(name="sets apart", record=indicator(first, p), neighbour=indicator(second, p))
