@@ -1,0 +1,188 @@
+"""The exact test of two binomials: valid at every nuisance parameter, by enumeration."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dpverify.auditing import two_binomials
+from dpverify.auditing.two_binomials import Outcome, claim_lines, epsilon_limit
+from dpverify.errors import ParameterError
+
+ALPHA = 0.05
+
+
+def true_epsilon(p: float, q: float, delta: float) -> float:
+    """Smallest ε ≥ 0 with p ≤ e^ε q + δ and 1 − q ≤ e^ε(1 − p) + δ."""
+    own = math.log(max(p - delta, 1e-300) / q)
+    other = math.log(max(1 - q - delta, 1e-300) / (1 - p))
+    return max(own, other, 0.0)
+
+
+@cache
+def limits(n: int, m: int, delta: float) -> np.ndarray:
+    return np.array(
+        [
+            [
+                Outcome(hits=x, draws=n, false_hits=y, false_draws=m).epsilon_lower(
+                    delta=delta, alpha=ALPHA
+                )
+                for y in range(m + 1)
+            ]
+            for x in range(n + 1)
+        ]
+    )
+
+
+def error(n: int, m: int, delta: float, p: float, q: float) -> float:
+    """P[limit > true ε], exactly."""
+    weights = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, q))
+    return float(weights[limits(n, m, delta) > true_epsilon(p, q, delta)].sum())
+
+
+SIZES = [(8, 8, 0.0), (8, 8, 0.05), (12, 5, 0.0)]
+GRID = [0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99]
+
+
+@pytest.mark.parametrize(("n", "m", "delta"), SIZES)
+def test_level_at_every_nuisance_parameter(n: int, m: int, delta: float) -> None:
+    worst = max(error(n, m, delta, p, q) for p, q in product(GRID, GRID))
+    assert worst <= ALPHA
+    # And the level is used: a test that never rejects would keep it too.
+    assert worst >= 0.02
+
+
+def test_a_test_that_forgets_the_nuisance_parameter_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With q set to its estimate in place of the interval's maximum."""
+    correct = two_binomials._Test.__init__
+
+    def careless(self, outcome, alpha, delta):  # type: ignore[no-untyped-def]
+        correct(self, outcome, alpha, delta)
+        estimate = (outcome.false_hits + 1e-3) / (outcome.false_draws + 2e-3)
+        self.ends = estimate * (1 - 1e-6), estimate
+        self.level = alpha
+
+    monkeypatch.setattr(two_binomials._Test, "__init__", careless)
+    limits.cache_clear()
+    worst = max(error(8, 8, 0.0, p, q) for p, q in product(GRID, GRID))
+    limits.cache_clear()
+    assert worst > ALPHA
+
+
+def test_limits_rise_with_hits_and_fall_with_false_hits() -> None:
+    table = limits(8, 8, 0.0)
+    # Each limit stops at its own small distance below its root.
+    assert np.all(np.diff(table, axis=0) >= -0.01 * (1 + table[:-1]))
+    assert np.all(np.diff(table, axis=1) <= 0.01 * (1 + table[:, :-1]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0.0, 1.0),
+    st.floats(0.0, 1.0),
+)
+def test_bound_is_the_probability_of_the_region(
+    n: int, m: int, u: float, v: float, p: float, w: float
+) -> None:
+    outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * m), false_draws=m)
+    test = two_binomials._Test(outcome, ALPHA, 0.0)
+    q = test.ends[0] + w * (test.ends[1] - test.ends[0])
+    counts = np.arange(test.first, test.first + test.least.size)
+    inside = binom.pmf(counts, m, q) @ binom.sf(test.least - 1, n, p)
+    bound = test.bound(p, q)
+    assert bound >= inside * (1 - 1e-11)
+    assert bound <= inside * (1 + 1e-9) + 1e-15
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(20, 400),
+    st.floats(0.2, 1),
+    st.floats(0, 0.8),
+    st.floats(0.0, 3.0),
+    st.floats(0.0, 0.05),
+    st.data(),
+)
+def test_no_interval_hides_a_larger_value(
+    n: int, u: float, v: float, epsilon: float, delta: float, data: st.DataObject
+) -> None:
+    """The bound from chords holds between its ends."""
+    outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * n), false_draws=n)
+    test = two_binomials._Test(outcome, ALPHA, delta)
+    lines = claim_lines(epsilon, delta)
+    g = two_binomials._claim(lines)
+    low, high = test.ends
+    a, b = sorted(low + (high - low) * data.draw(st.floats(0, 1)) for _ in range(2))
+    bound = test._largest(lines, g, a, b)
+    assert all(test.bound(g(q), q) <= bound * (1 + 1e-9) for q in np.linspace(a, b, 9).tolist())
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "least"),
+    [(0.5, 0.5 * math.exp(-1), 0.9615), (math.e / (1 + math.e), 1 / (1 + math.e), 0.9708)],
+)
+def test_little_is_lost_at_ten_thousand(p: float, q: float, least: float) -> None:
+    """Splitting Clopper and Pearson's limits gives 0.939 for the first."""
+    assert least <= epsilon_limit(round(10_000 * p), round(10_000 * q), 10_000) <= 1
+
+
+def test_a_curve_is_refuted_where_one_of_its_points_is() -> None:
+    outcome = Outcome(hits=600, draws=1000, false_hits=200, false_draws=1000)
+    strict, loose = claim_lines(0.5, 0.01), claim_lines(2.0, 0.0)
+    assert outcome.refutes(strict, alpha=ALPHA)
+    assert not outcome.refutes(loose, alpha=ALPHA)
+    assert outcome.refutes([*loose, *strict], alpha=ALPHA)
+
+
+def test_the_complement_counts() -> None:
+    """The line of the complement takes the nuisance parameters at which the first one is weak."""
+    outcome = Outcome(hits=900, draws=1000, false_hits=100, false_draws=1000)
+    both = claim_lines(2.042, 0.0)
+    assert outcome.refutes(both, alpha=ALPHA)
+    assert not outcome.refutes(both[:1], alpha=ALPHA)
+
+
+def test_lines_are_rounded_up() -> None:
+    (up, base), (down, other) = claim_lines(1.0, 0.25)
+    assert up >= math.e
+    assert base == 0.25
+    assert down >= 1 / math.e
+    assert other >= 1 - 0.75 / math.e
+
+
+def test_nothing_is_shown_by_equal_counts() -> None:
+    assert epsilon_limit(50, 50, 100) == 0.0
+    assert epsilon_limit(0, 0, 100) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"hits": -1}, "hits"),
+        ({"hits": 11}, "hits"),
+        ({"false_hits": 11}, "false_hits"),
+        ({"draws": 0}, "draws"),
+        ({"false_draws": 0}, "false_draws"),
+    ],
+)
+def test_counts_outside_their_range(values: dict[str, int], name: str) -> None:
+    good = {"hits": 5, "draws": 10, "false_hits": 5, "false_draws": 10}
+    with pytest.raises(ParameterError, match=name):
+        Outcome(**good | values)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])
+def test_levels_outside_their_range(alpha: float) -> None:
+    with pytest.raises(ParameterError, match="alpha"):
+        epsilon_limit(5, 1, 10, alpha=alpha)
