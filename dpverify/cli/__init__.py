@@ -15,7 +15,7 @@ from dpverify.errors import DPVerifyError
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
-    "account": ("dpverify.cli.account", "What a noise level guarantees."),
+    "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),

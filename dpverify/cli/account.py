@@ -1,31 +1,35 @@
-"""``dpverify account`` and ``dpverify calibrate``: the accountant of a noise distribution."""
+"""``dpverify account`` and ``dpverify calibrate``: the accountant of a noise or a mechanism."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import click
 
-from dpverify.accounting.gaussian import (
-    THEOREM,
-    delta_gaussian,
-    epsilon_gaussian,
-    sigma_gaussian,
+from dpverify.accounting.distributions import DISTRIBUTIONS
+from dpverify.cli.output import (
+    decimal,
+    emit_json,
+    emit_table,
+    json_option,
+    key_values,
+    parse_parameters,
 )
-from dpverify.cli.output import decimal, emit_json, emit_table, json_option, parse_parameters
-from dpverify.enclosure import Enclosure, rational
+from dpverify.enclosure import Enclosure, Real, rational
+from dpverify.guarantee import PrivacyCurve
+from dpverify.mechanism import Certifiable
 
 __all__ = ["account", "calibrate"]
 
-_name = click.argument("name", metavar="NAME", type=click.Choice(["gaussian"]))
+_name = click.argument("name", metavar="NAME")
 _parameters = click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."
 )
-_SENSITIVITY = {"sensitivity": "the l2-sensitivity of the query"}
-_SIGMA = {"sigma": "the standard deviation of the noise"}
+_Facts = Mapping[str, Enclosure | str | int]
 
 
-@click.command(short_help="What a noise level guarantees.")
+@click.command(short_help="What a noise level or a mechanism guarantees.")
 @_name
 @_parameters
 @click.option("--epsilon", help="Find the delta at this epsilon.")
@@ -34,25 +38,29 @@ _SIGMA = {"sigma": "the standard deviation of the noise"}
 def account(
     name: str, parameters: tuple[str, ...], epsilon: str | None, delta: str | None, as_json: bool
 ) -> None:
-    r"""What noise of a known scale guarantees.
+    r"""What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
+
+    NAME is gaussian, laplace, randomized-response, or a mechanism's.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
+    dpverify account randomized-response -p keep=0.75 -p positions=64 --delta 1e-6
+    dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 -p domain.high=1
+        -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
     """
     if (epsilon is None) == (delta is None):
         raise click.UsageError("give either --epsilon or --delta, and not both.")
-    values = parse_parameters(parameters, _SENSITIVITY | _SIGMA)
-    sensitivity, sigma = values["sensitivity"], values["sigma"]
-    if epsilon is not None:
-        eps = decimal("epsilon", epsilon)
-        ends = (_given(eps), delta_gaussian(eps, sigma, sensitivity=sensitivity))
+    if name in DISTRIBUTIONS:
+        noise = DISTRIBUTIONS[name]
+        known = {**noise.query, noise.noise[0]: noise.noise[1]}
+        values = _exact(parse_parameters(parameters, known, defaults=noise.defaults))
+        curve = noise.curve(values)
+        facts: _Facts = {noise.noise[0]: Enclosure.of_exact(values[noise.noise[0]])}
+        about = {"theorem": noise.theorem}
     else:
-        target = decimal("delta", delta or "")
-        ends = (
-            epsilon_gaussian(target, sigma, sensitivity=sensitivity),
-            _given(target),
-        )
-    _report("account", name, *ends, _given(sigma), as_json=as_json)
+        mechanism = _made(name, parameters)
+        curve, facts, about = mechanism.privacy(), _facts(mechanism), _about(mechanism)
+    _report("account", name, {**_point(curve, epsilon, delta), **facts}, about, as_json=as_json)
 
 
 @click.command(short_help="The noise that a guarantee needs.")
@@ -64,35 +72,89 @@ def account(
 def calibrate(
     name: str, parameters: tuple[str, ...], epsilon: str, delta: str, as_json: bool
 ) -> None:
-    r"""The least noise that reaches (epsilon, delta); use its upper end.
+    r"""The least noise that reaches (epsilon, delta).
+
+    NAME is gaussian, laplace, randomized-response, or a mechanism's. Of noise use the upper end; of
+    randomized response the probability printed.
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6
+    dpverify calibrate dp-oporp -p k=256 -p attributes=784 -p domain.low=0 -p domain.high=1
+        -p adjacency.beta=1 --epsilon 5 --delta 1e-6
     """
-    values = parse_parameters(parameters, _SENSITIVITY)
-    eps, target = decimal("epsilon", epsilon), decimal("delta", delta)
-    sigma = sigma_gaussian(eps, target, sensitivity=values["sensitivity"])
-    ends = (_given(eps), _given(target))
-    _report("calibrate", name, *ends, sigma, as_json=as_json)
+    goal = {"epsilon": decimal("epsilon", epsilon), "delta": decimal("delta", delta)}
+    point = {key: Enclosure.of_exact(rational(key, value)) for key, value in goal.items()}
+    if name in DISTRIBUTIONS:
+        noise = DISTRIBUTIONS[name]
+        values = _exact(parse_parameters(parameters, noise.query, defaults=noise.defaults))
+        facts: _Facts = {noise.noise[0]: noise.calibrate(values, goal["epsilon"], goal["delta"])}
+        about = {"theorem": noise.theorem}
+    else:
+        mechanism = _made(name, (*parameters, f"epsilon={epsilon}", f"delta={delta}"))
+        facts, about = _facts(mechanism), _about(mechanism)
+    _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
 
 
-def _given(value: Decimal) -> Enclosure:
-    return Enclosure.of_exact(rational("value", value))
+def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:
+    return {name: rational(name, value) for name, value in values.items()}
+
+
+def _point(curve: PrivacyCurve, epsilon: str | None, delta: str | None) -> dict[str, Enclosure]:
+    if epsilon is not None:
+        eps = decimal("epsilon", epsilon)
+        return {"epsilon": Enclosure.of_exact(Fraction(eps)), "delta": curve.delta(eps)}
+    target = decimal("delta", delta or "")
+    return {"epsilon": curve.epsilon(target), "delta": Enclosure.of_exact(Fraction(target))}
+
+
+def _made(name: str, parameters: Sequence[str]) -> Certifiable:
+    # Imports every installed mechanism: a noise distribution's accountant doesn't wait for that.
+    from dpverify.certificate.named import named_mechanism
+
+    return named_mechanism(name, key_values(parameters))
+
+
+def _facts(mechanism: Certifiable) -> _Facts:
+    return {
+        f"{section}.{name}": value
+        for section, numbers in mechanism.facts().items()
+        for name, value in numbers.items()
+    }
+
+
+def _about(mechanism: Certifiable) -> dict[str, str]:
+    guarantee = mechanism.guarantee()
+    return {
+        "theorem": guarantee.theorem,
+        "protects": guarantee.adjacency.unit,
+        "randomness": guarantee.randomness,
+        "data_choice": guarantee.data_choice,
+    }
 
 
 def _report(
     command: str,
     name: str,
-    epsilon: Enclosure,
-    delta: Enclosure,
-    sigma: Enclosure,
+    numbers: _Facts,
+    about: Mapping[str, str],
     *,
     as_json: bool,
 ) -> None:
-    ends = {"epsilon": epsilon.as_json(), "delta": delta.as_json(), "sigma": sigma.as_json()}
     if as_json:
-        emit_json(command, {"name": name, "theorem": THEOREM, **ends})
+        ends = {
+            key: value.as_json() if isinstance(value, Enclosure) else value
+            for key, value in numbers.items()
+        }
+        emit_json(command, {"name": name, **about, **ends})
         return
-    rows = [[quantity, end["upper"], end["lower"]] for quantity, end in ends.items()]
+    rows = [[key, *_cells(value)] for key, value in numbers.items()]
     emit_table(rows, headings=["", "at most (the safe end)", "at least"])
-    click.echo(f"by {THEOREM}")
+    for key, text in about.items():
+        click.echo(f"by {text}" if key == "theorem" else f"{key.replace('_', ' ')}: {text}")
+
+
+def _cells(value: Enclosure | str | int) -> tuple[str, str]:
+    if isinstance(value, Enclosure):
+        ends = value.as_json()
+        return ends["upper"], ends["lower"]
+    return str(value), ""

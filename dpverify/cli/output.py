@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpverify import __version__
+from dpverify.enclosure import Real
 from dpverify.errors import ParameterError
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "emit_json",
     "emit_table",
     "json_option",
+    "key_values",
     "parse_parameters",
     "progress_bar",
     "talk",
@@ -93,18 +95,28 @@ def decimal(name: str, text: str) -> Decimal:
     return value
 
 
-def parse_parameters(given: Sequence[str], known: Mapping[str, str]) -> dict[str, Decimal]:
-    """Read ``key=value`` options; `known` maps the keys to what they are."""
-    values: dict[str, Decimal] = {}
+def key_values(given: Sequence[str]) -> dict[str, str]:
+    """Read ``key=value`` options."""
+    values: dict[str, str] = {}
     for item in given:
         name, sign, text = item.partition("=")
         if not sign:
             raise ParameterError("-p", item, "of the form key=value")
-        if name not in known:
-            raise ParameterError("-p", item, f"one of {', '.join(known)}")
         if name in values:
             raise ParameterError("-p", item, f"given once ({name} is given twice)")
-        values[name] = decimal(name, text)
+        values[name] = text
+    return values
+
+
+def parse_parameters(
+    given: Sequence[str], known: Mapping[str, str], *, defaults: Mapping[str, Real]
+) -> dict[str, Real]:
+    """Numbers from ``key=value`` options; `known` maps the keys to what they are."""
+    texts = key_values(given)
+    for name, text in texts.items():
+        if name not in known:
+            raise ParameterError("-p", f"{name}={text}", f"one of {', '.join(known)}")
+    values = {**defaults, **{name: decimal(name, text) for name, text in texts.items()}}
     for name, meaning in known.items():
         if name not in values:
             raise ParameterError(name, "missing", f"given with -p {name}=…, {meaning}")

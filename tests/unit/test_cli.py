@@ -60,6 +60,52 @@ def test_account_and_calibrate_are_inverse(capsys: pytest.CaptureFixture[str]) -
     assert Decimal("1e-6") * (1 - Decimal("1e-12")) < Decimal(delta["upper"]) <= Decimal("1e-6")
 
 
+NOISES = {
+    "gaussian": (("sensitivity=2",), "sigma"),
+    "laplace": (("sensitivity=2",), "scale"),
+    "randomized-response": (("positions=20", "values=3"), "keep"),
+}
+DP_OPORP = ("k=4", "attributes=9", "domain.low=0", "domain.high=1", "adjacency.beta=1")
+
+
+def options(*pairs: str) -> list[str]:
+    return [word for pair in pairs for word in ("-p", pair)]
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_calibrated_noise_meets_its_target(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    query, noise = NOISES[name]
+    goal = ("--epsilon", "1", "--delta", "1e-4", "--json")
+    assert run("calibrate", name, *options(*query), *goal) == 0
+    found = result(capsys, "calibrate")[noise]
+    safe = found if isinstance(found, str) else found["upper"]
+    arguments = (*options(*query, f"{noise}={safe}"), "--epsilon", "1", "--json")
+    assert run("account", name, *arguments) == 0
+    delta = Decimal(result(capsys, "account")["delta"]["upper"])
+    assert Decimal("1e-4") * (1 - Decimal("1e-12")) < delta <= Decimal("1e-4")
+
+
+def test_a_mechanism_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Calibrated, then asked for another point of its curve: sensitivity 1, hence noise's own."""
+    goal = ("--epsilon", "1", "--delta", "1e-6", "--json")
+    assert run("calibrate", "dp-oporp", *options(*DP_OPORP), *goal) == 0
+    made = result(capsys, "calibrate")
+    assert made["protects"] == "one attribute of one record, changed by at most 1"
+    assert run("calibrate", "gaussian", *options("sensitivity=1"), *goal) == 0
+    noise = result(capsys, "calibrate")["sigma"]
+    sigma = made["noise.sigma"]
+    assert (
+        Decimal(noise["upper"])
+        <= Decimal(sigma["upper"])
+        < Decimal("1.000001") * Decimal(noise["upper"])
+    )
+    target = options(*DP_OPORP, "epsilon=1", "delta=1e-6")
+    assert run("account", "dp-oporp", *target, "--delta", "1e-9", "--json") == 0
+    assert Decimal(result(capsys, "account")["epsilon"]["lower"]) > 1
+    assert run("account", "dp-oporp", *target, "--delta", "1e-9") == 0
+    assert "noise.sigma" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet"])
 def test_sensitivity_of_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
@@ -304,7 +350,34 @@ def test_output_folder_that_cannot_be_written(
         (("verify", "nothing.json"), "there is no such file"),
         (("certify", "nothing.toml", "--out", "out"), "there is no such file"),
         (("certfy",), "No such command 'certfy'"),
-        (("account", "laplace", "--delta", "1e-6"), "laplace"),
+        (("account", "laplce", "--delta", "1e-6"), "there is no mechanism laplce."),
+        (("account", "dp-oprp", "--delta", "1e-6"), "Did you mean dp-oporp?"),
+        (("account", "dp-oporp", "-p", "k=4", "--delta", "1e-6"), "attributes is missing"),
+        (
+            ("account", "dp-oporp", "-p", "attributes=9", "--delta", "1e-6"),
+            "epsilon is missing: dp-oporp is made for an epsilon and a delta.",
+        ),
+        (
+            (
+                "calibrate",
+                "dp-oporp",
+                *("-p", "attributes=9", "-p", "k=4", "-p", "domain.low=a"),
+                *("--epsilon", "1", "--delta", "1e-6"),
+            ),
+            "domain.low=a must be a number.",
+        ),
+        (
+            (
+                "calibrate",
+                "randomized-response",
+                *("-p", "values=2.5", "--epsilon", "1", "--delta", "0"),
+            ),
+            "values=5/2 must be a whole number.",
+        ),
+        (
+            ("account", "randomized-response", "-p", "keep=0.4", "--delta", "0"),
+            "keep=2/5 must be in [1/2, 1).",
+        ),
     ],
 )
 def test_usage_errors(

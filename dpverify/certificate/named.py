@@ -1,0 +1,101 @@
+"""A mechanism from flat ``key=value`` texts: what a configuration says, without data."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpverify.certificate.derive import build, families
+from dpverify.certificate.model import Inputs, KindInput
+from dpverify.enclosure import exact_string, rational
+from dpverify.errors import ConfigurationError
+from dpverify.kinds import ADJACENCIES, DOMAINS, Kinds
+from dpverify.mechanism import Certifiable
+
+__all__ = ["named_mechanism"]
+
+_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?")
+_WHOLE = {"rows": 1, "attributes": None, "seed": 0}
+
+
+def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
+    """The mechanism called `name`, made for a target.
+
+    Parameters
+    ----------
+    name : as `dpverify mechanisms` lists it
+    given : texts by key: ``epsilon``, ``delta``, ``attributes``, ``rows`` (1), ``seed`` (0),
+        ``domain`` and ``adjacency`` (the family's first kind), their numbers as ``domain.low``,
+        ``adjacency.beta`` and so on, and the mechanism's own parameters
+
+    Raises
+    ------
+    ConfigurationError
+        If a key is missing or unknown, or there is no such mechanism.
+    """
+    known = families()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else f" Known are {', '.join(known)}."
+        raise ConfigurationError(f"there is no mechanism {name}.{hint}")
+    family, left = known[name], dict(given)
+    whole = {key: _whole(key, left.pop(key, default)) for key, default in _WHOLE.items()}
+    for key in ("epsilon", "delta"):
+        if key not in left:
+            raise ConfigurationError(
+                f"{key} is missing: {name} is made for an epsilon and a delta."
+            )
+    target = {key: exact_string(_number(key, left.pop(key))) for key in ("epsilon", "delta")}
+    domain = _kind(DOMAINS, left, family.domain[0])
+    adjacency = _kind(ADJACENCIES, left, family.adjacency[0])
+    return build(
+        Inputs(
+            mechanism=name,
+            parameters={key: _parameter(text) for key, text in left.items()},
+            rows=whole["rows"],
+            attributes=whole["attributes"],
+            domain=domain,
+            outside=None,
+            adjacency=adjacency,
+            projection_seed=whole["seed"],
+            alpha="0.01",
+            draws=1,
+            moment_draws=2,
+            audit_seed=0,
+            **target,
+        )
+    )
+
+
+def _kind(kinds: Kinds[Any], left: dict[str, str], default: str) -> KindInput:
+    """Take a kind and its dotted numbers out of what is left."""
+    kind = left.pop(kinds.what, default)
+    prefix = f"{kinds.what}."
+    own = [key for key in left if key.startswith(prefix)]
+    numbers = {key.removeprefix(prefix): _number(key, left.pop(key)) for key in own}
+    described, exact = kinds.describe(kinds.make(kind, numbers))
+    return KindInput(
+        kind=described, numbers={number: exact_string(value) for number, value in exact.items()}
+    )
+
+
+def _number(key: str, text: str) -> Fraction:
+    if not _NUMBER.fullmatch(text):
+        raise ConfigurationError(f"{key}={text} must be a number.")
+    return rational(key, Decimal(text))
+
+
+def _whole(key: str, text: str | int | None) -> int:
+    if text is None:
+        raise ConfigurationError(f"{key} is missing: how many a record has.")
+    if not str(text).isdecimal():
+        raise ConfigurationError(f"{key}={text} must be a whole number.")
+    return int(text)
+
+
+def _parameter(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
