@@ -2,14 +2,20 @@
 
 Each adjacency is frozen data. Records are rows; neighbouring data sets have the same number of rows
 (adjacency replaces, it doesn't add), so that number is public. `unit` says in words whose privacy
-it is, and stands in the first line of a certificate.
+it is, and stands in the first line of a certificate; `relates` decides for two data sets, exactly
+for the doubles that they hold.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.domain import is_sparse
 from dpverify.enclosure import exact_string
 from dpverify.errors import require
 
@@ -42,6 +48,11 @@ class AttributeAdjacency:
         """The unit of privacy in words."""
         return f"one attribute of one record, changed by at most {exact_string(self.beta)}"
 
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of shape (n, p) are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        return len(moved) <= 1 and all(abs(move) <= self.beta for move in moved.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitFlip:
@@ -51,6 +62,11 @@ class BitFlip:
     def unit(self) -> str:
         """The unit of privacy in words."""
         return "one bit of one record, flipped"
+
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of bits, of shape (n, p), are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        return len(moved) <= 1 and all(abs(move) == 1 for move in moved.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +89,12 @@ class L1Ball:
         """The unit of privacy in words."""
         return f"one record, changed by at most {exact_string(self.radius)} in l1 distance"
 
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of shape (n, p) are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        total = sum((abs(move) for move in moved.values()), Fraction(0))
+        return _rows(moved) <= 1 and total <= self.radius
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordAdjacency:
@@ -82,6 +104,10 @@ class RecordAdjacency:
     def unit(self) -> str:
         """The unit of privacy in words."""
         return "one whole record, replaced by any other of the declared domain"
+
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of shape (n, p) are neighbours, or equal."""
+        return _rows(_moves(records, neighbour)) <= 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +129,11 @@ class ItemAdjacency:
         items = "item" if self.changes == 1 else "items"
         return f"at most {self.changes} {items} of one record's set, added or removed"
 
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of shape (n, items) are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        return _rows(moved) <= 1 and len(moved) <= self.changes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeAdjacency:
@@ -120,6 +151,12 @@ class EdgeAdjacency:
     def unit(self) -> str:
         """The unit of privacy in words."""
         return f"one edge of the graph, its weight changed by at most {exact_string(self.weight)}"
+
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two symmetric weight matrices are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        edges = {tuple(sorted(place)) for place in moved}
+        return len(edges) <= 1 and all(abs(move) <= self.weight for move in moved.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +176,12 @@ class RowAdjacency:
         """The unit of privacy in words."""
         return f"one row of the matrix, moved by at most {exact_string(self.radius)} in l2 distance"
 
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two matrices are neighbours, or equal."""
+        moved = _moves(records, neighbour)
+        total = sum((move**2 for move in moved.values()), Fraction(0))
+        return _rows(moved) <= 1 and total <= self.radius**2
+
 
 Adjacency = (
     AttributeAdjacency
@@ -149,3 +192,28 @@ Adjacency = (
     | EdgeAdjacency
     | RowAdjacency
 )
+
+
+def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:
+    """What changes between two data sets of one shape, by (row, column), exactly."""
+    first, second = _dense(records), _dense(neighbour)
+    require(
+        first.shape == second.shape,
+        "neighbour",
+        f"of shape {second.shape}",
+        f"of the records' shape {first.shape}",
+    )
+    places = np.argwhere(first != second).tolist()
+    return {
+        (row, column): Fraction(float(second[row, column])) - Fraction(float(first[row, column]))
+        for row, column in places
+    }
+
+
+def _dense(records: Any) -> NDArray[Any]:
+    dense = records.toarray() if is_sparse(records) else records
+    return np.atleast_2d(np.asarray(dense))
+
+
+def _rows(moved: dict[tuple[int, int], Fraction]) -> int:
+    return len({row for row, _ in moved})

@@ -9,9 +9,20 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import sparse
 
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    BitFlip,
+    EdgeAdjacency,
+    ItemAdjacency,
+    L1Ball,
+    RecordAdjacency,
+    RowAdjacency,
+)
 from dpverify.errors import ParameterError
 
 SIZED: list[tuple[Callable[..., Adjacency], str]] = [
@@ -69,3 +80,49 @@ def test_kinds_of_the_same_size_differ() -> None:
 )
 def test_unit_of_privacy_in_words(adjacency: Adjacency, unit: str) -> None:
     assert adjacency.unit == unit
+
+
+ROW = [[0.0, 1.0, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "neighbour", "related"),
+    [
+        (AttributeAdjacency(beta=Fraction(1, 2)), [[0.0, 1.0, 1.0]], True),
+        (AttributeAdjacency(beta=Fraction(1, 2)), [[0.0, 1.0, math.nextafter(1.0, 2.0)]], False),
+        (AttributeAdjacency(beta=Fraction(1)), [[0.5, 0.5, 0.5]], False),
+        (L1Ball(radius=Fraction(1)), [[0.5, 0.5, 0.5]], True),
+        (L1Ball(radius=Fraction(99, 100)), [[0.5, 0.5, 0.5]], False),
+        (RecordAdjacency(), [[7.0, -3.0, 0.0]], True),
+        (RowAdjacency(radius=Fraction(1)), [[0.6, 1.8, 0.5]], False),  # 0.6² + 0.8² > 1 in doubles
+        (RowAdjacency(radius=Fraction(1)), [[0.5, 1.75, 0.5]], True),
+        (ItemAdjacency(changes=2), [[1.0, 0.0, 0.5]], True),
+        (ItemAdjacency(changes=1), [[1.0, 0.0, 0.5]], False),
+        (BitFlip(), [[1.0, 1.0, 0.5]], True),
+        (BitFlip(), [[0.5, 1.0, 0.5]], False),
+    ],
+)
+def test_who_is_related(adjacency: Adjacency, neighbour: list[list[float]], related: bool) -> None:
+    assert adjacency.relates(ROW, neighbour) is related
+    assert adjacency.relates(neighbour, ROW) is related
+    assert adjacency.relates(ROW, ROW)
+    # Elsewhere in a larger data set the same holds, and two rows never move.
+    others = [[9.0, 9.0, 9.0]]
+    assert adjacency.relates(others + ROW, others + neighbour) is related
+    assert not adjacency.relates([*ROW, *ROW], [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
+
+def test_one_edge_is_two_entries() -> None:
+    graph = np.zeros((3, 3))
+    moved = graph.copy()
+    moved[0, 2] = moved[2, 0] = 0.5
+    assert EdgeAdjacency(weight=Fraction(1, 2)).relates(graph, moved)
+    assert EdgeAdjacency(weight=Fraction(1, 2)).relates(sparse.csr_array(graph), moved)
+    assert not EdgeAdjacency(weight=Fraction(1, 4)).relates(graph, moved)
+    moved[0, 1] = moved[1, 0] = 0.25
+    assert not EdgeAdjacency(weight=Fraction(1, 2)).relates(graph, moved)
+
+
+def test_data_sets_of_different_shapes_are_not_compared() -> None:
+    with pytest.raises(ParameterError, match="neighbour=of shape"):
+        RecordAdjacency().relates(ROW, [[0.0]])

@@ -1,0 +1,138 @@
+"""Exhaustive checks: exact at their size, and able to refute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.auditing.exhaustive import Exhaustion, exhaust
+from dpverify.domain import Box
+from dpverify.errors import ParameterError
+from dpverify_mechanisms.flip_rules import Ladder, PrintedAlgorithm7
+from dpverify_mechanisms.projections import RademacherProjection
+from dpverify_mechanisms.randomized_response import RandomizedResponse
+from dpverify_mechanisms.sign_sketch import SignSketch
+
+BITS = [np.array([bits], dtype=float) for bits in product((0, 1), repeat=3)]
+
+
+def response(adjacency: BitFlip | RecordAdjacency) -> RandomizedResponse:
+    return RandomizedResponse.calibrated(
+        p=3,
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        domain=Box(low=Fraction(0), high=Fraction(1)),
+        adjacency=adjacency,
+    )
+
+
+@pytest.mark.parametrize("adjacency", [BitFlip(), RecordAdjacency()])
+def test_randomized_response_is_exactly_as_private_as_claimed(
+    adjacency: BitFlip | RecordAdjacency,
+) -> None:
+    mechanism = response(adjacency)
+    found = exhaust(mechanism, BITS)
+    keep = 1 - mechanism.flip
+    positions = 1 if isinstance(adjacency, BitFlip) else 3
+    assert found.ratio().value == (keep / mechanism.flip) ** positions
+    assert len(found.pairs) == (8 * 3 if positions == 1 else 8 * 7)
+    assert found.epsilon().upper <= 1
+    for epsilon in (0, Fraction(1, 2), 1):
+        assert not found.exceeds(mechanism.privacy(), epsilon)
+        exact = mechanism.privacy().delta(epsilon)
+        at = found.delta(Fraction(math.exp(epsilon))).value
+        assert at is not None
+        assert exact.lower - 1e-15 <= float(at) <= exact.upper + 1e-15
+
+
+def test_a_claim_that_is_too_small_is_refuted() -> None:
+    found = exhaust(response(BitFlip()), BITS)
+    assert found.exceeds(PointCurve(bound=Fraction(9, 10)), Fraction(9, 10))
+    assert found.exceeds(PointCurve(bound=Fraction(9, 10)), 0)
+
+
+SIGNS = [
+    np.array([record], dtype=float) for record in product((-1.0, -0.5, 0.0, 0.5, 1.0), repeat=2)
+]
+
+
+def signs() -> SignSketch:
+    return SignSketch.calibrated(
+        RademacherProjection(p=2, k=4, seed=3),
+        ladder=Ladder.smooth,
+        epsilon=Fraction(1),
+        domain=Box(low=Fraction(-1), high=Fraction(1)),
+        adjacency=AttributeAdjacency(beta=Fraction(1, 2)),
+        grid_steps=1,
+    )
+
+
+def test_the_printed_algorithm_is_refuted_and_its_twin_is_not() -> None:
+    sketch = signs()
+    assert not exhaust(sketch, SIGNS).exceeds(sketch.privacy(), 1)
+    assert exhaust(sketch, SIGNS).epsilon().upper <= 1
+    rule = PrintedAlgorithm7.of(sketch.rule, sketch.projection, Fraction(1, 2))  # type: ignore[arg-type]
+    printed = exhaust(replace(sketch, rule=rule), SIGNS)
+    assert printed.exceeds(sketch.privacy(), 1)
+    worst = printed.ratio()
+    p, q = next(iter(worst.event.values()))
+    assert worst.value == p / q
+    assert sketch.adjacency.relates(SIGNS[worst.record], SIGNS[worst.neighbour])
+
+
+@dataclass(frozen=True)
+class Table:
+    """Laws by their place."""
+
+    laws: tuple[Mapping[Any, Fraction], ...]
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return RecordAdjacency()
+
+    def distribution(self, record: Any) -> Mapping[Any, Fraction]:
+        return self.laws[int(record[0, 0])]
+
+
+PLACES = [np.array([[0.0]]), np.array([[1.0]])]
+
+
+def table(*laws: Mapping[Any, Fraction]) -> Exhaustion:
+    return exhaust(Table(laws), PLACES)
+
+
+def test_an_output_of_one_side_alone_is_an_infinite_loss() -> None:
+    found = table(
+        {"a": Fraction(1, 2), "b": Fraction(1, 2)}, {"a": Fraction(3, 4), "c": Fraction(1, 4)}
+    )
+    assert found.ratio().value is None
+    assert found.epsilon().lower == math.inf
+    worst = found.delta(Fraction(1))
+    assert worst.value == Fraction(1, 2)
+    assert dict(worst.event) == {"b": (Fraction(1, 2), Fraction(0))}
+
+
+@pytest.mark.parametrize(
+    ("laws", "message"),
+    [
+        (({"a": Fraction(1)}, {"a": Fraction(1, 2)}), "sum to exactly 1"),
+        (({"a": Fraction(1)}, {"a": Fraction(2), "b": Fraction(-1)}), "sum to exactly 1"),
+    ],
+)
+def test_laws_that_are_none(laws: tuple[Mapping[Any, Fraction], ...], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        table(*laws)
+
+
+def test_there_must_be_neighbours() -> None:
+    with pytest.raises(ParameterError, match="without a neighbour"):
+        exhaust(response(BitFlip()), [BITS[0], BITS[7]])
