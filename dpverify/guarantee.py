@@ -50,8 +50,11 @@ class Guarantee:
     theorem : the statement that proves it, with paper and version.
     notion : differential privacy, or a weaker notion that must not be called so.
     assumptions : what it rests on beside the secrecy of the noise, each a sentence.
-    over_the_draw : whether the public randomness counts as random: then the guarantee says nothing
-        of one realised projection or hash, and an audit draws it anew for every release.
+    draws : identities of the public projections or hashes that count as random, none where the
+        guarantee holds for what was realised. Over a draw it says nothing of the one that was
+        realised, an audit draws it anew for every release, and releases that share it aren't
+        independent: `compose` looks here.
+    parts : the guarantees that this one composes, if it does.
     """
 
     curve: PrivacyCurve
@@ -63,4 +66,10 @@ class Guarantee:
         "differential privacy"
     )
     assumptions: tuple[str, ...] = ()
-    over_the_draw: bool = False
+    draws: tuple[str, ...] = ()
+    parts: tuple[Guarantee, ...] = ()
+
+    @property
+    def over_the_draw(self) -> bool:
+        """Whether public randomness counts as random."""
+        return bool(self.draws)

@@ -23,7 +23,8 @@ from dpverify.adjacency import ItemAdjacency
 from dpverify.domain import Sets, indicator
 from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.hashing import KeyedHashes
-from dpverify_mechanisms.min_hash import MinHash, published_differing
+from dpverify_mechanisms.min_hash import MinHash
+from dpverify_mechanisms.min_hash_levels import published_differing
 from dpverify_mechanisms.min_hash_rules import BucketResponse
 
 EPSILON, DELTA = Fraction(4), Fraction(1, 10**4)

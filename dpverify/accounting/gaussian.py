@@ -22,6 +22,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
+from dpverify.accounting.loss import GaussianLoss, Losses
 from dpverify.enclosure import (
     Enclosure,
     Exact,
@@ -194,6 +195,10 @@ class GaussianCurve:
         mu = float(self.mu_squared) ** 0.5
         own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
         return math.erfc(-own / 2**0.5) / 2, math.erfc(-other / 2**0.5) / 2
+
+    def losses(self) -> Losses:
+        """The privacy loss, for composition."""
+        return ((GaussianLoss(mu_squared=self.mu_squared), 1),)
 
 
 # Enough for Newton's proposals on the whole accepted range: the cancellation in δ costs about

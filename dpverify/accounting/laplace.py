@@ -1,4 +1,4 @@
-"""Laplace noise on a vector: its exact privacy curve, its scale, and how it compares with Gaussian.
+"""Laplace noise on a vector: its exact privacy curve, its scale, and its worst neighbours.
 
 Independent noise of density e^(−|x|/b)/2b is added to a vector that moves by v between neighbours.
 In units of b the shifts are aᵢ = |vᵢ|/b, ε₀ = Σaᵢ, and δ(ε) is the hockey-stick divergence.
@@ -55,8 +55,8 @@ from flint import arb, arb_poly, fmpz, fmpz_poly
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from dpverify.accounting.gaussian import sigma_gaussian
 from dpverify.accounting.laplace_lattice import Shifts, lattice_bounds
+from dpverify.accounting.loss import LaplaceLoss, Losses
 from dpverify.enclosure import (
     Enclosure,
     Real,
@@ -70,9 +70,7 @@ from dpverify.errors import NumericalError, require
 
 __all__ = [
     "LaplaceCurve",
-    "NoiseVariances",
     "majorant",
-    "noise_variances",
     "scale_laplace",
     "scale_laplace_curve",
 ]
@@ -185,6 +183,10 @@ class LaplaceCurve:
         least = math.ceil((reach + threshold) / 2 / step - 1e-6) * step
         return at_most((reach - threshold) / 2), 1.0 - at_most(least - step)
 
+    def losses(self) -> Losses:
+        """The privacy losses of the coordinates, for composition."""
+        return tuple((LaplaceLoss(shift=shift), count) for shift, count in self.shifts)
+
 
 def scale_laplace(epsilon: Real, *, sensitivity: Real | SquareRoot = 1) -> Enclosure:
     """Smallest scale b of Laplace noise that is ε-differentially private: Δ₁/ε.
@@ -252,41 +254,6 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
     return Enclosure(
         _outwards(guess, lambda b: at(b).delta(eps).lower >= target, upwards=False, first=first),
         _outwards(guess, lambda b: at(b).delta(eps).upper <= target, upwards=True, first=first),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseVariances:
-    """Variances per coordinate, in the query's unit squared, at one (ε, δ).
-
-    Attributes
-    ----------
-    pure_laplace : 2(Δ₁/ε)², at δ = 0
-    laplace : 2b² with b from the exact curve
-    gaussian : σ² of the analytic Gaussian mechanism; infinite at δ = 0
-    """
-
-    pure_laplace: Enclosure
-    laplace: Enclosure
-    gaussian: Enclosure
-
-
-def noise_variances(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> NoiseVariances:
-    """Compare Laplace and Gaussian noise on a vector that moves by `row`, at the same (ε, δ).
-
-    Raises
-    ------
-    ParameterError
-        If a value is outside its domain; NaN always is.
-    """
-    entries = [rational("row", entry) for entry in row]
-    pure = scale_laplace(epsilon, sensitivity=sum(map(abs, entries), Fraction(0)))
-    exact_scale = scale_laplace_curve(epsilon, delta, row=entries)
-    length = SquareRoot(sum((entry**2 for entry in entries), Fraction(0)))
-    infinite = Enclosure(math.inf, math.inf)
-    sigma = sigma_gaussian(epsilon, delta, sensitivity=length) if delta else infinite
-    return NoiseVariances(
-        pure_laplace=_square(pure, 2), laplace=_square(exact_scale, 2), gaussian=_square(sigma, 1)
     )
 
 
@@ -374,14 +341,6 @@ def _masses(shift: float, step: float, noise: float) -> NDArray[np.float64]:
     part = shift / step - cells
     masses[cells : cells + 2] += np.array([1 - part, part]) * math.exp(-shift / noise) / 2
     return masses
-
-
-def _square(value: Enclosure, factor: int) -> Enclosure:
-    if math.isinf(value.upper):
-        return value
-    ends = (Enclosure.of_exact(factor * Fraction(end) ** 2) for end in (value.lower, value.upper))
-    low, high = ends
-    return Enclosure(low.lower, high.upper)
 
 
 def _root(falling: Callable[[float], float], target: float, low: float, high: float) -> float:

@@ -19,8 +19,9 @@ from fractions import Fraction
 
 from flint import arb
 
+from dpverify.accounting.loss import FiniteLoss, Log, Losses, ResponseLoss
 from dpverify.enclosure import Enclosure, Exact, Real, SquareRoot, enclose, rational, to_arb
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 
 __all__ = ["PointCurve"]
 
@@ -101,6 +102,25 @@ class PointCurve:
         if threshold > -eps:
             return leak + rest * p, rest * (1 - p)
         return 1.0, rest
+
+    def losses(self) -> Losses:
+        """The worst mechanism's privacy loss, for composition.
+
+        Raises
+        ------
+        ParameterError
+            If e^ε₀ is given, and irrational.
+        """
+        value = self.bound
+        if self.is_ratio and isinstance(value, SquareRoot):
+            raise ParameterError("bound", value, "rational where it is a ratio")
+        least = Fraction(self.is_ratio)
+        if value in (least, SquareRoot(least)):
+            rest = 1 - self.leak, 1 - self.leak
+            pairs = (self.leak, Fraction(0)), rest, (Fraction(0), self.leak)
+            return ((FiniteLoss(pairs=pairs), 1),)
+        step = Log(value) if self.is_ratio and isinstance(value, Fraction) else value
+        return ((ResponseLoss(step=step, leak=self.leak), 1),)
 
     def _ratio(self) -> arb:
         return to_arb(self.bound) if self.is_ratio else to_arb(self.bound).exp()

@@ -43,6 +43,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy.stats import binom
 
+from dpverify.accounting.loss import FiniteLoss, Log, Losses, PositionLoss, ResponseLoss
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 
@@ -147,6 +148,13 @@ class RandomizedResponseCurve:
         """
         return _rates(self, 1.0, threshold, noise)
 
+    def losses(self) -> Losses:
+        """The privacy losses of the coordinates, for composition."""
+        if self.keep == self.other:
+            return ((FiniteLoss(pairs=((Fraction(1), Fraction(1)),)), 1),)
+        loss = ResponseLoss(step=Log(self.keep / self.other), share=self.keep + self.other)
+        return ((loss, self.positions),)
+
     def _loss(self) -> arb:
         return (to_arb(self.keep) / to_arb(self.other)).log()
 
@@ -195,6 +203,19 @@ class MixedResponseCurve:
         """P[L ≥ threshold] on both sides, at the upper end of `differ`; see the unmixed curve."""
         coin = RandomizedResponseCurve(keep=self.keep, other=self.other, positions=self.positions)
         return _rates(coin, float(_ends(self.differ)[1]), threshold, noise)
+
+    def losses(self) -> Losses:
+        """The privacy losses of the positions at the upper end of `differ`, which dominate.
+
+        For a draw of its own; releases that share one combine `position_loss`.
+        """
+        return self._curve(_ends(self.differ)[1]).losses()
+
+    def position_loss(self) -> tuple[PositionLoss, int]:
+        """The privacy loss of one position with the draw kept apart, and how many there are."""
+        coin = RandomizedResponseCurve(keep=self.keep, other=self.other, positions=1)
+        loss = PositionLoss(differ=_ends(self.differ)[1], losses=coin.losses())
+        return loss, self.positions
 
     def _curve(self, differ: Fraction) -> RandomizedResponseCurve:
         return RandomizedResponseCurve(

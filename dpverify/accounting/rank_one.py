@@ -30,6 +30,7 @@ import numpy as np
 from flint import arb
 from scipy.special import gammainc, gammaincc
 
+from dpverify.accounting.loss import Losses, NormalRowsLoss
 from dpverify.accounting.roots import falling_root, largest_argument
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
@@ -88,6 +89,10 @@ class RankOneNormalCurve:
         if wider[0] - odds * wider[1] >= narrower[0] - odds * narrower[1]:
             return wider[0], wider[1]
         return narrower[0], narrower[1]
+
+    def losses(self) -> Losses:
+        """The privacy loss, for composition."""
+        return ((NormalRowsLoss(rows=self.rows, gammas=(self.gamma,)), 1),)
 
     def _half_s(self, epsilon: arb) -> arb:
         gamma = to_arb(self.gamma)

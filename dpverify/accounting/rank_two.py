@@ -44,6 +44,7 @@ import numpy as np
 from flint import acb, arb, ctx
 from scipy.optimize import minimize_scalar
 
+from dpverify.accounting.loss import Losses, NormalRowsLoss
 from dpverify.accounting.roots import falling_root, largest_argument
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, require
@@ -108,6 +109,11 @@ class RankTwoNormalCurve:
             _tail(half * math.exp(real / 2), half * math.exp(-real / 2), self.rows, threshold),
             _tail(half * math.exp(-real / 2), half * math.exp(real / 2), self.rows, threshold),
         )
+
+    def losses(self) -> Losses:
+        """The privacy loss, for composition."""
+        gammas = self.gamma, -self.gamma / (1 + self.gamma)
+        return ((NormalRowsLoss(rows=self.rows, gammas=gammas), 1),)
 
     def _log_moment(self, s: float) -> float:
         gamma = float(self.gamma)

@@ -21,7 +21,7 @@ from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["Exhaustion", "Worst", "exhaust"]
+__all__ = ["Exhaustion", "FiniteMechanism", "Worst", "exhaust"]
 
 LARGEST = 1_000_000
 """Probabilities (data sets times outputs) that are held at once."""

@@ -171,8 +171,10 @@ class _Test:
         high = upper_limit(outcome.false_hits, self.m, gamma / 2)
         self.ends = low, high
         self.known: dict[tuple[float, float], float] = {}
-        self.first = _window(self.m, low)[0]
-        counts = np.arange(self.first, _window(self.m, high)[1] + 1)
+        # Windows move with q, but for the rounding of their ends; nearer to 0 and m than 60 they
+        # are cut off there.
+        self.first = max(_window(self.m, low)[0] - 2, 0)
+        counts = np.arange(self.first, min(_window(self.m, high)[1] + 2, self.m) + 1)
         self.least = self._least_hits(counts, outcome)
 
     def suggested(self, claim: Callable[[float], Sequence[Line]], most: float) -> float:

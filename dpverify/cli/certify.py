@@ -11,7 +11,7 @@ import click
 from dpverify.certificate.derive import total_draws
 from dpverify.certificate.make import CERTIFICATE, REPORT, SKETCH, Outcome
 from dpverify.certificate.make import certify as make_certificate
-from dpverify.certificate.model import Certificate, Inputs
+from dpverify.certificate.model import Certificate, Inputs, Release
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, talk
 from dpverify.configuration import load_configuration
 from dpverify.mechanism import Certifiable
@@ -101,9 +101,7 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
     inputs, derived, release = certificate.inputs, certificate.derived, certificate.release
     attack, guarantee = derived.white_box, derived.guarantee
     sigma = _ends(certificate, "noise", "sigma")
-    released = (
-        "nothing" if release is None else " x ".join(map(str, release.shape)) + " whole numbers"
-    )
+    released = "nothing" if release is None else _released(release)
     reach = attack.power.reach
     rows = [
         ["protects", derived.protects],
@@ -128,6 +126,11 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
         for number, e in enumerate(derived.estimators)
     ]
     return rows + [[name.rpartition(".")[0], path] for name, path in paths.items()]
+
+
+def _released(release: Release) -> str:
+    size = " x ".join(map(str, release.shape))
+    return f"{size} {'bytes' if release.dtype == 'uint8' else 'whole numbers'}"
 
 
 def _settings(inputs: Inputs) -> str:

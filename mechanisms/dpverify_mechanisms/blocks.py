@@ -11,7 +11,7 @@ from scipy import sparse
 from dpverify.domain import is_sparse
 from dpverify.errors import RecordsError
 
-__all__ = ["ROWS", "Admission", "admitted_blocks", "row_blocks"]
+__all__ = ["ROWS", "Admission", "admitted_blocks", "joined", "row_blocks"]
 
 ROWS = 1024
 """Records a block: enough for a matrix product at full speed, few enough to stream data."""
@@ -28,10 +28,12 @@ class Admission(Protocol):
 def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iterator[Any]:
     """Records inside the domain: an array as one block, blocks of rows each for itself.
 
+    A sequence is one array, which may be nested; blocks come from any other iterable.
+
     Parameters
     ----------
-    records : (n, p) array, dense (nested sequences are) or scipy sparse, or an iterable of such
-        arrays, whose rows follow one another
+    records : (n, p) array, dense or scipy sparse, or an iterable of such arrays, whose rows follow
+        one another
     domain : admits every block
     attributes : p
 
@@ -46,7 +48,7 @@ def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iter
         If a block isn't admitted, naming it by its number from 0; if there is no block; or if
         `records` is neither.
     """
-    if isinstance(records, np.ndarray | Sequence) or is_sparse(records):
+    if isinstance(records, Sequence) or hasattr(records, "__array__") or is_sparse(records):
         yield domain.admit(records, attributes=attributes)
         return
     if not isinstance(records, Iterable):
@@ -74,13 +76,15 @@ def row_blocks(admitted: Iterable[Any]) -> Iterator[Any]:
             count += part.shape[0]
             start += part.shape[0]
             if count == ROWS:
-                yield _joined(kept)
+                yield joined(kept)
                 kept, count = [], 0
     if kept:
-        yield _joined(kept)
+        yield joined(kept)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def joined(blocks: Iterable[Any]) -> Any:
+    """All rows as one matrix, CSR where a block is sparse: for what can't be done by blocks."""
+    parts = list(blocks)
     if len(parts) == 1:
         return parts[0]
     if any(is_sparse(part) for part in parts):

@@ -20,7 +20,8 @@ from dpverify.errors import ParameterError, require
 from dpverify.mechanism import MechanismFamily, Parameter, Request
 from dpverify_mechanisms.distance import grid_for
 from dpverify_mechanisms.hadamard import FJLT
-from dpverify_mechanisms.linear_sketch import GRID_STEPS, Level, LinearSketch
+from dpverify_mechanisms.linear_claim import Level
+from dpverify_mechanisms.linear_sketch import GRID_STEPS, LinearSketch
 from dpverify_mechanisms.projection import Projection
 from dpverify_mechanisms.projections import (
     GaussianProjection,

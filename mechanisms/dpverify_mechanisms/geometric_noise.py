@@ -27,6 +27,7 @@ import numpy as np
 from flint import arb, arb_poly, ctx
 from numpy.typing import NDArray
 
+from dpverify.accounting.loss import FiniteLoss, Losses
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.sampling.words import Words
@@ -214,6 +215,20 @@ class GeometricCurve:
         # Under the other neighbour the law is that of −L: the shift may go either way.
         own, other = float(total[counted].sum()), float(total[::-1][counted].sum())
         return min(own, 1.0), min(other, 1.0)
+
+    def losses(self) -> Losses:
+        """The privacy losses of the positions, for composition; for draws of their own."""
+        q = self.ratio
+        unmoved = 1 - sum((share for _, share in self.shifts), Fraction(0))
+        pairs = [(unmoved, unmoved)] if unmoved else []
+        for shift, share in self.shifts:
+            # Outputs at or beyond either value, and between them: their likelihood ratios differ.
+            own = [q**noisy * (1 if noisy in (0, shift) else 1 - q) for noisy in range(shift + 1)]
+            pairs += [
+                (share * p / (1 + q), share * other / (1 + q))
+                for p, other in zip(own, own[::-1], strict=True)
+            ]
+        return ((FiniteLoss(pairs=tuple(pairs)), self.positions),)
 
     def _tails(self) -> tuple[list[arb], list[arb]]:
         return _tails(self.ratio, self.shifts, self.positions, ctx.prec)

@@ -7,9 +7,8 @@ the product's grid. What is released is a matrix of integers; one of its steps i
 records' unit. So the released value is the rounding of (sketch of the gridded record + noise), and
 the curve of the ideal noise holds for it.
 
-**Its privacy** depends on the ratio of integers alone: if the sketches of neighbours are at most D
-steps apart before the noise (`distance`), Gaussian noise of scale s has μ = D₂/s, and Laplace noise
-of scale b has ε₀ = D₁/b.
+**Its privacy** depends on the ratio of integers alone: how many steps the sketches of neighbours
+are apart before the noise, and how many the noise is wide (`linear_claim`).
 
 **Noise at the input**, x ↦ (x + noise)·P, is the same mechanism for the identity in place of P,
 followed by a public map; so D is taken for the identity, and k may be as large as one likes.
@@ -17,7 +16,7 @@ followed by a public map; so D is taken for the identity, and k may be as large 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -26,24 +25,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
-from dpverify.accounting.laplace import LaplaceCurve, scale_laplace, scale_laplace_curve
-from dpverify.accounting.point import PointCurve
+from dpverify.accounting.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.adjacency import Adjacency, RecordAdjacency
 from dpverify.domain import Vectors, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
-from dpverify.errors import NumericalError, ParameterError, RecordsError
+from dpverify.errors import NumericalError, ParameterError
 from dpverify.grid import Grid
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.laplace import RoundedLaplace
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import row_blocks
-from dpverify_mechanisms.distance import check_bound, distance, grid_for, laplace_row
-from dpverify_mechanisms.dots import dot
+from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
+from dpverify_mechanisms.distance import check_bound, grid_for
 from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
+from dpverify_mechanisms.linear_claim import Level, Neighbours, Noise
+from dpverify_mechanisms.linear_likelihood import input_ratio, output_ratio
 from dpverify_mechanisms.linear_pairs import pairs_apart
 from dpverify_mechanisms.projection import Projection
 from dpverify_mechanisms.projections import (
@@ -53,14 +50,11 @@ from dpverify_mechanisms.projections import (
     RademacherProjection,
 )
 
-__all__ = ["GRID_STEPS", "LAPLACE", "Level", "LinearSketch", "Noise"]
+__all__ = ["GRID_STEPS", "LAPLACE", "LinearSketch"]
 
 GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 LAPLACE = "Dwork, McSherry, Nissim and Smith 2006, proposition 1"
-
-Noise = RoundedGaussian | RoundedLaplace
-Level = Callable[..., Enclosure]
 
 _NORMS: Mapping[str, Literal[1, 2]] = {"l1": 1, "l2": 2}
 
@@ -129,23 +123,12 @@ class LinearSketch:
         """
         check_bound(domain, adjacency)
         grid = grid_for(domain, adjacency, projection.p, grid_steps)
-        sensitive = _sensitive(projection, at)
-        made: Noise
-        match noise:
-            case "gaussian":
-                size = distance(sensitive, grid, domain, adjacency, 2)
-                made = RoundedGaussian(scale=level(epsilon, delta, sensitivity=size).upper)
-            case "laplace":
-                size = distance(sensitive, grid, domain, adjacency, 1)
-                row = laplace_row(sensitive, grid, domain, adjacency)
-                if delta > 0 and row is not None:
-                    scale = scale_laplace_curve(epsilon, delta, row=row)
-                else:
-                    scale = scale_laplace(epsilon, sensitivity=size)
-                made = RoundedLaplace(scale=scale.upper)
+        neighbours = Neighbours(
+            projection=_before_noise(projection, at), grid=grid, domain=domain, adjacency=adjacency
+        )
         return cls(
             projection=projection,
-            noise=made,
+            noise=neighbours.least_noise(noise, epsilon=epsilon, delta=delta, level=level),
             grid=grid,
             domain=domain,
             adjacency=adjacency,
@@ -213,23 +196,8 @@ class LinearSketch:
     # The claim
 
     def privacy(self) -> PrivacyCurve:
-        """The curve of the noise for this realised projection.
-
-        Exact for Gaussian noise; for Laplace noise exact where all rows have one shape, else that
-        of a row that majorises them all. For whole records under Laplace noise it is what pure
-        ε alone implies.
-        """
-        size, scale = self._distance(), Fraction(self.noise.scale)
-        match self.noise:
-            case RoundedGaussian():
-                return GaussianCurve(mu_squared=squared(size) / scale**2)
-            case RoundedLaplace():
-                row = laplace_row(
-                    _sensitive(self.projection, self.at), self.grid, self.domain, self.adjacency
-                )
-                if row is None:
-                    return PointCurve(bound=_divided(size, scale))
-                return LaplaceCurve.of_row(row, scale=scale)
+        """The curve of the noise for this realised projection; see `Neighbours.curve`."""
+        return self._neighbours().curve(self.noise)
 
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
@@ -250,7 +218,7 @@ class LinearSketch:
 
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""
-        projection, sensitive = self.projection, _sensitive(self.projection, self.at)
+        projection, neighbours = self.projection, self._neighbours()
         reach = self.grid.check_reach(self.domain)
         gaussian = isinstance(self.noise, RoundedGaussian)
         facts: dict[str, dict[str, Any]] = {
@@ -269,7 +237,7 @@ class LinearSketch:
                 "integer_row_norm_l2_squared": str(squared(projection.row_norm(2))),
             },
             "sensitivity": {
-                f"{name}_squared_in_steps": str(squared(self._distance_in(norm)))
+                f"{name}_squared_in_steps": str(squared(neighbours.apart(norm)))
                 for name, norm in _NORMS.items()
             }
             | {"l2" if gaussian else "l1": Enclosure.of_exact(self.sensitivity())},
@@ -282,12 +250,12 @@ class LinearSketch:
             },
         }
         if self.adjacency == RecordAdjacency():
-            facts["projection"]["integer_spectral_norm"] = sensitive.spectral_norm()
+            facts["projection"]["integer_spectral_norm"] = neighbours.projection.spectral_norm()
         return facts
 
     def published_levels(self, epsilon: Fraction, delta: Fraction) -> Mapping[str, Enclosure]:
         """Gaussian noise levels that the papers' theorems ask for, in the records' unit."""
-        in_units = SquareRoot(squared(self._distance_in(2)) * squared(self._noise_step()))
+        in_units = SquareRoot(squared(self._neighbours().apart(2)) * squared(self._noise_step()))
         return published_sigmas(epsilon, delta, sensitivity=in_units)
 
     def _in_units(self, steps: Fraction) -> Enclosure:
@@ -308,11 +276,18 @@ class LinearSketch:
 
     def _distance(self) -> Exact:
         """How far apart neighbours' sketches can be, in the noise's steps and its own norm."""
-        return self._distance_in(2 if isinstance(self.noise, RoundedGaussian) else 1)
+        return self._neighbours().apart(self._norm())
 
-    def _distance_in(self, norm: Literal[1, 2]) -> Exact:
-        sensitive = _sensitive(self.projection, self.at)
-        return distance(sensitive, self.grid, self.domain, self.adjacency, norm)
+    def _norm(self) -> Literal[1, 2]:
+        return 2 if isinstance(self.noise, RoundedGaussian) else 1
+
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(
+            projection=_before_noise(self.projection, self.at),
+            grid=self.grid,
+            domain=self.domain,
+            adjacency=self.adjacency,
+        )
 
     # The release
 
@@ -335,10 +310,8 @@ class LinearSketch:
         RecordsError
             If the records don't fit the projection or the domain.
         """
-        sketches = [self._sketch(block, rng) for block in row_blocks(self._admitted(records))]
-        if not sketches:
-            raise RecordsError("there are no records: at least one is needed.")
-        return np.concatenate(sketches)
+        blocks = row_blocks(admitted_blocks(records, self.domain, attributes=self.projection.p))
+        return np.concatenate([self._sketch(block, rng) for block in blocks])
 
     def _sketch(self, x: Any, rng: Words) -> NDArray[np.int64]:
         steps = self._gridded(x)
@@ -356,21 +329,8 @@ class LinearSketch:
 
     def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""
-        product = self.projection.apply(self._gridded(next(self._admitted(records))))
-        return np.asarray(product, dtype=np.float64)
-
-    def _admitted(self, records: Any) -> Iterator[Any]:
-        """Blocks of records inside the domain."""
-        if isinstance(records, np.ndarray | Sequence) or is_sparse(records):
-            yield self.domain.admit(records, attributes=self.projection.p)
-            return
-        if not isinstance(records, Iterable):
-            raise RecordsError(f"records must be an array or blocks of rows, and not {records!r}.")
-        for number, block in enumerate(records):
-            try:
-                yield self.domain.admit(block, attributes=self.projection.p)
-            except RecordsError as error:
-                raise RecordsError(f"block {number}: {error}") from None
+        x = self.domain.admit(records, attributes=self.projection.p)
+        return np.asarray(self.projection.apply(self._gridded(x)), dtype=np.float64)
 
     def _gridded(self, x: Any) -> Any:
         """Whole steps of a block; 0 stays 0, so that sparse records stay sparse.
@@ -392,42 +352,21 @@ class LinearSketch:
     def log_likelihood_ratio(
         self, outputs: NDArray[np.int64], record: Any, neighbour: Any
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour) of the noise before rounding.
-
-        For Gaussian noise rounding changes it by at most ½‖a − b‖₁/s² for noiseless rows a and b:
-        ½√k/s of its standard deviation. Any score is valid for an attack; this one is the best up
-        to that. With noise at the input it is the Gaussian ratio for the covariance s²·PᵀP.
-        """
-        first, second = (self.noiseless(x)[0].astype(np.int64) for x in (record, neighbour))
+        """Ln p(output | record) − ln p(output | neighbour); see `linear_likelihood`."""
+        own, other = (self.noiseless(x)[0].astype(np.int64) for x in (record, neighbour))
         rows = outputs.reshape(len(outputs), -1)
         if self.at == "input":
-            return self._input_ratio(rows, first, second)
-        match self.noise:
-            case RoundedGaussian(scale=scale):
-                offset = (dot(first, first) - dot(second, second)) / 2
-                return np.asarray((dot(rows, first - second) - offset) / scale**2)
-            case RoundedLaplace(scale=scale):
-                sums = np.abs(rows - second).sum(axis=1) - np.abs(rows - first).sum(axis=1)
-                return np.asarray(sums / scale)
-
-    def _input_ratio(
-        self, rows: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        matrix = self.projection.matrix
-        gram = matrix.T @ matrix
-        gram = gram.toarray() if is_sparse(gram) else gram
-        direction, *_ = np.linalg.lstsq(gram, (first - second).astype(np.float64), rcond=None)
-        centred = rows - (first + second) / 2
-        return np.asarray(centred @ direction / self.noise.variance().upper)
+            return input_ratio(self.noise, self.projection, rows, own, other)
+        return output_ratio(self.noise, rows, own, other)
 
     def worst_pairs(self) -> Sequence[Pair]:
         """Neighbours whose sketches are as far apart as possible; see `linear_pairs`."""
         return pairs_apart(
-            _sensitive(self.projection, self.at),
+            _before_noise(self.projection, self.at),
             self.grid,
             self.domain,
             self.adjacency,
-            2 if isinstance(self.noise, RoundedGaussian) else 1,
+            self._norm(),
         )
 
     # Utility
@@ -454,12 +393,6 @@ class LinearSketch:
         return exact if self.at == "input" else (*exact, Cosine(sketch=self))
 
 
-def _sensitive(projection: Projection, at: Literal["output", "input"]) -> Projection:
-    """The projection before the noise."""
+def _before_noise(projection: Projection, at: Literal["output", "input"]) -> Projection:
+    """What is applied to the records before the noise."""
     return projection if at == "output" else IdentityProjection(p=projection.p, k=projection.p)
-
-
-def _divided(size: Exact, scale: Fraction) -> Exact:
-    if isinstance(size, SquareRoot):
-        return SquareRoot(size.radicand / scale**2)
-    return size / scale

@@ -4,29 +4,13 @@ Aumüller, Bourgeat and Schmurr 2020: K public hash functions map a set to one o
 that two sets of Jaccard similarity J have equal buckets with probability J + (1 − J)/B (`hashing`),
 and a rule randomises the buckets (`min_hash_rules`).
 
-**Neighbours.** ‖x − y‖₁ = d ≤ α and |x|, |y| ≥ τ. The union has u = (|x| + |y| + d)/2 items and
-1 − J = d/u. |x| + |y| has the parity of d, hence u ≥ τ + ⌈d/2⌉, with equality for two sets of τ
-items, or of τ and τ + 1 where d is odd. d/(τ + ⌈d/2⌉) rises with d up to disjoint sets at d = 2τ,
-so
-
-    1 − J ≤ α/(τ + ⌈α/2⌉),      attained,
-
-and the paper's J ≥ 1 − α/τ (section 3) is true but never tight. A universe of m items allows
-d ≤ 2(m − τ) only, and sets of one declared size even d only.
-
 **Two readings.**
 "over the draw": the hash functions are random, revealed, and independent of the data. Then each
 position differs with probability at most p = (1 − J)(1 − 1/B), independently, and δ(ε) is the exact
-mixture over the number of differing positions, attained by the pair above up to ties. It rises with
-p, so that this pair is the worst.
+mixture over the number of differing positions, attained by the least similar neighbours
+(`min_hash_pairs`) up to ties. It rises with p, so that they are the worst.
 "realised": the functions are given, and the data may depend on them. Then all K positions may
 differ, and the claim is the curve of K differing ones; it needs no assumption.
-
-**The paper's levels.** Lemma 1 says P[N > Kp′ + √(3 ln(1/δ)Kp′)] ≤ δ with p′ = α/τ·(1 − 1/B). It
-uses a Chernoff bound that is proven up to twice the mean; beyond, at Kp′ < 3 ln(1/δ), where all of
-the paper's experiments are, it fails. (The ceiling that NoisyMinHash leaves out would do no harm if
-the bound were one, N being whole; as it is, more settings fail.) `levels` has the published ε of
-the same coins, the ε by the exact tail of N, and the ε of the exact mixture.
 """
 
 from __future__ import annotations
@@ -34,36 +18,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
-from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.accounting.randomized_response import most_differing
 from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets, indicator, is_sparse
-from dpverify.enclosure import Enclosure, enclose, rational, to_arb
+from dpverify.domain import Sets, as_rows
+from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.design import Design, DesignPoint
+from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
 from dpverify_mechanisms.hashing import HashFamily, KeyedHashes
 from dpverify_mechanisms.min_hash_estimators import CollisionSimilarity, DistanceSimilarity
+from dpverify_mechanisms.min_hash_levels import PAPER_DELTA, levels
+from dpverify_mechanisms.min_hash_pairs import (
+    farthest_sets,
+    least_similar,
+    pair_of_sets,
+    searched,
+)
 from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule, Plain
 
-__all__ = ["PAPER_DELTA", "MinHash", "Reading", "design", "farthest_sets", "published_differing"]
-
-PAPER_DELTA = Fraction(1, 10**4)
-"""δ of all experiments of the paper, at which `facts` states the levels."""
+__all__ = ["MinHash", "Reading"]
 
 Reading = Literal["over the draw", "realised"]
-
-_CANDIDATES = 2048  # items that the search for a bad pair looks at
-_STARTS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +167,7 @@ class MinHash:
             data_choice="before the hash functions were drawn, without knowledge of their seed",
             theorem=f"{self.rule.theorem}; mixed over the exact law of their number",
             assumptions=self.hashes.assumptions,
-            over_the_draw=True,
+            draws=(self.hashes.sha256(),),
         )
 
     def realised(self) -> Guarantee:
@@ -208,27 +190,8 @@ class MinHash:
         return 1 - Fraction(differing, union)
 
     def levels(self, delta: Fraction) -> Mapping[str, Enclosure]:
-        """ε over the draw at this δ for the same randomness, by three theorems.
-
-        "published" is lemma 1 of the paper as it stands in section 4 (with its ceiling) or 5
-        (without), and no theorem; "exact_tail" takes lemma 1's step with the exact binomial tail;
-        "exact_mixture" is the curve that `over_the_draw` claims.
-        """
-        k, b = self.hashes.functions, self.hashes.buckets
-        loss = self.rule.loss(b)
-        noisy = isinstance(self.rule, BucketNoise)
-        published = published_differing(
-            k, Fraction(self.adjacency.changes, self.domain.least) * Fraction(b - 1, b), delta
-        )
-        if not noisy:
-            published = Enclosure(*np.ceil([published.lower, published.upper]).tolist())
-        tail = most_differing(k, self.differ(), delta)
-        steps = b - 1 if noisy else 1  # largest loss of a position
-        return {
-            "published": _product(published, loss, steps),
-            "exact_tail": _product(Enclosure(tail, tail), loss, steps),
-            "exact_mixture": self._curve("over the draw").epsilon(delta),
-        }
+        """ε over the draw at this δ by three theorems; see `min_hash_levels.levels`."""
+        return levels(self, delta)
 
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""
@@ -252,7 +215,7 @@ class MinHash:
             facts["noise"]["loss_step"] = self.rule.loss(hashes.buckets)
             facts["sensitivity"] |= {
                 f"epsilon_over_the_draw_at_delta_1e-4_{name}": level
-                for name, level in self.levels(PAPER_DELTA).items()
+                for name, level in levels(self, PAPER_DELTA).items()
             }
             facts["sensitivity"]["epsilon_realised"] = self._curve("realised").epsilon(0)
         return facts
@@ -272,7 +235,9 @@ class MinHash:
 
         Parameters
         ----------
-        records : (n, items) rows of zeros and ones inside the domain, dense or scipy sparse
+        records : (n, items) rows of zeros and ones inside the domain, dense or scipy sparse, or an
+            iterable of such arrays: blocks of rows, for data that doesn't fit in memory. How the
+            rows are blocked has no influence on the result.
         rng : `SecureWords` for anything that leaves the machine
 
         Returns
@@ -284,7 +249,11 @@ class MinHash:
         RecordsError
             If a record isn't a set of the domain.
         """
-        return self.rule.draw(self.values(records), self.hashes.buckets, rng=rng)
+        blocks = row_blocks(admitted_blocks(records, self.domain, attributes=self.hashes.items))
+        return np.concatenate([self._randomised(block, rng) for block in blocks])
+
+    def _randomised(self, sets: sparse.csr_array, rng: Words) -> NDArray[Any]:
+        return self.rule.draw(self.hashes.values(sets), self.hashes.buckets, rng=rng)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release of so many sets."""
@@ -296,8 +265,7 @@ class MinHash:
 
     def admitted(self, records: Any) -> sparse.csr_array:
         """Sets of the domain as CSR rows; one record may be a single row of shape (items,)."""
-        rows = records if is_sparse(records) else np.atleast_2d(records)
-        return self.domain.admit(rows, attributes=self.hashes.items)
+        return self.domain.admit(as_rows(records), attributes=self.hashes.items)
 
     # The attack
 
@@ -334,53 +302,14 @@ class MinHash:
     def worst_pairs(self) -> Sequence[Pair]:
         """Neighbours to attack.
 
-        Over the draw: two sets of the least similarity, chosen without the hash functions; no pair
-        is worse. For realised functions a search among synthetic sets finds one more, at which many
-        positions are far apart. The claim allows for all K, which such a search seldom reaches:
-        what it leaves is unused by these pairs, though perhaps not by all.
+        Over the draw: the least similar ones, chosen without the hash functions; no pair is worse.
+        For realised functions a search among synthetic sets finds one more (`searched`).
         """
-        differing, union = farthest_sets(self.domain, self.adjacency, self.hashes.items)
-        items = np.arange(union)
-        more = -(-differing // 2)
-        fixed = self._pair(
-            f"least similar neighbours, {differing} of {union} items differ",
-            items[: union - (differing - more)],
-            items[more:],
-        )
-        return [fixed] if self.reading == "over the draw" else [self._searched(), fixed]
-
-    def _searched(self) -> Pair:
-        """Few items that most functions rank low, joined to a set that they rank high."""
-        least, most = self.domain.least, self.domain.most or self.hashes.items
-        added = min(self.adjacency.changes, min(most, self.hashes.items) - least)
-        dropped = 0 if added else self.adjacency.changes // 2
-        added = added or dropped
-        ranks = self.hashes.ranks(np.arange(min(self.hashes.items, _CANDIDATES + least)))
-        order = np.argsort((ranks * 2.0**-64).mean(axis=1), kind="stable")
-        found: list[tuple[int, NDArray[Any], NDArray[Any]]] = []
-        for first in order[:_STARTS].tolist():
-            # The set that interferes least: its items seldom rank below the first one to join.
-            beaten = np.count_nonzero(ranks < ranks[first], axis=1)
-            beaten[first] = self.hashes.functions + 1
-            record = np.argsort(beaten, kind="stable")[:least]
-            joining = [first]
-            kept = record[dropped:]
-            while len(joining) < added:
-                lowest = ranks[np.concatenate([kept, joining])].min(axis=0)
-                gain = np.count_nonzero(ranks < lowest, axis=1)
-                gain[np.concatenate([record, joining])] = -1
-                joining.append(int(gain.argmax()))
-            neighbour = np.concatenate([kept, joining])
-            ends = [self.hashes.bucket(ranks[s].min(axis=0)[None])[0] for s in (record, neighbour)]
-            found.append((int(self.rule.apart(*ends).sum()), record, neighbour))
-        steps, record, neighbour = max(found, key=lambda pair: pair[0])
-        return self._pair(
-            f"searched for these hash functions: a loss of up to {steps} steps", neighbour, record
-        )
-
-    def _pair(self, name: str, record: NDArray[Any], neighbour: NDArray[Any]) -> Pair:
-        sets = (indicator(np.sort(items), self.hashes.items) for items in (record, neighbour))
-        return Pair(name=name, record=next(sets), neighbour=next(sets))
+        fixed = least_similar(self.domain, self.adjacency, self.hashes.items)
+        if self.reading == "over the draw":
+            return [fixed]
+        found = searched(self.hashes, self.rule, domain=self.domain, adjacency=self.adjacency)
+        return [found, fixed]
 
     # Utility
 
@@ -389,7 +318,9 @@ class MinHash:
         most = self.domain.most or max(self.domain.least, 256)
         pairs = self.domain.probes(min(self.hashes.items, 4 * most), rng)
         return [
-            self._pair(f"synthetic {number}", record.indices, other.indices)
+            pair_of_sets(
+                f"synthetic {number}", record.indices, other.indices, items=self.hashes.items
+            )
             for number, (record, other) in enumerate(pairs, start=1)
         ]
 
@@ -408,105 +339,3 @@ class MinHash:
                 return (CollisionSimilarity(sketch=self, keep=Fraction(1)),)
             case _:
                 raise ParameterError("rule", type(self.rule).__name__, "one with an estimator")
-
-
-def farthest_sets(domain: Sets, adjacency: ItemAdjacency, items: int) -> tuple[int, int]:
-    """Numbers of differing items and of all items of the least similar neighbours.
-
-    Raises
-    ------
-    ParameterError
-        If no two sets of the domain are neighbours.
-    """
-    least = domain.least
-    require(items >= least, "items", items, f"at least least={least}")
-    differing = min(adjacency.changes, 2 * least, 2 * (items - least))
-    if domain.most == least:
-        differing -= differing % 2
-    if differing < 1:
-        raise ParameterError(
-            "domain",
-            domain,
-            "one in which sets have neighbours",
-            "Allow more sizes, more changes or more items.",
-        )
-    return differing, least + -(-differing // 2)
-
-
-def published_differing(positions: int, differ: Fraction, delta: Fraction) -> Enclosure:
-    """Lemma 1 of the paper: Kp + √(3 ln(1/δ)Kp), which is no bound where Kp < 3 ln(1/δ).
-
-    Parameters
-    ----------
-    positions : K
-    differ : p, in the paper α/τ·(1 − 1/B)
-    delta : in (0, 1)
-    """
-    require(0 < delta < 1, "delta", delta, "in (0, 1)")
-    mean = positions * differ
-    return enclose(lambda: to_arb(mean) + (-3 * to_arb(mean) * to_arb(delta).log()).sqrt())
-
-
-def design(
-    *,
-    epsilon: Fraction,
-    delta: Fraction,
-    domain: Sets,
-    adjacency: ItemAdjacency,
-    items: int,
-    similarities: Sequence[Fraction],
-    functions: Sequence[int],
-    buckets: Sequence[int] = (2, 3, 4, 8),
-    rules: Sequence[type[BucketResponse | BucketNoise]] = (BucketResponse,),
-    reading: Reading = "over the draw",
-    seed: int = 0,
-) -> Design[MinHash]:
-    """The K, the B and the rule with the least exact variance of the estimated similarity.
-
-    Parameters
-    ----------
-    epsilon, delta, domain, adjacency, reading : the guarantee, the same for all candidates
-    items : size of the universe
-    similarities : of interest, in [0, 1]; the mean of their variances is minimised
-    functions, buckets, rules : candidates
-    seed : of every candidate's hash functions
-
-    Raises
-    ------
-    ParameterError
-        If there is no candidate, or a similarity is outside its range.
-    """
-    for similarity in similarities:
-        require(0 <= similarity <= 1, "similarities", similarity, "in [0, 1]")
-    require(len(similarities) > 0, "similarities", similarities, "non-empty")
-    points = []
-    for rule, b, k in product(rules, buckets, functions):
-        sketch = MinHash.calibrated(
-            KeyedHashes(items=items, functions=k, buckets=b, seed=seed),
-            rule=rule,
-            epsilon=epsilon,
-            delta=delta,
-            domain=domain,
-            adjacency=adjacency,
-            reading=reading,
-        )
-        estimator = sketch.estimators()[0]
-        points.append(
-            DesignPoint(
-                parameters={"k": k, "buckets": b, "rule": rule.__name__},
-                variance=fmean(float(estimator.variance_at(Fraction(s))) for s in similarities),
-                mechanism=sketch,
-            )
-        )
-    require(len(points) > 0, "functions", functions, "non-empty, like buckets and rules")
-    return Design(curve=tuple(points))
-
-
-def _product(count: Enclosure, loss: Enclosure, steps: int) -> Enclosure:
-    ends = (
-        Fraction(count.lower) * Fraction(loss.lower),
-        Fraction(count.upper) * Fraction(loss.upper),
-    )
-    return Enclosure(
-        Enclosure.of_exact(steps * ends[0]).lower, Enclosure.of_exact(steps * ends[1]).upper
-    )

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,9 +45,11 @@ from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.blocks import admitted_blocks, joined
 from dpverify_mechanisms.dots import dot
+from dpverify_mechanisms.noise_addition_estimators import PairDistance
 
-__all__ = ["GRID_STEPS", "NoiseAddition", "PairDistance", "published_sigma"]
+__all__ = ["GRID_STEPS", "NoiseAddition", "published_sigma"]
 
 GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
@@ -239,7 +241,8 @@ class NoiseAddition:
 
         Parameters
         ----------
-        records : (n, p) array inside the domain, dense or sparse; n as declared
+        records : (n, p) array inside the domain, dense or sparse, or an iterable of such arrays:
+            blocks of rows, which are put together; n as declared
         rng : `SecureWords` for anything that leaves the machine
 
         Returns
@@ -280,7 +283,7 @@ class NoiseAddition:
 
     def _gridded(self, records: Any) -> NDArray[np.float64]:
         """Steps from the domain's low end, as whole doubles of shape (n, p)."""
-        x = self.domain.admit(records, attributes=self.p)
+        x = joined(admitted_blocks(records, self.domain, attributes=self.p))
         dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
         if dense.shape[0] != self.rows:
             raise RecordsError(
@@ -348,55 +351,6 @@ class NoiseAddition:
             data = np.clip(low + (high - low) * unit, low, high)
             pairs.append(Pair(name=f"synthetic {number}", record=data, neighbour=query))
         return pairs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairDistance:
-    """‖x_a − x_b‖² of the gridded records a and b: algorithm 4, the entry as it is.
-
-    The rounded noise has mean 0, so the estimate is unbiased; its variance is that of the rounded
-    noise, for which the paper has σ².
-    """
-
-    name: ClassVar[str] = "squared distance"
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "release and query"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
-
-    mechanism: NoiseAddition
-
-    def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Unbiased estimates from releases (…, n(n − 1)/2) and pairs of numbers (…, 2).
-
-        The leading dimensions broadcast; the two numbers of a pair may come in any order.
-        """
-        places = self._places(second)
-        leading = np.broadcast_shapes(first.shape[:-1], places.shape)
-        released = np.broadcast_to(first, (*leading, first.shape[-1]))
-        chosen = np.broadcast_to(places, leading)[..., None]
-        steps = np.take_along_axis(released, chosen, axis=-1)[..., 0]
-        return np.asarray(steps * float(self.mechanism.grid.step**2))
-
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """‖x_a − x_b‖² of the gridded records."""
-        place = int(self._places(np.asarray(other).reshape(2)))
-        return int(self.mechanism.noiseless(record)[place]) * float(self.mechanism.grid.step**2)
-
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """The truth: the estimate is unbiased."""
-        return self.truth(record, other)
-
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Variance of the rounded noise, about σ² + h⁴/12."""
-        return self.mechanism.noise.variance().upper * float(self.mechanism.grid.step**4)
-
-    def _places(self, pairs: ArrayLike) -> NDArray[np.int64]:
-        numbers = np.sort(np.asarray(pairs, dtype=np.int64), axis=-1)
-        low, high = numbers[..., 0], numbers[..., 1]
-        rows = self.mechanism.rows
-        valid = bool(((low >= 0) & (low < high) & (high < rows)).all())
-        require(valid, "query", pairs, f"two different numbers of records in [0, {rows})")
-        return np.asarray(low * (2 * rows - low - 1) // 2 + high - low - 1)
 
 
 def _width(grid: Grid, domain: Box) -> int:

@@ -19,25 +19,18 @@ bᵀΣ⁻¹b ≤ ‖b‖²/w = 2/w, reached by the empty graph. So `rank_one` gi
 paper's neighbours are A and A + e·vᵀ with ‖v‖ ≤ 1: one row moves, by a rank-one matrix; the Gram
 matrices differ by rank two. Its theorems are single points, far from tight; `published` has them.
 
-**What is released** is every coordinate rounded to a public grid of step h, exactly
-(`rounded_normals`): post-processing of the real rows. The data are gridded first, which the
-adjacency is charged for. h² ≤ 2⁻³²·floor, so the rounding errors are uniform on a step's cube,
-independent of each other and of the row, up to Fourier coefficients of at most exp(−2π²·2³²): they
-add ‖c‖²h²/12 to the variance of c·y, which is removed, and change the estimators' variance by a
-relative 1e-10 at most.
-
-**Utility.** ‖Yc‖²/r is cᵀΣc·χ²_r/r: unbiased, of variance 2(cᵀΣc)²/r. For a graph c is the set's
-indicator less its mean, ‖c‖² = s(n − s)/n, and cᵀLc is the cut.
+**The data are gridded** before anything else, which the adjacency is charged for, so that Σ is an
+integer matrix times a public unit. `secret_rows` says what is released of it, `secret_estimators`
+what it tells.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from flint import arb
@@ -51,154 +44,28 @@ from dpverify.accounting.rank_two import (
     replaced_row_gamma,
 )
 from dpverify.adjacency import EdgeAdjacency, RowAdjacency
-from dpverify.domain import Ball, Graphs, uniform
-from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
-from dpverify.errors import NumericalError, require
+from dpverify.domain import Ball, Graphs, is_sparse, uniform
+from dpverify.enclosure import enclose, to_arb
+from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.grid import Grid
 from dpverify.guarantee import Guarantee
-from dpverify.mechanism import Estimator, Pair
-from dpverify.sampling.normal_vectors import LARGEST_ENTRY, rounded_normals
+from dpverify.mechanism import Pair
+from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
+from dpverify_mechanisms.secret_rows import SecretRows
 
-__all__ = [
-    "CovarianceSketch",
-    "CutDesign",
-    "CutSketch",
-    "QuadraticForm",
-    "cut_designs",
-    "rows_for_accuracy",
-]
+__all__ = ["CovarianceSketch", "CutSketch"]
 
 _STEPS = 2**20  # of an edge's weight
 _ROW_STEPS = 2**16  # at least, of the radius of a data row
-_FLOOR_STEPS = 2**10  # w and w² are rounded up to a whole number of 1/1024
-_FINENESS = 2**32  # floor/h² is at least this
+_FLOOR_STEPS = 2**10  # w is rounded up to a whole number of 1/1024
 _ONE_EDGE = EdgeAdjacency(weight=Fraction(1))
 _ONE_ROW = RowAdjacency(radius=Fraction(1))
-_DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the published ε
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SecretProjection(ABC):
-    """What both sketches share: the rows' law, its likelihood, the step.
-
-    Parameters
-    ----------
-    rows : r, number of secret rows
-    """
-
-    rows: int
-
-    @property
-    @abstractmethod
-    def floor(self) -> Fraction:
-        """Smallest eigenvalue that the covariance can have, in the data's unit squared."""
-
-    @property
-    @abstractmethod
-    def share(self) -> Fraction:
-        """Factor of the data's quadratic form in the covariance."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> int:
-        """Length of a released row."""
-
-    @abstractmethod
-    def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
-        """Integer matrix and unit whose product is Σ: secret, for likelihoods and tests."""
-
-    @abstractmethod
-    def query(self, query: ArrayLike) -> NDArray[np.float64]:
-        """Coefficients c of a query, of the query's shape (…, columns)."""
-
-    @abstractmethod
-    def privacy(self) -> RankOneNormalCurve | RankTwoNormalCurve:
-        """Exact or proven curve."""
-
-    @abstractmethod
-    def published(self, delta: Fraction) -> PointCurve:
-        """What the paper's theorem proves at this δ."""
-
-    def _grid_step(self) -> Fraction:
-        """Largest power of two h with h² ≤ 2⁻³²·floor."""
-        ratio = self.floor / _FINENESS
-        exponent = (ratio.numerator.bit_length() - ratio.denominator.bit_length()) // 2 + 1
-        step = Fraction(2) ** exponent
-        while step * step > ratio:
-            step /= 2
-        return step
-
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
-        """Rounded secret rows of shape (rows, columns), in whole steps."""
-        matrix, unit = self.covariance(records)
-        square = self._grid_step() ** 2
-        return rounded_normals(
-            matrix, scale=unit / square, least=self.floor / square, rows=self.rows, rng=rng
-        )
-
-    def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release, which doesn't grow with the data."""
-        del rows
-        return self.rows, self.columns
-
-    def step(self) -> Enclosure:
-        """Size of one step of the released integers."""
-        return Enclosure.of_exact(self._grid_step())
-
-    def log_likelihood_ratio(
-        self, outputs: NDArray[np.int64], record: Any, neighbour: Any
-    ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour) of the rows before rounding."""
-        y = outputs.reshape(len(outputs), -1, self.columns) * float(self._grid_step())
-        first, second = (
-            matrix * float(unit) for matrix, unit in map(self.covariance, (record, neighbour))
-        )
-        form = np.linalg.inv(second) - np.linalg.inv(first)
-        logs = np.linalg.slogdet(second)[1] - np.linalg.slogdet(first)[1]
-        squares = np.einsum("dri,ij,drj->d", y, form, y, optimize=True)
-        return np.asarray((squares + y.shape[1] * logs) / 2)
-
-    def redrawn(self, seed: int) -> Self:
-        """The sketch itself: none of its randomness is public."""
-        del seed
-        return self
-
-    def estimators(self) -> Sequence[Estimator]:
-        """The quadratic form of a public query."""
-        return (QuadraticForm(sketch=self),)
-
-    def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
-        curve = self.privacy()
-        return {
-            "sketch": {
-                "rows": self.rows,
-                "columns": self.columns,
-                "floor": exact_string(self.floor),
-                "share": exact_string(self.share),
-                "step": exact_string(self._grid_step()),
-            },
-            "claim": {
-                "relative_change": exact_string(curve.gamma),
-                "delta": exact_string(_DELTA),
-                "epsilon": curve.epsilon(_DELTA),
-                "epsilon_published": self.published(_DELTA).epsilon_bound(),
-            },
-        }
-
-    def _guarantee(self, adjacency: EdgeAdjacency | RowAdjacency, theorem: str) -> Guarantee:
-        return Guarantee(
-            curve=self.privacy(),
-            adjacency=adjacency,
-            randomness="the secret projection, which is all that is random and is never stored",
-            data_choice="before the release; the projection stays secret for ever",
-            theorem=theorem,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutSketch(_SecretProjection):
+class CutSketch(SecretRows):
     """Sketch of a graph that answers every cut query, and any quadratic form of the Laplacian.
 
     Parameters
@@ -207,6 +74,8 @@ class CutSketch(_SecretProjection):
     w : smoothing, 0 < w < n, exact
     adjacency : by how much one edge's weight may change
     """
+
+    answers: ClassVar[str] = "cut"
 
     vertices: int
     w: Fraction
@@ -262,6 +131,11 @@ class CutSketch(_SecretProjection):
 
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
         """Integer matrix and unit of Σ = w·I + (1 − w/n)·L, for weights in steps of 2⁻²⁰."""
+        if isinstance(records, Iterator):
+            raise RecordsError(
+                "a graph is one symmetric matrix of weights: give it whole, and not in blocks of "
+                "rows."
+            )
         weights = self.domain.admit(records, attributes=self.vertices)
         steps = Grid(step=Fraction(1, _STEPS)).round(weights).astype(np.int64)
         p, q, n = self.w.numerator, self.w.denominator, self.vertices
@@ -316,7 +190,7 @@ class CutSketch(_SecretProjection):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CovarianceSketch(_SecretProjection):
+class CovarianceSketch(SecretRows):
     """Sketch of a data matrix that answers ‖Ax‖² for every direction x.
 
     Parameters
@@ -326,6 +200,8 @@ class CovarianceSketch(_SecretProjection):
     domain : bound on every row's norm; rows that are small beside w are protected far better
     adjacency : by how much one row may move (up to twice the radius: a whole row replaced)
     """
+
+    answers: ClassVar[str] = "squared length along a direction"
 
     attributes: int
     w_squared: Fraction
@@ -355,10 +231,11 @@ class CovarianceSketch(_SecretProjection):
         exact = (norm**2 - (1 + gamma) * rest**2) / gamma
         if exact <= norm * (norm - moved) or exact <= 0:
             exact = moved**2 * (1 + gamma) / gamma**2
+        unit = _row_grid(domain).step ** 2
         sketch = cls(
             attributes=attributes,
             rows=rows,
-            w_squared=Fraction(math.floor(exact * _FLOOR_STEPS) + 1, _FLOOR_STEPS),
+            w_squared=(math.floor(exact / unit) + 1) * unit,
             domain=domain,
             adjacency=adjacency,
         )
@@ -382,19 +259,25 @@ class CovarianceSketch(_SecretProjection):
         return self.attributes
 
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
-        """Integer matrix and unit of Σ = w²·I + AᵀA, for A on a grid."""
-        x = self.domain.admit(records, attributes=self.attributes)
-        dense = x if isinstance(x, np.ndarray) else x.toarray()
+        """Integer matrix and unit of Σ = w²·I + AᵀA, for A on a grid.
+
+        Records are dense, sparse, or an iterable of blocks of rows, of which one is in memory.
+        """
         grid = _row_grid(self.domain)
-        steps = grid.round(dense)
-        q = self.w_squared.denominator
-        lift = self.w_squared / grid.step**2 * q  # whole: 1/step is a power of two or a whole
-        largest = len(dense) * grid.check_reach(self.domain) ** 2
-        require(largest < 2**53, "records", len(dense), "fewer rows: sums leave exact doubles")
-        require(largest * q + lift < LARGEST_ENTRY, "records", len(dense), "fewer rows")
-        matrix = (steps.T @ steps).astype(np.int64) * (q * lift.denominator)
+        lift = self.w_squared / grid.step**2
+        scale, reach = lift.denominator, grid.check_reach(self.domain)
+        gram = np.zeros((self.attributes, self.attributes), dtype=np.int64)
+        count = 0
+        for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.attributes)):
+            steps = grid.round(x.toarray() if is_sparse(x) else x)
+            count += len(steps)
+            fits = count * reach**2 * scale + lift.numerator < LARGEST_ENTRY
+            require(fits, "records", count, "fewer rows")
+            # Exact: values below 2¹⁸ in blocks of 2¹⁰ rows sum to less than 2⁴⁶.
+            gram += (steps.T @ steps).astype(np.int64)
+        matrix = gram * scale
         matrix[np.diag_indices(self.attributes)] += lift.numerator
-        return matrix, grid.step**2 / (q * lift.denominator)
+        return matrix, grid.step**2 / scale
 
     def query(self, query: ArrayLike) -> NDArray[np.float64]:
         """The direction itself."""
@@ -452,110 +335,6 @@ class CovarianceSketch(_SecretProjection):
                 )
             )
         return pairs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuadraticForm:
-    """Quadratic form of the data in a public query: a cut, or ‖Ax‖².
-
-    (‖Yc‖²/r − ‖c‖²(floor + h²/12))/share, unbiased, of variance 2V²/r/share² with
-    V = cᵀΣc + ‖c‖²h²/12.
-    """
-
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "release and query"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
-
-    sketch: _SecretProjection
-
-    @property
-    def name(self) -> str:
-        """What is estimated."""
-        return "cut" if isinstance(self.sketch, CutSketch) else "squared length along a direction"
-
-    def estimate(self, first: NDArray[np.int64], second: ArrayLike) -> NDArray[np.float64]:
-        """Estimates from releases (…, r, columns) and queries (…, columns) that broadcast."""
-        c = self.sketch.query(second)
-        values = np.matmul(first * self._step, c[..., None])[..., 0]
-        offset = (float(self.sketch.floor) + self._step**2 / 12) * np.vecdot(c, c)
-        return np.asarray((np.mean(values * values, axis=-1) - offset) / float(self.sketch.share))
-
-    def truth(self, record: Any, other: ArrayLike) -> float:
-        """Quadratic form of the gridded data."""
-        c = self.sketch.query(other).reshape(-1)
-        return float(self._form(record, c) - float(self.sketch.floor) * (c @ c)) / float(
-            self.sketch.share
-        )
-
-    def expectation(self, record: Any, other: ArrayLike) -> float:
-        """The truth: the estimator is unbiased."""
-        return self.truth(record, other)
-
-    def variance(self, record: Any, other: ArrayLike) -> float:
-        """2V²/r/share²."""
-        c = self.sketch.query(other).reshape(-1)
-        form = self._form(record, c) + self._step**2 / 12 * float(c @ c)
-        return 2 * (form / float(self.sketch.share)) ** 2 / self.sketch.rows
-
-    @property
-    def _step(self) -> float:
-        return self.sketch.step().upper
-
-    def _form(self, record: Any, c: NDArray[np.float64]) -> float:
-        matrix, unit = self.sketch.covariance(record)
-        return float(c @ (matrix * float(unit)) @ c)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutDesign:
-    """A choice of rows with its smoothing and the standard deviation of a cut's estimate."""
-
-    rows: int
-    w: Fraction
-    deviation: float
-
-
-def cut_designs(
-    *,
-    vertices: int,
-    epsilon: Fraction,
-    delta: Fraction,
-    size: int,
-    cut: float,
-    most_rows: int = 16384,
-) -> tuple[CutDesign, ...]:
-    """Calibrated designs with rows doubling up to `most_rows`, the least deviation last or near it.
-
-    With γ calibrated, w/(1 − w/n) = 2/γ, so a cut of value C around s vertices has the standard
-    deviation √(2/r)·(2s(n − s)/(nγ) + C). As √(r/2)·γ rises to the μ of the Gaussian mechanism
-    with the same (ε, δ), it falls to 2s(n − s)/(nμ) with growing r, whatever C: more rows cost
-    computation only. Take the first design whose deviation is good enough.
-
-    Parameters
-    ----------
-    vertices, epsilon, delta : as in `CutSketch.calibrated`
-    size, cut : s and C of the cut of interest
-    most_rows : largest r
-    """
-    designs = []
-    rows = 16
-    while rows <= most_rows:
-        sketch = CutSketch.calibrated(vertices=vertices, rows=rows, epsilon=epsilon, delta=delta)
-        lifted = float(sketch.w / sketch.share) * size * (vertices - size) / vertices
-        deviation = math.sqrt(2 / rows) * (lifted + cut)
-        designs.append(CutDesign(rows=rows, w=sketch.w, deviation=deviation))
-        rows *= 2
-    return tuple(designs)
-
-
-def rows_for_accuracy(*, eta: Fraction, nu: Fraction) -> int:
-    """Rows r = ⌈8 ln(2/ν)/η²⌉: a relative error of η with probability 1 − ν, for one query.
-
-    Blocki et al. 2012, section 3: the error is relative to the smoothed graph's cut.
-    """
-    require(0 < eta < 1, "eta", eta, "in (0, 1)")
-    require(0 < nu < 1, "nu", nu, "in (0, 1)")
-    return math.ceil(enclose(lambda: 8 * (2 / to_arb(nu)).log() / to_arb(eta) ** 2).upper)
 
 
 def _moved(adjacency: EdgeAdjacency) -> Fraction:

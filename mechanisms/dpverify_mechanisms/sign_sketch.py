@@ -255,7 +255,7 @@ class SignSketch(RandomisedSigns):
             theorem="Li and Li 2023, theorem 4.1, for the pair's own number of differing signs; "
             "the angle's law is equation 3",
             assumptions=self._declared(self.least_norm),
-            over_the_draw=True,
+            draws=(self.projection.sha256(),),
         )
 
     def _declared(self, least_norm: Fraction) -> tuple[str, ...]:

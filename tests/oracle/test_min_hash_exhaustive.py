@@ -20,8 +20,9 @@ from dpverify.domain import Sets
 from dpverify.enclosure import to_arb
 from dpverify_mechanisms.geometric_noise import GeometricNoise
 from dpverify_mechanisms.hashing import TabledHashes
-from dpverify_mechanisms.min_hash import MinHash, Reading, farthest_sets
+from dpverify_mechanisms.min_hash import MinHash, Reading
 from dpverify_mechanisms.min_hash_estimators import DistanceSimilarity, jaccard
+from dpverify_mechanisms.min_hash_pairs import farthest_sets
 from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule, Plain
 
 RESPONSE = BucketResponse(keep=Fraction(3, 4))

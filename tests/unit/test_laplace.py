@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from dpverify.accounting.laplace import (
     LaplaceCurve,
     majorant,
-    noise_variances,
     scale_laplace,
     scale_laplace_curve,
 )
+from dpverify.accounting.noise_variances import noise_variances
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve

@@ -23,15 +23,11 @@ from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms import hashing
 from dpverify_mechanisms.geometric_noise import GeometricCurve, GeometricNoise, _table
 from dpverify_mechanisms.hashing import KeyedHashes, TabledHashes
-from dpverify_mechanisms.min_hash import (
-    PAPER_DELTA,
-    MinHash,
-    Reading,
-    design,
-    farthest_sets,
-    published_differing,
-)
+from dpverify_mechanisms.min_hash import MinHash, Reading
+from dpverify_mechanisms.min_hash_design import design_min_hash
 from dpverify_mechanisms.min_hash_estimators import CollisionSimilarity, DistanceSimilarity
+from dpverify_mechanisms.min_hash_levels import PAPER_DELTA, published_differing
+from dpverify_mechanisms.min_hash_pairs import farthest_sets
 from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule, Plain
 
 DOMAIN, ONE = Sets(least=20), ItemAdjacency(changes=1)
@@ -568,7 +564,7 @@ def test_packed_bits_give_the_same_estimate() -> None:
 
 
 def _design(functions: Sequence[int], similarities: Sequence[Fraction]) -> Any:
-    return design(
+    return design_min_hash(
         epsilon=Fraction(4),
         delta=DELTA,
         domain=Sets(least=500),

@@ -12,20 +12,17 @@ import pytest
 
 from dpverify.accounting.rank_one import RankOneNormalCurve
 from dpverify.adjacency import EdgeAdjacency, RowAdjacency
-from dpverify.auditing.moments import Moments, draw_estimates, judge
-from dpverify.auditing.whitebox import attack, events
 from dpverify.auditing.whitebox import judge as judge_attack
+from dpverify.auditing.moments import Moments, draw_estimates, judge
+from dpverify.auditing.whitebox import events
+from dpverify.auditing.whitebox import attack
 from dpverify.domain import Ball
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 from dpverify.mechanism import WhiteBox
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.secret_projection import (
-    CovarianceSketch,
-    CutSketch,
-    cut_designs,
-    rows_for_accuracy,
-)
+from dpverify_mechanisms.secret_design import cut_designs, rows_for_accuracy
+from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
 CUTS = CutSketch.calibrated(vertices=6, rows=8, epsilon=EPSILON, delta=DELTA)
@@ -176,6 +173,37 @@ def test_worst_pair_of_replaced_rows_is_exact() -> None:
     ratios = np.sort(np.linalg.eigvals(np.linalg.solve(a, b)).real)
     bound = 1 + float(LINES.privacy().gamma)
     assert ratios == pytest.approx([1 / bound, 1, bound], rel=1e-4)
+
+
+@pytest.mark.parametrize("radius", [Fraction(1, 10**4), Fraction(1000003), Fraction(2**40)])
+def test_covariances_have_no_unit(radius: Fraction) -> None:
+    """Data and radius in another unit get the same smoothing in that unit, and an exact Σ."""
+    sketch = CovarianceSketch.calibrated(
+        attributes=3,
+        rows=16,
+        epsilon=EPSILON,
+        delta=DELTA,
+        domain=Ball(radius=radius),
+        adjacency=RowAdjacency(radius=2 * radius),
+    )
+    assert float(sketch.w_squared / radius**2) == pytest.approx(float(LINES.w_squared), rel=1e-3)
+    table = np.array([[0.5, 0, 0.25], [0, -0.5, 0.5]]) * float(radius)
+    matrix, unit = sketch.covariance(table)
+    expected = np.eye(3) * float(sketch.w_squared) + table.T @ table
+    assert matrix * float(unit) == pytest.approx(expected, rel=1e-4)
+
+
+def test_covariances_refuse_what_64_bits_cannot_hold() -> None:
+    """The floor's denominator over the grid's squared step, 2⁸, multiplies the data as well."""
+    big = replace(LINES, domain=Ball(radius=Fraction(2**20)), w_squared=Fraction(7, 2**20))
+    row = np.array([[2.0**20, 0, 0]])
+    matrix, unit = big.covariance(row)
+    assert unit == Fraction(1, 2**20)
+    assert matrix[0, 0] == 2**60 + 7
+    with pytest.raises(ParameterError, match="rows"):
+        big.covariance(np.repeat(row, 4, axis=0))
+    with pytest.raises(ParameterError, match="rows"):
+        replace(big, w_squared=Fraction(7, 2**25)).covariance(row)
 
 
 # Planted bugs: what the audit must refute, and the correct twin that it must not.

@@ -5,41 +5,27 @@ A check that can't fail is a defect, so every audit is run on these before it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
-from dpverify.mechanism import Certifiable
-from dpverify_audits.planted.linear_sketch import half_sensitivity, noise_scaled
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_audits.planted import (
+    calibration,
+    linear_sketch,
+    min_hash,
+    noise_addition,
+    randomized_response,
+    secret_projection,
+    sign_sketch,
+)
+from dpverify_audits.planted.bug import Audit, Mislabelled, PlantedBug
 
-__all__ = ["SUITE", "PlantedBug"]
+__all__ = ["SUITE", "Audit", "Mislabelled", "PlantedBug"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlantedBug:
-    """A mistake that people make.
-
-    Attributes
-    ----------
-    name : short
-    mistake : what was done wrong
-    plant : makes the broken mechanism from its correct twin
-    """
-
-    name: str
-    mistake: str
-    plant: Callable[[LinearSketch], Certifiable]
-
-
-SUITE = (
-    PlantedBug(
-        name="noise scaled by 0.8",
-        mistake="the noise's standard deviation is 0.8 of what the claim needs",
-        plant=lambda sketch: noise_scaled(sketch, 0.8),
-    ),
-    PlantedBug(
-        name="sensitivity halved",
-        mistake="noise calibrated to a move of beta/2, as if records moved both ways from a middle",
-        plant=half_sensitivity,
-    ),
+SUITE: tuple[PlantedBug[Any], ...] = (
+    *linear_sketch.BUGS,
+    *calibration.BUGS,
+    *sign_sketch.BUGS,
+    *randomized_response.BUGS,
+    *min_hash.BUGS,
+    *noise_addition.BUGS,
+    *secret_projection.BUGS,
 )

@@ -1,0 +1,48 @@
+"""Noisy pairwise distances with noise for a single one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpverify.adjacency import BitFlip
+from dpverify.domain import Box
+from dpverify.mechanism import Certifiable
+from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_mechanisms.noise_addition import NoiseAddition
+
+__all__ = ["BUGS", "distances", "for_one_distance"]
+
+_ROWS = 5
+_FACTOR = (_ROWS - 1) ** -0.5
+
+
+def distances() -> NoiseAddition:
+    """Five records of three bits."""
+    return NoiseAddition.calibrated(
+        rows=_ROWS,
+        p=3,
+        epsilon=Fraction(2),
+        delta=Fraction(1, 1000),
+        domain=Box(low=Fraction(0), high=Fraction(1)),
+        adjacency=BitFlip(),
+    )
+
+
+def for_one_distance(mechanism: NoiseAddition) -> Certifiable:
+    """The mechanism with noise for one entry that changes."""
+    noise = RoundedGaussian(scale=mechanism.noise.scale * _FACTOR)
+    return Mislabelled(claim=mechanism, actual=replace(mechanism, noise=noise))
+
+
+BUGS: tuple[PlantedBug[NoiseAddition], ...] = (
+    PlantedBug(
+        name="noise for one distance",
+        mistake="the sensitivity of one distance, where all n − 1 of a record change at once",
+        twin=distances,
+        plant=for_one_distance,
+        found_by=("white-box", "moments"),
+        rates=noise_times(_FACTOR),
+    ),
+)

@@ -1,0 +1,40 @@
+"""OpenDP: the maps of composed measurements, which it rounds conservatively.
+
+Gaussian noise is a measurement under zero-concentrated DP, turned into an (ε, δ) curve by
+`make_zCDP_to_approxDP`. Laplace noise and randomized response are pure; composed, they are private
+both with the sum of their ε and by way of zero-concentrated DP, and the smaller one counts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import opendp.prelude as dp  # type: ignore[import-not-found]
+
+from benchmarks.peers.protocol import Case, Method, serve
+
+dp.enable_features("contrib")
+
+
+def certified(case: Case) -> float:
+    real = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    distance: float = 1.0
+    if case.mechanism == "gaussian":
+        one = dp.m.make_gaussian(*real, case.parameter)
+    elif case.mechanism == "laplace":
+        one = dp.m.make_laplace(*real, case.parameter)
+    else:
+        one, distance = dp.m.make_randomized_response_bool(case.parameter), 1
+    pure = math.inf
+    if case.mechanism != "gaussian":
+        pure = dp.c.make_composition([one] * case.count).map(distance)
+        one = dp.c.make_pureDP_to_zCDP(one)
+    composed = dp.c.make_composition([one] * case.count)
+    curve = dp.c.make_zCDP_to_approxDP(composed).map(distance)
+    if case.solve == "epsilon":
+        return min(float(pure), float(curve.epsilon(case.given)))
+    return 0.0 if case.given >= pure else float(curve.delta(case.given))
+
+
+if __name__ == "__main__":
+    serve("opendp", {"zCDP": Method(claim="upper", answer=certified)})

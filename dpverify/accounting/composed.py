@@ -1,0 +1,444 @@
+"""The privacy curve of a composition of independent losses.
+
+δ is the larger of the two directions of the pair, all losses forward and all reversed: neighbours
+are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`inversion`), and how f
+is computed depends on what the losses are:
+
+ - all Gaussian: μ² adds up (the likelihood ratio is one Gaussian's); all Laplace and few: one
+   vector with the shifts of all, in closed form;
+ - all discrete with commensurable differences: exactly on their lattice;
+ - all discrete with few atoms in all: by adding over every one;
+ - otherwise by inversion, direct where M decays, smoothed where it doesn't.
+
+f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, reduce
+from operator import mul
+from typing import Literal
+
+import numpy as np
+from flint import arb, ctx
+from scipy.optimize import brentq
+
+from dpverify.accounting.enumeration import Enumeration, has_few_atoms
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.inversion import (
+    ORDER,
+    Inversion,
+    LatticeKernel,
+    Line,
+    SmoothKernel,
+    invert,
+    widened,
+)
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.lattice import common_unit
+from dpverify.accounting.loss import (
+    Doubles,
+    GaussianLoss,
+    LaplaceLoss,
+    Losses,
+    PrivacyLoss,
+    Step,
+    log_moment,
+    step_ball,
+)
+from dpverify.enclosure import Enclosure, Real, rational, to_arb
+from dpverify.errors import NumericalError, require
+
+__all__ = ["ComposedCurve"]
+
+# Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
+# make together; the next pair is tried where a result is wider than _WIDTH.
+_EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
+_WIDTH = 1e-13
+_FINEST = 1 << 22  # points of a lattice's period
+_MOST_NODES = 1 << 20
+_MOST_WORK = 1_000_000
+_SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
+_RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
+_COARSER = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposedCurve:
+    """Curve of independent losses of the same pair of neighbours.
+
+    Parameters
+    ----------
+    losses : pairs of a loss and how often it occurs. Equal losses are merged, and the order has no
+        influence.
+    """
+
+    losses: Losses
+
+    def __post_init__(self) -> None:
+        require(bool(self.losses), "losses", self.losses, "not empty")
+        for loss, count in self.losses:
+            require(count >= 1, "multiplicity", count, "at least 1")
+            require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
+        object.__setattr__(self, "losses", _merged(self.losses))
+
+    @property
+    def method(self) -> Literal["gaussian", "laplace", "lattice", "enumeration", "inversion"]:
+        """How δ is computed; a lattice that is too fine is left for the methods after it."""
+        closed = self._closed()
+        if closed is not None:
+            return "gaussian" if isinstance(closed, GaussianCurve) else "laplace"
+        if _unit(self.losses) is not None:
+            return "lattice"
+        return "enumeration" if has_few_atoms(self.losses) else "inversion"
+
+    def delta(self, epsilon: Real) -> Enclosure:
+        """Encloses δ(ε).
+
+        Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
+        with −c the slope of ln δ, and wider with few different losses.
+        """
+        eps = rational("epsilon", epsilon)
+        require(eps >= 0, "epsilon", epsilon, "at least 0")
+        closed = self._closed()
+        if closed is not None:
+            return closed.delta(eps)
+        found = [direction.delta(eps) for direction in self._directions()]
+        return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def epsilon(self, delta: Real) -> Enclosure:
+        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite below P[L = ∞].
+
+        Raises
+        ------
+        ParameterError
+            If delta is P[L = ∞] and no finite bound on the loss exists.
+        """
+        target = rational("delta", delta)
+        require(0 <= target < 1, "delta", delta, "in [0, 1)")
+        closed = self._closed()
+        if closed is not None:
+            return closed.epsilon(target)
+        found = [direction.epsilon(target) for direction in self._directions()]
+        return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """P[L ≥ threshold] on both sides, by the normal law with the loss's mean and variance.
+
+        With `noise` below 1 the standard deviation is scaled by it.
+        """
+        rates = []
+        for losses, side in ((self.losses, 1.0), (_reversed(self.losses), -1.0)):
+            top = min(1.0, *(loss.top for loss, _ in losses))
+            step = 1e-4 * top
+            at = log_moment(losses, step * np.arange(1.0, 4.0))
+            second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
+            mean = float(at[1] - at[0]) / step - 1.5 * step * second
+            score = (side * mean - threshold) / (noise * math.sqrt(second))
+            rates.append(math.erfc(-score / math.sqrt(2)) / 2)
+        return rates[0], rates[1]
+
+    def _closed(self) -> GaussianCurve | LaplaceCurve | None:
+        """The one mechanism that all releases together are, where its curve has a closed form."""
+        squares = [n * loss.mu_squared for loss, n in self.losses if isinstance(loss, GaussianLoss)]
+        if len(squares) == len(self.losses):
+            return GaussianCurve(mu_squared=sum(squares, Fraction(0)))
+        shifts = [(loss.shift, n) for loss, n in self.losses if isinstance(loss, LaplaceLoss)]
+        if len(shifts) == len(self.losses):
+            curve = LaplaceCurve(shifts=tuple(sorted(shifts)))
+            return curve if curve.is_exact else None
+        return None
+
+    def _directions(self) -> list[_Direction]:
+        backward = _merged(_reversed(self.losses))
+        both = [self.losses] if backward == self.losses else [self.losses, backward]
+        return [_Direction(losses=losses) for losses in both]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Direction:
+    """δ and its inverse for the pair in one order."""
+
+    losses: Losses
+
+    def delta(self, eps: Fraction) -> Enclosure:
+        escape = self._escape()
+        if self._beyond(eps):
+            end = Enclosure.of_exact(escape)
+            return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
+        c = _saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
+        size = _log_size(self.losses, c, float(eps))
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                sums = _Sums.near(self.losses, c, float(eps), size, effort)
+                ball = sums.value(to_arb(eps))
+                total = ball + to_arb(escape)
+                if sums.is_smoothed or total.rad() <= _WIDTH * total.lower():
+                    value = Enclosure.of_ball(total)
+                    least = Enclosure.of_exact(escape).lower
+                    return Enclosure(max(value.lower, least), min(value.upper, 1.0))
+        raise NumericalError(f"delta({eps}) is only known to be {total}")
+
+    def epsilon(self, delta: Fraction) -> Enclosure:
+        target = delta - self._escape()
+        if target < 0:
+            return Enclosure(math.inf, math.inf)
+        if target == 0:
+            return self._largest(delta)
+        log = _log(target)
+        c = _saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
+        moment = float(log_moment(self.losses, np.array([c]))[0])
+        guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
+        if guess == 0 and Fraction(self.delta(Fraction(0)).upper) <= delta:
+            return Enclosure(0.0, 0.0)
+        ceiling = self._ceiling()
+        guess = min(guess, ceiling * (1 - 2**-40))
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                sums = _Sums.near(self.losses, c, guess, log, effort)
+                found = _root(sums, guess, 1 / c, to_arb(target), ceiling)
+                if found is not None:
+                    return found
+        raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
+
+    def _escape(self) -> Fraction:
+        return 1 - reduce(mul, ((1 - loss.escape) ** n for loss, n in self.losses), Fraction(1))
+
+    def _largest_ball(self) -> arb | None:
+        total = arb(0)
+        for loss, count in self.losses:
+            most = loss.largest()
+            if most is None:
+                return None
+            total += count * most
+        return total
+
+    def _ceiling(self) -> float:
+        """A double at or above the largest loss."""
+        with ctx.workprec(128):
+            most = self._largest_ball()
+            return math.inf if most is None else Enclosure.of_ball(most).upper
+
+    def _largest(self, delta: Fraction) -> Enclosure:
+        with ctx.workprec(128):
+            most = self._largest_ball()
+            require(
+                most is not None,
+                "delta",
+                delta,
+                "above P[L = infinity] where the loss is unbounded",
+                "Laplace noise or randomized response reach it.",
+            )
+            assert most is not None  # noqa: S101
+            end = Enclosure.of_ball(most)
+            return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
+
+    def _beyond(self, eps: Fraction) -> bool:
+        """Whether ε is at the largest loss or beyond, as far as 2,048 bits tell."""
+        with ctx.workprec(2048):
+            most = self._largest_ball()
+            return most is not None and not to_arb(eps) < most
+
+    def _clearly_beyond(self, eps: Fraction) -> bool:
+        with ctx.workprec(2048):
+            most = self._largest_ball()
+            return most is not None and bool(to_arb(eps) >= most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
+
+    sums: tuple[Inversion | Enumeration, ...]
+
+    @classmethod
+    def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
+        """Sums for values of about e^log_size at about ε, at the current precision."""
+        unit = _unit(losses)
+        if unit is not None:
+            kernel = LatticeKernel(base=_base(losses), unit=step_ball(unit))
+            line = _line(losses, c, eps, log_size, effort)
+            line = replace(
+                line,
+                most_nodes=_FINEST // 2,
+                threshold=line.threshold - c * float(kernel.unit.mid()),
+            )
+            found = invert(losses, [kernel], line)
+            if found is not None:
+                return cls(sums=tuple(found))
+        if has_few_atoms(losses):
+            return cls(sums=(Enumeration.of(losses),))
+        line = _line(losses, c, eps, log_size, effort)
+        found = invert(losses, [SmoothKernel()], line)
+        if found is not None:
+            return cls(sums=tuple(found))
+        # ε is off by 3/2·(c + 1) times the variance of the smoothing.
+        aim = _RESOLUTION * max(eps, 1 / (c + 1))
+        finest = math.sqrt(2 * aim / (c + 1) / ORDER)
+        for smooth_effort in _SMOOTH_EFFORTS:
+            line = _line(losses, c, eps, log_size, smooth_effort)
+            width = finest
+            while width * ORDER < 0.4 and width * c < 1:  # `widened` exists below ln 2
+                kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
+                found = invert(losses, kernels, line)
+                if found is not None:
+                    return cls(sums=tuple(found))
+                width *= _COARSER
+        raise NumericalError(
+            f"delta near epsilon={eps!r} needs more than {_MOST_NODES} nodes or {_MOST_WORK} "
+            "factors: the losses are too few to be smoothed and too many to be enumerated"
+        )
+
+    @property
+    def is_smoothed(self) -> bool:
+        """Whether the result's width is that of a smoothing."""
+        return len(self.sums) == 2
+
+    def value(self, epsilon: arb) -> arb:
+        """Encloses f(ε)."""
+        balls = [found.value(epsilon) for found in self.sums]
+        return balls[0].union(2 * balls[0] - balls[1]) if self.is_smoothed else balls[0]
+
+
+def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) -> Enclosure | None:
+    """Encloses where f is `target`, from a guess that is off by a few `scale`; None if it can't.
+
+    From the ceiling on, f is 0.
+    """
+    log_target = float(target.log().mid())
+
+    def excess(eps: float) -> float:
+        if eps >= ceiling:
+            return -1e6
+        upper = sums.value(arb(eps)).upper()
+        return float(upper.log().mid()) - log_target if upper > 0 else -1e6
+
+    low = high = guess
+    reach = scale
+    while low > 0 and excess(low) < 0:
+        low, reach = max(low - reach, 0.0), 2 * reach
+    if low == 0 and sums.value(arb(0)) <= target:
+        return Enclosure(0.0, 0.0)
+    reach = scale
+    while excess(high) > 0:
+        high, reach = min(high + reach, ceiling), 2 * reach
+        if reach > 1e9 * scale:
+            return None
+    root = high if low == high else float(brentq(excess, low, high, xtol=1e-300, rtol=2**-50))
+    root = min(root, ceiling)
+    spread = sums.value(arb(root)).rad() / target
+    first = max(min(float(spread), 1.0) * scale, root * 2.0**-52)
+    upper = _beside(root, first, lambda eps: eps >= ceiling or bool(sums.value(arb(eps)) <= target))
+    lower = _beside(
+        root, -first, lambda eps: eps < ceiling and bool(sums.value(arb(eps)) >= target)
+    )
+    if upper is None or lower is None:
+        return None
+    upper = min(upper, ceiling)
+    if not sums.is_smoothed and lower > 0 and upper - lower > 10 * _WIDTH * upper:
+        return None
+    return Enclosure(lower, upper)
+
+
+def _beside(root: float, first: float, holds: Callable[[float], bool]) -> float | None:
+    """Nearest proven point on the side that the sign of `first` names; 0 needs no proof below."""
+    step = first / 8
+    for _ in range(24):
+        point = root + step
+        if point <= 0:
+            return 0.0 if first < 0 else None
+        if holds(point):
+            return point
+        step *= 1.5
+    return None
+
+
+def _saddle(losses: Losses, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
+    """Where the objective of c and ln M(c) is least, on grids refined three times."""
+    top = min(loss.top for loss, _ in losses)
+    low, high = 1e-12, min(top * (1 - 1e-6), 1e15)
+    for _ in range(3):
+        c = np.geomspace(low, high, 48)
+        at = int(np.argmin(objective(c, log_moment(losses, c))))
+        low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
+    return float(c[at])
+
+
+def _log_size(losses: Losses, c: float, eps: float) -> float:
+    """Ln f(ε) by Laplace's method at the saddle point, for planning."""
+    step = 1e-3 * c
+    m = log_moment(losses, np.array([c - step, c, c + step]))
+    second = max(float(m[0] - 2 * m[1] + m[2]) / step**2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+    peak = float(m[1]) - c * eps - math.log(c) - math.log1p(c)
+    return peak - math.log(2 * math.pi * second) / 2
+
+
+def _line(losses: Losses, c: float, eps: float, log_size: float, effort: float) -> Line:
+    """The least period at which both aliases are e^−effort of f, and what may be left out then."""
+    top = min(loss.top for loss, _ in losses)
+    grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
+    if top < math.inf:
+        grid = c + (top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
+        grid = np.append(c, grid)
+    log = log_moment(losses, grid)
+    beyond, ends = log[1:] - grid[1:] * eps - log_size + effort, grid[1:]
+    right = beyond / (ends - c)
+    period = max((effort - log_size) / c, float(right.min()), 4 / c)
+    # The nearest b that does: farther ones suit other ε less.
+    left_over = beyond - (ends - c) * period
+    b = ends[int(np.argmax(left_over <= max(float(left_over.min()), 0.0)))]
+    room = log_size - effort - (float(log[0]) - c * eps) + math.log(period)
+    return Line(
+        c=c,
+        b=float(b),
+        period=period,
+        threshold=room - math.log(1e4),
+        most_nodes=_MOST_NODES,
+        most_work=_MOST_WORK,
+    )
+
+
+def _merged(losses: Losses) -> Losses:
+    counts: Counter[PrivacyLoss] = Counter()
+    for loss, count in losses:
+        counts[loss] += count
+    return tuple(sorted(counts.items(), key=repr))
+
+
+def _reversed(losses: Losses) -> Losses:
+    return tuple((loss.reverse(), count) for loss, count in losses)
+
+
+@lru_cache(maxsize=64)
+def _unit(losses: Losses) -> Step | None:
+    """The common unit of all differences between atoms, if there is one."""
+    spacings: dict[Step, None] = {}
+    for loss, _ in losses:
+        support = loss.support
+        if support is None:
+            return None
+        spacings.update(dict.fromkeys(support.spacings))
+    return common_unit(spacings) if spacings else None
+
+
+def _base(losses: Losses) -> arb:
+    total = arb(0)
+    for loss, count in losses:
+        support = loss.support
+        assert support is not None  # noqa: S101
+        total += count * sum((n * step_ball(step) for step, n in support.base), arb(0))
+    return total
+
+
+def _log(value: Fraction) -> float:
+    with ctx.workprec(64):
+        return float(to_arb(value).log().mid())
+
+
+def _up(value: float) -> float:
+    return min(math.nextafter(value, math.inf), 1.0)

@@ -1,0 +1,173 @@
+"""Several releases about the same people: their total guarantee, by the exact privacy losses.
+
+If for each release one pair of laws dominates all neighbouring pairs, the product of the pairs
+dominates the joint release, also where later mechanisms are chosen by earlier outputs (Zhu, Dong
+and Wang 2022, arXiv:2106.08567, adaptive composition). Every curve of this package knows its pair's
+loss, and losses of independent noise add, so that the total is the curve of a sum: `ComposedCurve`.
+
+**Shared draws.** A guarantee over the draw of a public projection or hash averages over it. Two
+releases that use the same draw are independent given the draw, not on average: where the draw is
+unlucky both lose more. So their losses are composed for each position of the draw first and then
+averaged (`PositionLoss`). Releases with different draws multiply, as do those whose guarantee holds
+for every realised projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from dpverify.accounting.composed import ComposedCurve
+from dpverify.accounting.loss import Losses, PositionLoss, PrivacyLoss
+from dpverify.adjacency import Adjacency
+from dpverify.errors import ParameterError
+from dpverify.guarantee import Guarantee, PrivacyCurve
+
+__all__ = ["Claims", "compose"]
+
+_THEOREM = (
+    "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
+    "exact privacy losses"
+)
+
+
+@runtime_checkable
+class Claims(Protocol):
+    """A mechanism, as far as composition is concerned."""
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        ...
+
+
+@runtime_checkable
+class _Lossy(Protocol):
+    """A curve that knows the law of its privacy loss."""
+
+    def losses(self) -> Losses:
+        """Independent losses with their multiplicities."""
+        ...
+
+
+@runtime_checkable
+class _OnADraw(Protocol):
+    """A curve over a public draw that decides which positions differ."""
+
+    def position_loss(self) -> tuple[PositionLoss, int]:
+        """Loss of one position with the draw kept apart, and how many positions there are."""
+        ...
+
+
+def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
+    """Guarantee of all releases together, for the same people and the same adjacency.
+
+    Parameters
+    ----------
+    releases : guarantees or mechanisms, one for each release; a mechanism that releases twice is
+        named twice
+
+    Returns
+    -------
+    Guarantee
+        Its curve is exact where the parts' curves are; `curve.method` says how it is computed, and
+        `parts` are the releases'.
+
+    Raises
+    ------
+    ParameterError
+        If there is no release, the adjacencies differ, a part is a weaker notion than differential
+        privacy or has no privacy loss that is known, or parts share a draw in a way that isn't
+        known to compose.
+    """
+    parts = tuple(_flat(releases))
+    if not parts:
+        raise ParameterError("releases", "none", "at least one")
+    adjacency = _common_adjacency(parts)
+    for part in parts:
+        if part.notion != "differential privacy":
+            raise ParameterError(
+                "notion", part.notion, "differential privacy", "No composition is proven for it."
+            )
+    return Guarantee(
+        curve=ComposedCurve(losses=tuple(_losses(parts))),
+        adjacency=adjacency,
+        randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
+        data_choice=_strictest(parts),
+        theorem="; ".join(dict.fromkeys([_THEOREM, *(part.theorem for part in parts)])),
+        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
+        parts=parts,
+    )
+
+
+def _flat(releases: Iterable[Guarantee | Claims]) -> Iterator[Guarantee]:
+    for release in releases:
+        guarantee = release if isinstance(release, Guarantee) else release.guarantee()
+        if guarantee.parts:
+            yield from guarantee.parts
+        else:
+            yield guarantee
+
+
+def _common_adjacency(parts: Sequence[Guarantee]) -> Adjacency:
+    first = parts[0].adjacency
+    for part in parts[1:]:
+        if part.adjacency != first:
+            raise ParameterError(
+                "adjacency",
+                part.adjacency.unit,
+                f"the same for all releases, here {first.unit}",
+                "Guarantees for different neighbours don't add up.",
+            )
+    return first
+
+
+def _strictest(parts: Sequence[Guarantee]) -> str:
+    """What is assumed of the data's choice: that of a draw, where one is averaged over."""
+    drawn = [part.data_choice for part in parts if part.over_the_draw]
+    return "; ".join(dict.fromkeys(drawn or [part.data_choice for part in parts]))
+
+
+def _losses(parts: Sequence[Guarantee]) -> Iterator[tuple[PrivacyLoss, int]]:
+    shared: dict[tuple[str, ...], list[Guarantee]] = {}
+    for part in parts:
+        if not part.draws:
+            yield from _of(part.curve)
+        else:
+            shared.setdefault(part.draws, []).append(part)
+    for draws, users in shared.items():
+        if len(users) == 1:
+            yield from _of(users[0].curve)
+        else:
+            yield _on_one_draw(draws, [user.curve for user in users])
+
+
+def _of(curve: PrivacyCurve) -> Losses:
+    if not isinstance(curve, _Lossy):
+        raise ParameterError(
+            "curve",
+            type(curve).__name__,
+            "one whose privacy loss is known",
+            "Compose a PointCurve of one of its points instead.",
+        )
+    return curve.losses()
+
+
+def _on_one_draw(
+    draws: tuple[str, ...], curves: Sequence[PrivacyCurve]
+) -> tuple[PositionLoss, int]:
+    """One loss a position: what all releases lose there together, if it differs."""
+    found = [curve.position_loss() for curve in curves if isinstance(curve, _OnADraw)]
+    counts = {count for _, count in found}
+    if len(found) < len(curves) or len(counts) > 1:
+        raise ParameterError(
+            "draws",
+            ", ".join(draws),
+            "used once, or by releases of one kind with equally many positions",
+            "Guarantees for what was realised compose without this.",
+        )
+    # A position differs for all or for none. δ(ε) rises with the probability that it does.
+    return PositionLoss(
+        differ=max(loss.differ for loss, _ in found),
+        losses=tuple(inner for loss, _ in found for inner in loss.losses),
+    ), counts.pop()

@@ -1,0 +1,158 @@
+"""Composition of guarantees: what adds, what shares a draw, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from dpverify.accounting.composition import compose
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.randomized_response import (
+    MixedResponseCurve,
+    RandomizedResponseCurve,
+    keep_probability,
+)
+from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.errors import ParameterError
+from dpverify.guarantee import Guarantee, PrivacyCurve
+
+ONE = AttributeAdjacency(beta=Fraction(1))
+DELTA = Fraction(1, 10**6)
+
+
+def guarantee(
+    curve: PrivacyCurve, *draws: str, adjacency: Adjacency = ONE, **options: object
+) -> Guarantee:
+    return Guarantee(
+        curve=curve,
+        adjacency=adjacency,
+        randomness="the noise",
+        data_choice="before the draw" if draws else "at any time",
+        theorem="a theorem",
+        draws=draws,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_gaussians_add_their_squares() -> None:
+    parts = [guarantee(GaussianCurve(mu_squared=Fraction(n, 7))) for n in (1, 2, 4)]
+    total = compose(parts)
+    assert total.curve.epsilon(DELTA) == GaussianCurve(mu_squared=Fraction(1)).epsilon(DELTA)
+    assert total.parts == tuple(parts)
+    assert not total.over_the_draw
+
+
+def test_a_release_alone_keeps_its_curve() -> None:
+    curve = RandomizedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=5)
+    alone = compose([guarantee(curve)]).curve
+    for epsilon in (0, 1, Fraction(5, 2)):
+        assert alone.delta(epsilon).lower <= curve.delta(epsilon).upper
+        assert alone.delta(epsilon).upper >= curve.delta(epsilon).lower
+
+
+def test_order_and_grouping_do_not_matter() -> None:
+    curves = (
+        GaussianCurve(mu_squared=Fraction(1, 2)),
+        PointCurve(bound=Fraction(1, 3), leak=Fraction(1, 10**7)),
+        RandomizedResponseCurve(keep=Fraction(3, 5), other=Fraction(2, 5), positions=3),
+    )
+    parts = [guarantee(curve) for curve in curves]
+    ends = [compose(order).curve.epsilon(DELTA) for order in permutations(parts)]
+    nested = compose([compose(parts[:2]), parts[2]]).curve.epsilon(DELTA)
+    assert max(e.lower for e in [*ends, nested]) <= min(e.upper for e in [*ends, nested])
+
+
+# The cell of Li and Li's DP-SignRP-RR: k = 512, norms at least 10·β.
+K = 512
+DIFFER = Fraction(2 * math.asin(0.05) / math.pi)
+KEEP = keep_probability(Fraction("0.242"))
+ON_AVERAGE = MixedResponseCurve(keep=KEEP, other=1 - KEEP, positions=K, differ=DIFFER)
+
+
+def test_ten_releases_on_one_draw_lose_more_than_on_ten() -> None:
+    fresh = compose(guarantee(ON_AVERAGE, f"matrix {n}") for n in range(10))
+    shared = compose(guarantee(ON_AVERAGE, "matrix") for _ in range(10))
+    assert ON_AVERAGE.epsilon(DELTA).upper == pytest.approx(5, abs=0.005)
+    assert fresh.curve.epsilon(DELTA).upper == pytest.approx(18.99, abs=0.005)
+    assert shared.curve.epsilon(DELTA).upper == pytest.approx(22.83, abs=0.005)
+    assert len(fresh.draws) == 10
+    assert shared.draws == ("matrix",)
+    assert shared.data_choice == "before the draw"
+
+
+def test_a_shared_draw_cannot_be_forgotten_by_grouping() -> None:
+    one = guarantee(ON_AVERAGE, "matrix")
+    nested = compose([compose([one, one]), one]).curve.epsilon(DELTA)
+    flat = compose([one, one, one]).curve.epsilon(DELTA)
+    assert nested == flat
+
+
+def test_a_shared_draw_by_enumeration() -> None:
+    """Two releases of two positions: all draws, all answers, in fractions."""
+    keep, differ = Fraction(2, 3), Fraction(1, 4)
+    curve = MixedResponseCurve(keep=keep, other=1 - keep, positions=2, differ=differ)
+    total = compose([guarantee(curve, "matrix")] * 2).curve
+    for ratio in (1, 3, 10):
+        exact = Fraction(0)
+        for differing, chance in (
+            (0, (1 - differ) ** 2),
+            (1, 2 * differ * (1 - differ)),
+            (2, differ**2),
+        ):
+            coins = 2 * differing
+            for kept in range(coins + 1):
+                p = keep**kept * (1 - keep) ** (coins - kept)
+                q = keep ** (coins - kept) * (1 - keep) ** kept
+                exact += chance * math.comb(coins, kept) * max(p - ratio * q, Fraction(0))
+        found = total.delta(Fraction(math.log(ratio)))
+        assert found.lower <= float(exact) * (1 + 1e-12)
+        assert found.upper >= float(exact) * (1 - 1e-12)
+        assert found.upper - found.lower <= 1e-12
+
+
+def test_claims_for_what_was_realised_multiply() -> None:
+    noise = guarantee(GaussianCurve(mu_squared=Fraction(1, 4)))
+    total = compose([noise, guarantee(ON_AVERAGE, "matrix")])
+    assert total.curve.epsilon(DELTA).lower > ON_AVERAGE.epsilon(DELTA).upper
+    assert total.draws == ("matrix",)
+
+
+class NoLoss:
+    """A curve that says nothing of its loss."""
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], "releases=none"),
+        (
+            [
+                guarantee(ON_AVERAGE, "matrix"),
+                guarantee(ON_AVERAGE, "matrix", adjacency=RecordAdjacency()),
+            ],
+            "the same for all releases",
+        ),
+        ([guarantee(ON_AVERAGE, notion="individual differential privacy")], "notion="),
+        ([guarantee(NoLoss())], "NoLoss"),  # type: ignore[arg-type]
+        (
+            [guarantee(ON_AVERAGE, "m"), guarantee(GaussianCurve(mu_squared=Fraction(1)), "m")],
+            "draws=m",
+        ),
+        (
+            [
+                guarantee(ON_AVERAGE, "m"),
+                guarantee(
+                    MixedResponseCurve(keep=KEEP, other=1 - KEEP, positions=3, differ=DIFFER), "m"
+                ),
+            ],
+            "draws=m",
+        ),
+    ],
+)
+def test_what_is_refused(parts: list[Guarantee], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        compose(parts)

@@ -1,0 +1,187 @@
+"""Sequential audits: quick where there is a bug, the same after a kill, honest about their bets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import Adjacency, RecordAdjacency
+from dpverify.auditing.sequential import Journal, columns, sequential_audit
+from dpverify.auditing.two_binomials import claim_lines
+from dpverify.errors import ParameterError, RecordsError
+from dpverify.guarantee import PrivacyCurve
+from dpverify.mechanism import Pair
+from dpverify.sampling.words import Words
+from dpverify_audits.planted import SUITE, PlantedBug
+
+ALPHA = 0.05
+PAIR = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+ONE = claim_lines(1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Textbook Laplace noise beside `others` coordinates of noise alone."""
+
+    scale: float
+    others: int = 0
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return RecordAdjacency()
+
+    def privacy(self) -> PrivacyCurve:
+        return PointCurve(bound=1)  # type: ignore[arg-type]
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+        u = ((rng.words(1 + self.others) >> np.uint64(11)) + 0.5) * 2.0**-53
+        noise = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
+        noise[-1] += float(np.asarray(records)[0, 0]) / self.scale
+        return np.asarray(self.scale * noise[None])
+
+
+def pairs_needed(mechanism: Laplace, seed: int, most: int = 2000) -> int:
+    found = sequential_audit(mechanism, PAIR, ONE, alpha=ALPHA, most=most, seed=seed)
+    return int(found.evidence["pairs"]) if found.verdict == "violation" else most + 1
+
+
+@pytest.mark.parametrize(("others", "most"), [(0, 100), (7, 130)])
+def test_half_the_scale_is_found_in_few_pairs(others: int, most: int) -> None:
+    """The best event known beforehand, with its best stake, needs 64 on average."""
+    needed = [pairs_needed(Laplace(0.5, others), seed) for seed in range(61)]
+    assert np.median(needed) <= most
+
+
+def test_the_correct_twin_is_seldom_accused() -> None:
+    """150 runs with many looks each; 16 accusations have probability 1e-3 at level 0.05."""
+    accused = sum(pairs_needed(Laplace(1.0), seed, most=150) <= 150 for seed in range(150))
+    assert accused <= 16
+
+
+def test_the_wealth_is_that_of_the_bets_it_names() -> None:
+    found = sequential_audit(Laplace(0.5), PAIR, ONE, alpha=ALPHA, most=500, seed=3)
+    assert found.verdict == "violation"
+    assert found.level == ALPHA
+    assert found.evidence["log_wealth"] >= np.log(1 / ALPHA)
+    assert found.evidence["event"].startswith("score 0 ")
+    assert (found.evidence["slope"], found.evidence["intercept"]) in ONE
+
+
+def test_an_audit_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    """Its journal is that of the same audit, and its end is the same."""
+    sound, path = Laplace(1.0), tmp_path / "journal.npz"
+    whole = sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=700, seed=5)
+    sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=230, seed=5, journal=Journal(path))
+    done: list[int] = []
+    resumed = sequential_audit(
+        sound,
+        PAIR,
+        ONE,
+        alpha=ALPHA,
+        most=700,
+        seed=5,
+        journal=Journal(path),
+        progress=done.append,
+    )
+    assert resumed == whole
+    assert (done[0], sum(done)) == (230, 700)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["journal.npz"]
+    with np.load(path) as held:
+        assert json.loads(str(held["key"]))["seed"] == 5
+
+
+class Killed(BaseException):
+    """Not an error that anything catches."""
+
+
+@pytest.mark.parametrize("after", [100, 333])
+def test_a_kill_loses_nothing_and_changes_nothing(tmp_path: Path, after: int) -> None:
+    sound, journal = Laplace(1.0), Journal(tmp_path / "journal.npz")
+    whole = sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=600, seed=6)
+    releases = 0
+
+    @dataclass(frozen=True)
+    class Mortal(Laplace):
+        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+            nonlocal releases
+            releases += 1
+            if releases == 2 * after:
+                raise Killed
+            return Laplace.release(self, records, rng=rng)
+
+    arguments: dict[str, Any] = {"alpha": ALPHA, "most": 600, "seed": 6, "journal": journal}
+    with pytest.raises(Killed):
+        sequential_audit(Mortal(1.0), PAIR, ONE, **arguments)
+    assert sequential_audit(Mortal(1.0), PAIR, ONE, **arguments) == whole
+
+
+def test_the_journal_of_another_audit_is_refused(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.npz")
+    sequential_audit(Laplace(1.0), PAIR, ONE, alpha=ALPHA, most=50, seed=1, journal=journal)
+    with pytest.raises(RecordsError, match="another audit"):
+        sequential_audit(Laplace(1.0), PAIR, ONE, alpha=ALPHA, most=50, seed=2, journal=journal)
+
+
+BLATANT = [bug for bug in SUITE if bug.name in ("sensitivity halved", "flips for one sign")]
+
+
+@pytest.mark.parametrize("bug", BLATANT, ids=lambda bug: str(bug.name))
+def test_planted_bugs_white_box(bug: PlantedBug[Any]) -> None:
+    """The mechanism's own likelihood ratio as the one score; the whole curve as the claim."""
+    for mechanism, verdict in ((bug.broken(), "violation"), (bug.twin(), "no_violation_found")):
+        curve = mechanism.privacy()
+        (pair, *_) = mechanism.worst_pairs()
+        lines = [
+            line
+            for epsilon in np.linspace(0, curve.epsilon(1e-3).upper, 9).tolist()
+            for line in claim_lines(epsilon, curve.delta(epsilon).upper)
+        ]
+        found = sequential_audit(
+            mechanism,
+            pair,
+            lines,
+            alpha=0.001,
+            most=1500,
+            seed=1,
+            score=lambda outputs, m=mechanism, p=pair: m.log_likelihood_ratio(  # type: ignore[misc]
+                outputs, p.record, p.neighbour
+            )[:, None],
+        )
+        assert found.verdict == verdict
+
+
+def test_scores_of_outputs() -> None:
+    assert columns(np.array([[1.5], [2.5]])).tolist() == [[1.5], [2.5]]
+    assert columns(np.array([[[1, 2]], [[3, 4]]])).tolist() == [[1, 2, 3], [3, 4, 7]]
+    bits = columns(np.array([[[5]], [[128]]], dtype=np.uint8))
+    assert bits.tolist() == [[0, 0, 0, 0, 0, 1, 0, 1, 2], [1, 0, 0, 0, 0, 0, 0, 0, 1]]
+    assert columns(np.zeros((3, 500))).shape == (3, 65)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({"alpha": 0.0}, "alpha"), ({"alpha": float("nan")}, "alpha"), ({"most": 0}, "most")],
+)
+def test_bad_input(values: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"alpha": 0.1, "most": 10, "seed": 1}
+    with pytest.raises(ParameterError, match=message):
+        sequential_audit(Laplace(1.0), PAIR, ONE, **good | values)
+    with pytest.raises(ParameterError, match="lines"):
+        sequential_audit(Laplace(1.0), PAIR, [], **good)
+
+
+def test_a_score_that_is_nan_is_an_error() -> None:
+    @dataclass(frozen=True)
+    class Broken(Laplace):
+        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+            return np.full((1, 1), np.nan)
+
+    with pytest.raises(RecordsError, match="'0 against 1'"):
+        sequential_audit(Broken(1.0), PAIR, ONE, alpha=0.1, most=10, seed=1)
