@@ -253,14 +253,17 @@ class Sets:
         return np.flatnonzero((sizes < self.least) | (sizes > most))
 
     def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
-        """Pairs of synthetic sets of one size, from almost equal to nearly disjoint."""
+        """Pairs of synthetic sets of one size, from almost equal to sharing half of their items.
+
+        Disjoint sets would say little: their hashes collide by chance alone.
+        """
         most = attributes if self.most is None else min(self.most, attributes)
         size = min(max(self.least, most // 4), most)
         pairs = []
         for number in range(1, PROBES + 1):
             # A random order of the items; the second set is the first one shifted along it.
             order = np.argsort(rng.words(attributes), kind="stable")
-            shift = min(attributes - size, -(-size * number // PROBES))
+            shift = min(attributes - size, -(-size * number // (2 * PROBES)))
             chosen = (order[:size], order[shift : shift + size])
             pairs.append(tuple(indicator(items, attributes) for items in chosen))
         return pairs  # type: ignore[return-value]

@@ -92,18 +92,42 @@ def sigma_li_any_projection(
 
 
 def published_sigmas(
-    epsilon: Fraction, delta: Fraction, *, sensitivity: Exact
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    sensitivity: Exact,
+    any_gaussian: tuple[Exact, int, int] | None = None,
 ) -> Mapping[str, Enclosure]:
-    """Every published level for a realised projection whose conditions hold, by its statement."""
-    known: Mapping[str, Callable[..., Enclosure]] = {
-        "kenthapadi2013 theorem 1": sigma_kenthapadi,
-        "li2023 theorem 3.1": sigma_li,
-        "classical, epsilon below 1": sigma_classical,
+    """Every published level whose conditions hold, by its statement.
+
+    Parameters
+    ----------
+    epsilon, delta : the target
+    sensitivity : of the realised projection, in ℓ2
+    any_gaussian : β, p and k of a Gaussian projection for one attribute, for the levels that hold
+        whatever projection was drawn
+    """
+    known: dict[str, Callable[[], Enclosure]] = {
+        "kenthapadi2013 theorem 1": lambda: sigma_kenthapadi(
+            epsilon, delta, sensitivity=sensitivity
+        ),
+        "li2023 theorem 3.1": lambda: sigma_li(epsilon, delta, sensitivity=sensitivity),
+        "classical, epsilon below 1": lambda: sigma_classical(
+            epsilon, delta, sensitivity=sensitivity
+        ),
     }
+    if any_gaussian is not None:
+        beta, p, k = any_gaussian
+        known["kenthapadi2013 lemma 2, any projection"] = lambda: sigma_kenthapadi_any_projection(
+            epsilon, delta, beta=beta, p=p, k=k
+        )
+        known["li2023 theorem 3.4, any projection"] = lambda: sigma_li_any_projection(
+            epsilon, delta, beta=beta, p=p, k=k
+        )
     levels = {}
     for name, level in known.items():
         try:
-            levels[name] = level(epsilon, delta, sensitivity=sensitivity)
+            levels[name] = level()
         except ParameterError:
             continue  # its conditions don't hold, so it says nothing here
     return levels

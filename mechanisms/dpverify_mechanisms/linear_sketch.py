@@ -27,7 +27,7 @@ from scipy import sparse
 
 from dpverify.accounting.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
-from dpverify.adjacency import Adjacency, RecordAdjacency
+from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
 from dpverify.domain import Vectors, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError
@@ -52,6 +52,7 @@ from dpverify_mechanisms.projections import (
 
 __all__ = ["GRID_STEPS", "LAPLACE", "LinearSketch"]
 
+_COMPARED_AT = Fraction(1, 10**6)  # the δ at which `facts` shows published levels
 GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 LAPLACE = "Dwork, McSherry, Nissim and Smith 2006, proposition 1"
@@ -251,12 +252,28 @@ class LinearSketch:
         }
         if self.adjacency == RecordAdjacency():
             facts["projection"]["integer_spectral_norm"] = neighbours.projection.spectral_norm()
+        if gaussian:
+            # What the papers ask for where this noise is (ε, δ)-private with δ = 1e-6.
+            epsilon = Fraction(self.privacy().epsilon(_COMPARED_AT).upper)
+            levels = self.published_levels(epsilon, _COMPARED_AT) if epsilon else {}
+            facts["published"] = {
+                f"sigma_by_{name.replace(', ', '_').replace(' ', '_')}": level
+                for name, level in levels.items()
+            }
         return facts
 
     def published_levels(self, epsilon: Fraction, delta: Fraction) -> Mapping[str, Enclosure]:
         """Gaussian noise levels that the papers' theorems ask for, in the records' unit."""
         in_units = SquareRoot(squared(self._neighbours().apart(2)) * squared(self._noise_step()))
-        return published_sigmas(epsilon, delta, sensitivity=in_units)
+        drawn = None
+        if (
+            isinstance(self.projection, GaussianProjection)
+            and isinstance(self.adjacency, AttributeAdjacency | L1Ball)
+            and self.at == "output"
+        ):
+            moved = self.grid.step * self.grid.moves(self.adjacency, attributes=self.projection.p)
+            drawn = (moved, self.projection.p, self.projection.k)
+        return published_sigmas(epsilon, delta, sensitivity=in_units, any_gaussian=drawn)
 
     def _in_units(self, steps: Fraction) -> Enclosure:
         return enclose(lambda: to_arb(steps) * to_arb(self._noise_step()))

@@ -314,7 +314,7 @@ class MinHash:
     # Utility
 
     def probes(self, rng: Words) -> Sequence[Pair]:
-        """Synthetic sets of the domain, from almost equal to nearly disjoint."""
+        """Synthetic sets of the domain, from almost equal to sharing half of their items."""
         most = self.domain.most or max(self.domain.least, 256)
         pairs = self.domain.probes(min(self.hashes.items, 4 * most), rng)
         return [

@@ -210,5 +210,13 @@ def test_published_levels_are_larger() -> None:
         "kenthapadi2013 theorem 1",
         "li2023 theorem 3.1",
         "classical, epsilon below 1",
+        "li2023 theorem 3.4, any projection",
     }
-    assert len(exact.published_levels(Fraction(1), Fraction(1, 1000))) == 2
+    assert len(exact.published_levels(Fraction(1), Fraction(1, 1000))) == 3
+    # Lemma 2 needs k > 2(ln p + ln(2/δ)), and both speak of one attribute and output noise alone.
+    wide = calibrated(GaussianProjection(p=10, k=64, seed=3))
+    assert len(wide.published_levels(Fraction(1), Fraction(1, 1000))) == 4
+    whole = calibrated(GaussianProjection(p=10, k=64, seed=3), adjacency=RecordAdjacency())
+    assert len(whole.published_levels(Fraction(1), Fraction(1, 1000))) == 2
+    named = wide.facts()["published"]
+    assert all(level.lower > wide.facts()["noise"]["sigma"].upper for level in named.values())

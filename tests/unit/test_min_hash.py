@@ -545,7 +545,8 @@ def test_probes_cover_the_range_and_stay_small() -> None:
     ]
     assert similarities == sorted(similarities, reverse=True)
     assert similarities[0] > 0.9
-    assert similarities[-1] < 0.1
+    # The last one tests the formulas: sets with nothing in common collide whatever the coins are.
+    assert similarities[-1] == pytest.approx(1 / 3, abs=0.01)
 
 
 def test_packed_bits_give_the_same_estimate() -> None:
