@@ -34,7 +34,6 @@ from dpverify.accounting.inversion import (
     ORDER,
     Inversion,
     LatticeKernel,
-    Line,
     SmoothKernel,
     invert,
     widened,
@@ -42,7 +41,6 @@ from dpverify.accounting.inversion import (
 from dpverify.accounting.laplace import LaplaceCurve
 from dpverify.accounting.lattice import common_unit
 from dpverify.accounting.loss import (
-    Doubles,
     GaussianLoss,
     LaplaceLoss,
     Losses,
@@ -51,6 +49,7 @@ from dpverify.accounting.loss import (
     log_moment,
     step_ball,
 )
+from dpverify.accounting.saddle import MOST_NODES, MOST_WORK, log_size, plan, saddle
 from dpverify.enclosure import Enclosure, Real, rational, to_arb
 from dpverify.errors import NumericalError, require
 
@@ -61,8 +60,6 @@ __all__ = ["ComposedCurve"]
 _EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
 _WIDTH = 1e-13
 _FINEST = 1 << 22  # points of a lattice's period
-_MOST_NODES = 1 << 20
-_MOST_WORK = 1_000_000
 _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
 _COARSER = 1.5
@@ -171,8 +168,8 @@ class _Direction:
         if self._beyond(eps):
             end = Enclosure.of_exact(escape)
             return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
-        c = _saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
-        size = _log_size(self.losses, c, float(eps))
+        c = saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
+        size = log_size(self.losses, c, float(eps))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, float(eps), size, effort)
@@ -191,7 +188,7 @@ class _Direction:
         if target == 0:
             return self._largest(delta)
         log = _log(target)
-        c = _saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
+        c = saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
         moment = float(log_moment(self.losses, np.array([c]))[0])
         guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
         if guess == 0 and Fraction(self.delta(Fraction(0)).upper) <= delta:
@@ -262,7 +259,7 @@ class _Sums:
         unit = _unit(losses)
         if unit is not None:
             kernel = LatticeKernel(base=_base(losses), unit=step_ball(unit))
-            line = _line(losses, c, eps, log_size, effort)
+            line = plan(losses, c, eps, log_size, effort)
             line = replace(
                 line,
                 most_nodes=_FINEST // 2,
@@ -273,7 +270,7 @@ class _Sums:
                 return cls(sums=tuple(found))
         if has_few_atoms(losses):
             return cls(sums=(Enumeration.of(losses),))
-        line = _line(losses, c, eps, log_size, effort)
+        line = plan(losses, c, eps, log_size, effort)
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
@@ -281,7 +278,7 @@ class _Sums:
         aim = _RESOLUTION * max(eps, 1 / (c + 1))
         finest = math.sqrt(2 * aim / (c + 1) / ORDER)
         for smooth_effort in _SMOOTH_EFFORTS:
-            line = _line(losses, c, eps, log_size, smooth_effort)
+            line = plan(losses, c, eps, log_size, smooth_effort)
             width = finest
             while width * ORDER < 0.4 and width * c < 1:  # `widened` exists below ln 2
                 kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
@@ -290,7 +287,7 @@ class _Sums:
                     return cls(sums=tuple(found))
                 width *= _COARSER
         raise NumericalError(
-            f"delta near epsilon={eps!r} needs more than {_MOST_NODES} nodes or {_MOST_WORK} "
+            f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
             "factors: the losses are too few to be smoothed and too many to be enumerated"
         )
 
@@ -311,6 +308,7 @@ def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) 
     From the ceiling on, f is 0.
     """
     log_target = float(target.log().mid())
+    least = min(scale, 1.0)  # below it, ε is resolved absolutely: near δ(0) a target leaves no more
 
     def excess(eps: float) -> float:
         if eps >= ceiling:
@@ -332,7 +330,7 @@ def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) 
     root = high if low == high else float(brentq(excess, low, high, xtol=1e-300, rtol=2**-50))
     root = min(root, ceiling)
     spread = sums.value(arb(root)).rad() / target
-    first = max(min(float(spread), 1.0) * scale, root * 2.0**-52)
+    first = max(min(float(spread), 1.0) * scale, max(root, least) * 2.0**-52)
     upper = _beside(root, first, lambda eps: eps >= ceiling or bool(sums.value(arb(eps)) <= target))
     lower = _beside(
         root, -first, lambda eps: eps < ceiling and bool(sums.value(arb(eps)) >= target)
@@ -340,7 +338,7 @@ def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) 
     if upper is None or lower is None:
         return None
     upper = min(upper, ceiling)
-    if not sums.is_smoothed and lower > 0 and upper - lower > 10 * _WIDTH * upper:
+    if not sums.is_smoothed and upper - lower > 10 * _WIDTH * max(upper, least):
         return None
     return Enclosure(lower, upper)
 
@@ -356,51 +354,6 @@ def _beside(root: float, first: float, holds: Callable[[float], bool]) -> float 
             return point
         step *= 1.5
     return None
-
-
-def _saddle(losses: Losses, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
-    """Where the objective of c and ln M(c) is least, on grids refined three times."""
-    top = min(loss.top for loss, _ in losses)
-    low, high = 1e-12, min(top * (1 - 1e-6), 1e15)
-    for _ in range(3):
-        c = np.geomspace(low, high, 48)
-        at = int(np.argmin(objective(c, log_moment(losses, c))))
-        low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
-    return float(c[at])
-
-
-def _log_size(losses: Losses, c: float, eps: float) -> float:
-    """Ln f(ε) by Laplace's method at the saddle point, for planning."""
-    step = 1e-3 * c
-    m = log_moment(losses, np.array([c - step, c, c + step]))
-    second = max(float(m[0] - 2 * m[1] + m[2]) / step**2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
-    peak = float(m[1]) - c * eps - math.log(c) - math.log1p(c)
-    return peak - math.log(2 * math.pi * second) / 2
-
-
-def _line(losses: Losses, c: float, eps: float, log_size: float, effort: float) -> Line:
-    """The least period at which both aliases are e^−effort of f, and what may be left out then."""
-    top = min(loss.top for loss, _ in losses)
-    grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
-    if top < math.inf:
-        grid = c + (top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
-        grid = np.append(c, grid)
-    log = log_moment(losses, grid)
-    beyond, ends = log[1:] - grid[1:] * eps - log_size + effort, grid[1:]
-    right = beyond / (ends - c)
-    period = max((effort - log_size) / c, float(right.min()), 4 / c)
-    # The nearest b that does: farther ones suit other ε less.
-    left_over = beyond - (ends - c) * period
-    b = ends[int(np.argmax(left_over <= max(float(left_over.min()), 0.0)))]
-    room = log_size - effort - (float(log[0]) - c * eps) + math.log(period)
-    return Line(
-        c=c,
-        b=float(b),
-        period=period,
-        threshold=room - math.log(1e4),
-        most_nodes=_MOST_NODES,
-        most_work=_MOST_WORK,
-    )
 
 
 def _merged(losses: Losses) -> Losses:

@@ -1,0 +1,280 @@
+"""Composed curves against exact enumeration, closed curves of other derivations, and mpmath."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from dpverify.accounting.composed import ComposedCurve
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.loss import (
+    FiniteLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Log,
+    Losses,
+    NormalRowsLoss,
+    PositionLoss,
+    ResponseLoss,
+)
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
+from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.accounting.rank_two import RankTwoNormalCurve
+from dpverify.enclosure import Enclosure
+from dpverify.guarantee import PrivacyCurve
+
+Pairs = tuple[tuple[Fraction, Fraction], ...]
+F = Fraction
+
+
+def response(keep: Fraction, values: int = 2) -> Pairs:
+    """Outcomes of generalised randomized response for two values that differ."""
+    other = (1 - keep) / (values - 1)
+    rest = 1 - keep - other
+    return ((keep, other), (other, keep), *([(rest, rest)] if rest else []))
+
+
+def product(*parts: tuple[Pairs, int]) -> Pairs:
+    """All outcomes of independent releases, by brute force."""
+    factors = [pairs for pairs, count in parts for _ in range(count)]
+    total: Counter[tuple[Fraction, Fraction]] = Counter({(F(1), F(1)): 1})
+    for pairs in factors:
+        grown: Counter[tuple[Fraction, Fraction]] = Counter()
+        for (p, q), ways in total.items():
+            for a, b in pairs:
+                grown[p * a, q * b] += ways
+        total = grown
+    return tuple((p * ways, q * ways) for (p, q), ways in total.items())
+
+
+def hockey_stick(pairs: Pairs, epsilon: Fraction) -> mpmath.mpf:
+    """The larger of both directions' Σ(p − e^ε q)₊, with 80 digits from exact probabilities."""
+    with mpmath.workdps(80):
+        odds = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+
+        def number(x: Fraction) -> mpmath.mpf:
+            return mpmath.mpf(x.numerator) / x.denominator
+
+        sides = [pairs, tuple((q, p) for p, q in pairs)]
+        return max(
+            mpmath.fsum(max(number(p) - odds * number(q), 0) for p, q in side) for side in sides
+        )
+
+
+def holds(enclosure: Enclosure, value: mpmath.mpf) -> bool:
+    return bool(mpmath.mpf(enclosure.lower) <= value <= mpmath.mpf(enclosure.upper))
+
+
+def meet(first: Enclosure, second: Enclosure) -> bool:
+    return first.lower <= second.upper and second.lower <= first.upper
+
+
+def finite(pairs: Pairs) -> FiniteLoss:
+    return FiniteLoss(pairs=pairs)
+
+
+SKEW: Pairs = ((F(1, 2), F(1, 8)), (F(1, 4), F(1, 2)), (F(1, 4), F(3, 8)))
+LEAKY: Pairs = ((F(1, 50), F(0)), (F(1, 2), F(1, 4)), (F(12, 25), F(73, 100)), (F(0), F(1, 50)))
+GEOMETRIC: Pairs = ((F(4, 7), F(1, 7)), (F(2, 7), F(2, 7)), (F(1, 7), F(4, 7)))
+CASES: dict[str, tuple[str, list[tuple[Pairs, int]]]] = {
+    "one bit": ("lattice", [(response(F(3, 4)), 1)]),
+    "nine bits": ("lattice", [(response(F(3, 5)), 9)]),
+    "five values": ("lattice", [(response(F(1, 2), 5), 6)]),
+    "commensurable": ("lattice", [(response(F(2, 3)), 3), (response(F(4, 5)), 2)]),
+    "powers of two": ("lattice", [(GEOMETRIC, 3), (response(F(2, 3)), 3)]),
+    "two atoms with an escape": ("lattice", [(LEAKY, 4)]),
+    "three incommensurable ratios": ("enumeration", [(SKEW, 5)]),
+    "no common lattice": ("enumeration", [(response(F(2, 3)), 4), (response(F(3, 5)), 4)]),
+    "an escape among bits": ("enumeration", [(LEAKY, 2), (response(F(3, 5)), 3)]),
+}
+EPSILONS = (F(0), F(1, 100), F(1, 2), F(13, 10), F(5, 2))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_enumeration(name: str) -> None:
+    method, parts = CASES[name]
+    curve = ComposedCurve(losses=tuple((finite(pairs), count) for pairs, count in parts))
+    assert curve.method == method
+    outcomes = product(*parts)
+    for epsilon in EPSILONS:
+        found, true = curve.delta(epsilon), hockey_stick(outcomes, epsilon)
+        assert holds(found, true), (epsilon, found, true)
+        assert found.upper - found.lower <= 1e-13
+    escape = sum(p for p, q in outcomes if not q)
+    for share in (F(1, 10), F(1, 10**6)):
+        target = escape + share * (F(curve.delta(0).lower) - escape)
+        found = curve.epsilon(target)
+        for end, side in ((found.lower, 1), (found.upper, -1)):
+            with mpmath.workdps(80):
+                goal = mpmath.mpf(target.numerator) / target.denominator
+                assert side * (hockey_stick(outcomes, F(end)) - goal) >= -1e-70
+        assert found.width <= 1e-12
+
+
+def closed() -> Iterator[tuple[str, Losses, PrivacyCurve, float]]:
+    for keep, positions in ((F(3, 4), 1), (F(5, 8), 30), (F(51, 100), 500)):
+        curve = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions)
+        yield f"bits {positions}", curve.losses(), curve, 1e-12
+    values = RandomizedResponseCurve(keep=F(5, 8), other=F(1, 8), positions=30)
+    yield "four values", values.losses(), values, 1e-12
+    mixed = MixedResponseCurve(keep=F(3, 4), other=F(1, 4), positions=50, differ=F(1, 10))
+    yield "mixture", mixed.losses(), mixed, 1e-12
+    coin = ResponseLoss(step=Log(F(3)))
+    shared = PositionLoss(differ=F(1, 10), losses=((coin, 1),))
+    yield "mixture by position", ((shared, 50),), mixed, 1e-12
+    point = PointCurve(bound=F(3, 10), leak=F(1, 1000))
+    yield "one point", point.losses(), point, 1e-12
+    laplace = LaplaceCurve(shifts=((F(1, 2), 3), (F(1, 5), 2)))
+    yield "laplace", laplace.losses(), laplace, 1e-12
+    one = RankOneNormalCurve(rows=100, gamma=F(1, 20))
+    yield "rank one", one.losses(), one, 1e-12
+    two = RankTwoNormalCurve(rows=100, gamma=F(1, 20))
+    yield "rank two", two.losses(), two, 1e-9
+    halves = ((NormalRowsLoss(rows=60, gammas=(F(1, 20),)), 1),)
+    rest = ((NormalRowsLoss(rows=40, gammas=(F(1, 20),)), 1),)
+    yield "rank one in parts", halves + rest, one, 1e-12
+
+
+@pytest.mark.parametrize("case", list(closed()), ids=lambda case: case[0])
+def test_closed_curves(case: tuple[str, Losses, PrivacyCurve, float]) -> None:
+    _, losses, curve, width = case
+    composed = ComposedCurve(losses=losses)
+    for epsilon in (F(0), F(1, 10), F(1), F(2)):
+        ours, theirs = composed.delta(epsilon), curve.delta(epsilon)
+        assert meet(ours, theirs)
+        assert ours.width <= width or ours.upper <= 1e-300
+    start = 1e-3 if case[0] == "one point" else 0.0
+    for target in (F(1, 100), F(1, 10**6), F(1, 10**30)):
+        if target > start:
+            ours, theirs = composed.epsilon(target), curve.epsilon(target)
+            assert meet(ours, theirs)
+            assert ours.width <= width
+
+
+@pytest.mark.parametrize("mu_squared", [F(1, 10**12), F(1, 100), F(1), F(400)])
+def test_gaussian_by_inversion(mu_squared: Fraction) -> None:
+    """A second loss that is next to nothing turns the closed form off and moves δ by nothing."""
+    tiny = F(1, 10**60)
+    losses = ((GaussianLoss(mu_squared=mu_squared), 1), (LaplaceLoss(shift=tiny), 1))
+    curve, closed_form = ComposedCurve(losses=losses), GaussianCurve(mu_squared=mu_squared)
+    assert curve.method == "inversion"
+    for epsilon in (F(0), F(mu_squared) / 2, F(mu_squared)):
+        ours, theirs = curve.delta(epsilon), closed_form.delta(epsilon)
+        assert meet(ours, theirs)
+        assert ours.width <= 1e-12
+    for target in (F(1, 10**6), F(1, 10**300)):
+        if closed_form.delta(0).lower > target:
+            ours, theirs = curve.epsilon(target), closed_form.epsilon(target)
+            assert meet(ours, theirs)
+            assert ours.width <= 1e-12
+
+
+def test_laplace_by_inversion() -> None:
+    """Laplace losses beside others go through M; here beside one that is next to nothing."""
+    losses = ((LaplaceLoss(shift=F(1, 2)), 12), (GaussianLoss(mu_squared=F(1, 10**40)), 1))
+    curve, other = ComposedCurve(losses=losses), LaplaceCurve(shifts=((F(1, 2), 12),))
+    for epsilon in (F(1, 4), F(3, 2)):
+        ours, theirs = curve.delta(epsilon), other.delta(epsilon)
+        assert meet(ours, theirs)
+        assert ours.width <= 1e-5
+
+
+def test_a_shared_draw_by_enumeration() -> None:
+    """Two releases over one draw of three positions, against one draw each."""
+    first, second, differ = response(F(3, 4)), response(F(2, 3)), F(1, 5)
+    both = product((first, 1), (second, 1))
+    position = (*((differ * p, differ * q) for p, q in both), (1 - differ, 1 - differ))
+    losses = ((finite(first), 1), (finite(second), 1))
+    shared = ComposedCurve(losses=((PositionLoss(differ=differ, losses=losses), 3),))
+    outcomes = product((position, 3))
+    separate = ComposedCurve(
+        losses=tuple((PositionLoss(differ=differ, losses=(loss,)), 3) for loss in losses)
+    )
+    for epsilon in EPSILONS[1::2]:
+        assert holds(shared.delta(epsilon), hockey_stick(outcomes, epsilon))
+    assert shared.epsilon(F(1, 1000)).lower > separate.epsilon(F(1, 1000)).upper + 0.2
+
+
+def test_many_multiples_of_one_unit() -> None:
+    """Against a convolution of exact integers: weights are rational as 3/2 is the only ratio."""
+    multiples = [1 + (7 * i) % 11 for i in range(24)]
+    ratio = F(3, 2)
+    curve = ComposedCurve(
+        losses=tuple((ResponseLoss(step=Log(ratio**m)), 1) for m in multiples),
+    )
+    assert curve.method == "lattice"
+    weights: dict[int, Fraction] = {0: F(1)}
+    for m in multiples:
+        keep = ratio**m / (1 + ratio**m)
+        grown: dict[int, Fraction] = {}
+        for place, weight in weights.items():
+            grown[place + m] = grown.get(place + m, F(0)) + weight * keep
+            grown[place - m] = grown.get(place - m, F(0)) + weight * (1 - keep)
+        weights = grown
+    pairs = tuple((w, w / ratio**place) for place, w in weights.items())
+    for epsilon in (F(0), F(2), F(10)):
+        found, true = curve.delta(epsilon), hockey_stick(pairs, epsilon)
+        assert holds(found, true)
+        assert found.width <= 1e-13
+    found = curve.epsilon(F(1, 10**6))
+    assert hockey_stick(pairs, F(found.lower)) >= 1e-6 >= hockey_stick(pairs, F(found.upper))
+    assert found.width <= 1e-12
+
+
+def test_different_bits() -> None:
+    """Fifteen bits on no common lattice: all 32,768 outcomes."""
+    keeps = [F(1, 2) + F(3 * i * i + 17 * i + 40, 4000) for i in range(15)]
+    curve = ComposedCurve(
+        losses=tuple((ResponseLoss(step=Log(k / (1 - k))), 1) for k in keeps),
+    )
+    assert curve.method == "inversion"
+    with mpmath.workdps(40):
+        outcomes = [
+            (mpmath.fprod(own), mpmath.fprod(other))
+            for own, other in _outcomes([mpmath.mpf(k.numerator) / k.denominator for k in keeps])
+        ]
+        for epsilon in (F(1, 2), F(2)):
+            odds = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+            true = mpmath.fsum(max(p - odds * q, 0) for p, q in outcomes)
+            found = curve.delta(epsilon)
+            assert holds(found, true)
+            assert found.width <= 1e-4
+
+
+def _outcomes(
+    keeps: list[mpmath.mpf],
+) -> Iterator[tuple[tuple[mpmath.mpf, ...], tuple[mpmath.mpf, ...]]]:
+    for kept in itertools.product((False, True), repeat=len(keeps)):
+        own = tuple(k if x else 1 - k for k, x in zip(keeps, kept, strict=True))
+        yield own, tuple(1 - k for k in own)
+
+
+def test_deep_tails_of_ten_thousand_bits() -> None:
+    """δ = 1e-300 with exact integers in place of M: binomials of 51/49 odds."""
+    keep, n = F(51, 100), 10_000
+    curve = ComposedCurve(losses=((ResponseLoss(step=Log(keep / (1 - keep))), n),))
+    found = curve.epsilon(F(1, 10**300))
+    assert found.width <= 1e-13
+    for end, sign in ((found.lower, 1), (found.upper, -1)):
+        step = math.log(51 / 49)
+        least = n + int(end / step)
+        with mpmath.workdps(400):
+            odds = mpmath.exp(mpmath.mpf(end))
+            total = mpmath.mpf(0)
+            for ups in range(least // 2, n + 1):
+                p = mpmath.mpf(51) ** ups * mpmath.mpf(49) ** (n - ups)
+                q = mpmath.mpf(49) ** ups * mpmath.mpf(51) ** (n - ups)
+                if p > odds * q:
+                    total += math.comb(n, ups) * (p - odds * q)
+                if ups > least // 2 + 2500:
+                    break
+            total /= mpmath.mpf(100) ** n
+            assert sign * (total - mpmath.mpf(10) ** -300) >= 0

@@ -1,0 +1,250 @@
+"""Composed curves: properties, methods, what is refused."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.accounting.composed import ComposedCurve
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.loss import (
+    FiniteLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Log,
+    NormalRowsLoss,
+    PositionLoss,
+    PrivacyLoss,
+    ResponseLoss,
+)
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
+from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.accounting.rank_two import RankTwoNormalCurve
+from dpverify.enclosure import Enclosure, SquareRoot
+from dpverify.errors import ParameterError
+from dpverify.guarantee import PrivacyCurve
+
+F = Fraction
+GAUSS = GaussianLoss(mu_squared=F(1, 4))
+LAWS: dict[str, PrivacyLoss] = {
+    "coin": ResponseLoss(step=Log(F(3))),
+    "weaker coin": ResponseLoss(step=Log(F(6, 5))),
+    "pure": ResponseLoss(step=F(1, 3)),
+    "leak": ResponseLoss(step=F(1, 2), leak=F(1, 1000)),
+    "finite": FiniteLoss(pairs=((F(1, 2), F(1, 8)), (F(1, 2), F(7, 8)))),
+    "gauss": GAUSS,
+    "laplace": LaplaceLoss(shift=F(1, 2)),
+    "rows": NormalRowsLoss(rows=80, gammas=(F(1, 30),)),
+    "position": PositionLoss(differ=F(1, 4), losses=((ResponseLoss(step=Log(F(3))), 2),)),
+}
+# Any choice of these has few atoms or a smooth part, so that a curve takes milliseconds.
+names = st.lists(st.sampled_from(["coin", "weaker coin", "pure", "leak", "finite"]), max_size=3)
+smooth = st.lists(st.sampled_from(["coin", "leak", "rows", "finite", "position"]), max_size=3)
+
+
+def curve(*names: str) -> ComposedCurve:
+    return ComposedCurve(losses=tuple((LAWS[name], 1) for name in names))
+
+
+def above(first: Enclosure, second: Enclosure) -> bool:
+    """Whether first ≥ second isn't refuted."""
+    return first.upper >= second.lower
+
+
+@pytest.mark.parametrize(
+    ("parts", "method"),
+    [
+        (("gauss", "gauss"), "gaussian"),
+        (("laplace", "laplace"), "laplace"),
+        (("coin", "coin"), "lattice"),
+        (("position", "coin"), "lattice"),
+        (("coin", "pure"), "enumeration"),
+        (("coin", "gauss"), "inversion"),
+        (("rows",), "inversion"),
+    ],
+)
+def test_methods(parts: tuple[str, ...], method: str) -> None:
+    assert curve(*parts).method == method
+    assert isinstance(curve(*parts), PrivacyCurve)
+
+
+@settings(max_examples=25)
+@given(parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])), data=st.data())
+def test_order_and_grouping_have_no_influence(parts: list[str], data: st.DataObject) -> None:
+    parts = [*parts, "coin"]
+    shuffled = data.draw(st.permutations(parts))
+    assert curve(*parts) == curve(*shuffled)
+    assert hash(curve(*parts)) == hash(curve(*shuffled))
+
+
+@settings(max_examples=25)
+@given(
+    parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])),
+    more=st.sampled_from(["coin", "finite", "pure", "leak"]),
+    epsilons=st.tuples(*[st.fractions(0, 3, max_denominator=50)] * 3),
+)
+def test_curves_fall_are_convex_and_rise_with_each_loss(
+    parts: list[str], more: str, epsilons: tuple[Fraction, ...]
+) -> None:
+    one, two = curve(*parts, "coin"), curve(*parts, "coin", more)
+    low, middle, high = sorted(epsilons)
+    found = [one.delta(e) for e in (low, middle, high)]
+    assert above(found[0], found[1])
+    assert above(found[1], found[2])
+    if low < middle < high:  # convex in e^ε
+        x, y, z = (math.exp(e) for e in (low, middle, high))
+        chord = ((z - y) * found[0].upper + (y - x) * found[2].upper) / (z - x)
+        assert found[1].lower <= chord * (1 + 1e-9) + 1e-15
+    assert above(two.delta(middle), found[1])
+
+
+@settings(max_examples=20)
+@given(
+    parts=st.one_of(names, smooth.map(lambda found: [*found, "gauss", "gauss"])),
+    epsilon=st.fractions(F(1, 50), 2, max_denominator=50),
+)
+def test_epsilon_inverts_delta(parts: list[str], epsilon: Fraction) -> None:
+    one = curve(*parts, "coin", "coin")
+    delta = one.delta(epsilon)
+    back = one.epsilon(delta.upper)
+    assert back.lower <= epsilon + 1e-9
+    assert one.delta(back.upper).lower <= delta.upper
+    if back.lower > 0:
+        assert one.delta(back.lower).upper >= delta.upper
+
+
+@pytest.mark.parametrize(
+    "parts", [("coin", "laplace", "gauss"), ("coin", "coin"), ("coin", "pure")]
+)
+def test_targets_near_the_largest_delta(parts: tuple[str, ...]) -> None:
+    """Just below δ(0) the root is tiny; at it, 0 or next to it."""
+    one = curve(*parts)
+    at_zero = one.delta(0)
+    assert one.epsilon(F(at_zero.upper)).upper < 1e-14
+    near = one.epsilon(F(at_zero.lower) * (1 - F(1, 10**9)))
+    assert 0 < near.lower <= near.upper < 1e-8
+    assert near.width < 1e-4
+
+
+def test_the_worse_direction_counts() -> None:
+    """A rare output with a large ratio: one direction loses much more than the other."""
+    pairs = ((F(1, 10), F(1, 1000)), (F(9, 10), F(999, 1000)))
+    forward = ComposedCurve(losses=((FiniteLoss(pairs=pairs), 3),))
+    backward = ComposedCurve(losses=((FiniteLoss(pairs=pairs).reverse(), 3),))
+    found, other = forward.delta(2), backward.delta(2)
+    assert found == other
+    assert found.lower > 0.2
+
+
+def test_an_escape() -> None:
+    leak = F(1, 100)
+    one = ComposedCurve(losses=((ResponseLoss(step=F(1, 2), leak=leak), 5),))
+    escape = 1 - (1 - leak) ** 5
+    assert escape in one.delta(F(5, 2))
+    assert one.delta(F(5, 2)).width < 1e-15
+    assert one.epsilon(escape) == Enclosure(2.5, 2.5)
+    assert one.epsilon(escape / 2) == Enclosure(math.inf, math.inf)
+    assert 0 < one.epsilon(escape * F(101, 100)).upper < 2.5
+
+
+def test_pure_privacy_adds_up() -> None:
+    one = ComposedCurve(
+        losses=((ResponseLoss(step=F(1, 3)), 3), (ResponseLoss(step=SquareRoot(F(2))), 2)),
+    )
+    assert F(1) + 2 * F(math.sqrt(2)) in one.epsilon(0)
+    assert one.epsilon(0).width < 1e-15
+    assert one.delta(4).upper == 0
+
+
+def test_no_loss_at_all() -> None:
+    nothing = ComposedCurve(losses=((FiniteLoss(pairs=((F(1), F(1)),)), 3),))
+    assert nothing.delta(0) == Enclosure(0.0, 0.0)
+    assert nothing.epsilon(F(1, 10)) == Enclosure(0.0, 0.0)
+    assert nothing.epsilon(0) == Enclosure(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        GaussianCurve(mu_squared=F(1, 4)),
+        LaplaceCurve(shifts=((F(1, 2), 2),)),
+        RandomizedResponseCurve(keep=F(5, 8), other=F(1, 8), positions=3),
+        RandomizedResponseCurve(keep=F(1, 4), other=F(1, 4), positions=3),
+        MixedResponseCurve(keep=F(3, 4), other=F(1, 4), positions=4, differ=F(1, 5)),
+        PointCurve(bound=F(1, 2), leak=F(1, 50)),
+        PointCurve(bound=F(3), is_ratio=True),
+        PointCurve(bound=F(0), leak=F(1, 50)),
+        PointCurve(bound=SquareRoot(F(2))),
+        RankOneNormalCurve(rows=50, gamma=F(1, 20)),
+        RankTwoNormalCurve(rows=50, gamma=F(1, 20)),
+    ],
+    ids=repr,
+)
+def test_losses_of_curves(
+    one: GaussianCurve
+    | LaplaceCurve
+    | RandomizedResponseCurve
+    | MixedResponseCurve
+    | PointCurve
+    | RankOneNormalCurve
+    | RankTwoNormalCurve,
+) -> None:
+    composed = ComposedCurve(losses=one.losses())
+    for epsilon in (F(0), F(3, 10), F(1)):
+        ours, theirs = composed.delta(epsilon), one.delta(epsilon)
+        assert above(ours, theirs)
+        assert above(theirs, ours)
+        assert ours.upper - ours.lower <= 1e-12
+
+
+@pytest.mark.parametrize("parts", [("coin",) * 6, ("gauss", "coin"), ("rows",)])
+def test_rates_are_near_the_curve(parts: tuple[str, ...]) -> None:
+    """δ(t) ≥ P[L ≥ t] − e^t·Q[L ≥ t] holds for the true rates; the normal ones come near."""
+    one = curve(*parts)
+    own, other = one.rates(0.5)
+    assert 0 <= other <= own <= 1
+    assert abs(own - math.exp(0.5) * other - one.delta(0.5).upper) < 0.15
+    assert one.rates(0.5, noise=0.5)[0] != own
+
+
+def test_different_bits_on_no_common_lattice() -> None:
+    """256 of them, to a relative 1e-7; twice the honest half must lie between halves and whole."""
+    rng = random.Random(7)
+    keeps = [F(1, 2) + F(rng.randrange(2**59), 2**63) for _ in range(256)]
+    losses = tuple((ResponseLoss(step=Log(k / (1 - k))), 1) for k in keeps)
+    whole, half = ComposedCurve(losses=losses), ComposedCurve(losses=losses[::2])
+    assert whole.method == "inversion"
+    found = whole.epsilon(F(1, 10**6))
+    assert found.width < 1e-7
+    assert half.epsilon(F(1, 10**6)).upper < found.lower
+
+
+def test_an_unreachable_target() -> None:
+    with pytest.raises(ParameterError, match="Laplace noise or randomized response reach it"):
+        curve("gauss", "coin").epsilon(0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1, -1e-9])
+def test_bad_epsilon(bad: float) -> None:
+    with pytest.raises(ParameterError, match="epsilon"):
+        curve("coin").delta(bad)
+
+
+@pytest.mark.parametrize("bad", [math.nan, 1, 1.5, -1e-9])
+def test_bad_delta(bad: float) -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        curve("coin").epsilon(bad)
+
+
+def test_bad_losses() -> None:
+    with pytest.raises(ParameterError, match="not empty"):
+        ComposedCurve(losses=())
+    with pytest.raises(ParameterError, match="multiplicity=0"):
+        ComposedCurve(losses=((GAUSS, 0),))

@@ -1,0 +1,154 @@
+"""The trapezoid sums: every line and kernel gives a proven answer, and the bounds are needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.accounting.enumeration import Enumeration
+from dpverify.accounting.gaussian import delta_gaussian
+from dpverify.accounting.inversion import (
+    ORDER,
+    LatticeKernel,
+    Line,
+    SmoothKernel,
+    invert,
+    widened,
+)
+from dpverify.accounting.loss import (
+    FiniteLoss,
+    GaussianLoss,
+    Log,
+    Losses,
+    ResponseLoss,
+)
+from dpverify.enclosure import to_arb
+
+F = Fraction
+LINE = Line(c=2.0, b=6.0, period=40.0, threshold=-40.0, most_nodes=1 << 18, most_work=10**7)
+BITS: Losses = (
+    (ResponseLoss(step=Log(F(3, 2))), 3),
+    (ResponseLoss(step=F(1, 3)), 4),
+    (FiniteLoss(pairs=((F(1, 2), F(1, 8)), (F(1, 2), F(3, 4)), (F(0), F(1, 8)))), 2),
+)
+EPSILONS = (F(0), F(1, 3), F(1), F(5, 2))
+
+
+@settings(max_examples=30)
+@given(
+    c=st.floats(0.3, 8),
+    beyond=st.floats(0.2, 8),
+    period=st.floats(3, 60),
+    threshold=st.floats(-60, -4),
+    epsilon=st.fractions(0, 4),
+)
+def test_any_line_encloses(
+    c: float, beyond: float, period: float, threshold: float, epsilon: Fraction
+) -> None:
+    """Whatever is left out and wherever the sum runs, the answer is in the ball."""
+    line = replace(LINE, c=c, b=c + beyond, period=period, threshold=threshold)
+    with ctx.workprec(160):
+        found = invert(((GaussianLoss(mu_squared=F(2)), 1),), [SmoothKernel()], line)
+        assert found is not None
+        true = delta_gaussian(epsilon, 1, sensitivity=2**0.5)
+        ball = found[0].value(to_arb(epsilon))
+        assert ball.lower() <= arb(true.upper) + 1e-14
+        assert ball.upper() >= arb(true.lower) - 1e-14
+
+
+@pytest.mark.parametrize("c", [0.4, 2.0, 7.0])
+@pytest.mark.parametrize("period", [2.0, 5.0, 60.0])
+@pytest.mark.parametrize("threshold", [-3.0, -40.0])
+def test_lattice_lines_enclose(c: float, period: float, threshold: float) -> None:
+    losses = ((ResponseLoss(step=Log(F(3, 2)), share=F(4, 5)), 9),)
+    line = replace(LINE, c=c, b=c + 3, period=period, threshold=threshold)
+    with ctx.workprec(160):
+        step = (arb(3) / 2).log()
+        kernel = LatticeKernel(base=arb(0), unit=step)
+        found = invert(losses, [kernel], line)
+        assert found is not None
+        exact = Enumeration.of(losses)
+        for epsilon in (arb(0), step / 3, 3 * step, to_arb(F(2)), 8 * step + step / 2):
+            assert found[0].value(epsilon).overlaps(exact.value(epsilon))
+            assert _holds(found[0].value(epsilon), exact.value(epsilon))
+
+
+def _holds(outer: arb, inner: arb) -> bool:
+    """Whether the value is enclosed, up to the round-off of both balls."""
+    return bool(outer.lower() <= inner.upper() and inner.lower() <= outer.upper())
+
+
+@pytest.mark.parametrize("width", [0.012, 0.004])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_smoothing_is_above_and_its_extrapolation_below(width: float, epsilon: Fraction) -> None:
+    with ctx.workprec(160):
+        kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
+        found = invert(BITS, kernels, LINE)
+        assert found is not None
+        once, twice = (sums.value(to_arb(epsilon)) for sums in found)
+        true = Enumeration.of(BITS).value(to_arb(epsilon))
+        assert once.rad() <= 1e-12
+        assert once.upper() >= true.lower()
+        assert (2 * once - twice).lower() <= true.upper()
+        assert abs(once - true) <= 3 * ORDER * width**2  # second order, of a δ below 1
+
+
+def test_smoothing_is_not_exact_near_an_atom() -> None:
+    """Both gaps are visible at a kink: neither side is an accident of a wide ball."""
+    losses = ((ResponseLoss(step=F(1)), 2),)
+    line = replace(LINE, most_work=10**8)
+    with ctx.workprec(160):
+        kernels = [SmoothKernel(width=0.01), SmoothKernel(width=widened(0.01))]
+        found = invert(losses, kernels, line)
+        assert found is not None
+        once, twice = (sums.value(arb(0)) for sums in found)
+        true = Enumeration.of(losses).value(arb(0))
+        assert once.lower() > true + 1e-4
+        assert 2 * once - twice < true - 1e-5
+
+
+@pytest.mark.parametrize("kernel", [SmoothKernel(), SmoothKernel(width=0.01)])
+def test_kernel_bounds(kernel: SmoothKernel) -> None:
+    y = np.geomspace(0.01, 1e5, 60)
+    bounds = kernel.log_bound(1.5, y)
+    for height, bound in zip(y, bounds, strict=True):
+        size = float(abs(kernel.value(acb(1.5, height))).log().upper())
+        majorant, power = kernel.log_majorant(1.5, float(height))
+        assert size <= bound <= size + 1e-6 or kernel.width
+        assert size <= bound
+        assert size <= majorant
+        for factor in (1.5, 10.0):
+            beyond = float(abs(kernel.value(acb(1.5, height * factor))).log().upper())
+            assert beyond <= majorant - power * math.log(factor) + 1e-9
+
+
+def test_lattice_kernel_bounds() -> None:
+    """For every place θ between two lattice points."""
+    kernel = LatticeKernel(base=arb(0), unit=arb(0.75))
+    y = np.linspace(0.0, math.pi / 0.75, 40)
+    for c in (0.1, 1.0, 30.0):
+        for height, bound in zip(y, kernel.log_bound(c, y), strict=True):
+            z = (acb(c, height) * 0.75).exp()
+            for theta in (0.0, 0.3, 0.75):
+                value = 1 / (z - 1) - arb(theta).exp() / (z * arb(0.75).exp() - 1)
+                assert float((abs(value) * 0.75).upper()) <= math.exp(bound)
+
+
+@given(width=st.floats(1e-9, 0.012))
+def test_the_second_width(width: float) -> None:
+    """A little over twice the first; exactly twice is not enough."""
+    with ctx.workprec(128):
+        assert 2 * width < widened(width) < 2 * width * (1 + 4 * ORDER * width)
+
+
+def test_too_many_nodes() -> None:
+    """Atoms never die out: without smoothing the sum has no end, and says so."""
+    assert invert(BITS, [SmoothKernel()], LINE) is None
+    assert invert(BITS, [SmoothKernel(width=1e-3)], replace(LINE, most_work=500)) is None
