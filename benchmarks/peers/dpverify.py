@@ -5,24 +5,24 @@ from __future__ import annotations
 from fractions import Fraction
 
 from benchmarks.peers.protocol import Case, Method, serve
-from dpverify.accounting import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.composed import ComposedCurve
+from dpverify.accounting.loss import GaussianLoss, LaplaceLoss, Log, PrivacyLoss, ResponseLoss
 from dpverify.enclosure import Enclosure
 
 __all__ = ["ours"]
 
 
 def ours(case: Case) -> Enclosure:
-    """Enclose the answer to a case, by the exact curve of the composed mechanism."""
+    """Enclose the answer to a case, by composing one release's exact privacy loss."""
     parameter = Fraction(case.parameter)
-    curve: GaussianCurve | LaplaceCurve | RandomizedResponseCurve
+    loss: PrivacyLoss
     if case.mechanism == "gaussian":
-        curve = GaussianCurve(mu_squared=case.count / parameter**2)
+        loss = GaussianLoss(mu_squared=1 / parameter**2)
     elif case.mechanism == "laplace":
-        curve = LaplaceCurve(shifts=((1 / parameter, case.count),))
+        loss = LaplaceLoss(shift=1 / parameter)
     else:
-        curve = RandomizedResponseCurve(keep=parameter, other=1 - parameter, positions=case.count)
+        loss = ResponseLoss(step=Log(parameter / (1 - parameter)))
+    curve = ComposedCurve(losses=((loss, case.count),))
     return curve.epsilon(case.given) if case.solve == "epsilon" else curve.delta(case.given)
 
 
