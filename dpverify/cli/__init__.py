@@ -18,6 +18,7 @@ _COMMANDS = {
     "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
+    "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
     "verify": ("dpverify.cli.verify", "Check a certificate again."),

@@ -1,0 +1,194 @@
+"""Statements of papers, checked by machine: the verdict is what the check computes.
+
+A `Claim` holds what is printed, what else may have been meant, and a check that tries one formula:
+it returns an `Evidence`, never a verdict. `judged` runs the check on the printed formula, then on
+the readings and corrections, and reads the verdict off what came out:
+
+| printed | others | verdict |
+|---|---|---|
+| an equality that holds, or a bound that is reached, exactly | – | confirmed_exactly |
+| the same, by simulation with a stated margin | – | confirmed_statistically |
+| a bound that holds and is never reached | – | conservative |
+| holds under one reading of its conditions and fails under another | – | holds_under_reading |
+| fails | a correction holds | misprint |
+| fails | none does | refuted |
+| no check is possible | – | not_checkable |
+
+So a formula that is changed in the ledger's source changes its verdict, and `perturbed` claims show
+that every check can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from dpverify.errors import ParameterError, require
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Formula",
+    "Judgement",
+    "Means",
+    "Verdict",
+    "judged",
+    "known_claims",
+    "perturbed",
+]
+
+Verdict = Literal[
+    "confirmed_exactly",
+    "confirmed_statistically",
+    "conservative",
+    "misprint",
+    "refuted",
+    "holds_under_reading",
+    "not_checkable",
+]
+Means = Literal["enumeration", "symbolic", "enclosure", "simulation"]
+Formula = Callable[..., Any]
+"""What a statement says, as a function of its parameters: a number, a law, a bound, a rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a check found for one formula.
+
+    Attributes
+    ----------
+    holds : whether the statement with this formula is true wherever it was tried
+    means : by which means, the weakest one used
+    tight : for a bound, whether it is reached somewhere (to the means' precision); an equality is
+    slack : for a bound, by how much it is off at best and at worst, in words with numbers
+    numbers : what was computed, by name
+    counterexample : the smallest one found, in words with numbers
+    """
+
+    holds: bool
+    means: Means
+    tight: bool = True
+    slack: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    counterexample: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One statement of a paper.
+
+    Attributes
+    ----------
+    id : paper, statement and part: ``li2023.theorem-3.9.variance``
+    where : section and page, or equation, for someone who holds the paper
+    statement : in our own words and notation
+    printed : the formula as printed
+    check : tries a formula; None where nothing can be tried (then `reason` says why)
+    conditions : what the statement supposes
+    readings : other readings of what the paper leaves open, each with the printed formula under it
+    corrections : other formulas that its proof or context may mean, by what they are
+    mechanisms : names of mechanisms that rely on it
+    reason : why it isn't checkable, or what a reader should know
+    """
+
+    id: str
+    where: str
+    statement: str
+    printed: Formula | None = None
+    check: Callable[[Formula], Evidence] | None = None
+    conditions: str = ""
+    readings: Mapping[str, Formula] = field(default_factory=dict)
+    corrections: Mapping[str, Formula] = field(default_factory=dict)
+    mechanisms: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        good = self.id.count(".") >= 1 and self.id == self.id.lower() and " " not in self.id
+        require(good, "id", self.id, "paper.statement or paper.statement.part, in lower case")
+        require(
+            (self.check is None) == (self.printed is None),
+            "check",
+            self.id,
+            "given together with the printed formula",
+        )
+        require(self.check is not None or bool(self.reason), "reason", self.id, "given, unchecked")
+
+    @property
+    def paper(self) -> str:
+        """The paper's name."""
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A claim with its verdict, and the evidence for the printed formula and the others."""
+
+    claim: Claim
+    verdict: Verdict
+    printed: Evidence | None
+    others: Mapping[str, Evidence]
+
+    @property
+    def holds(self) -> bool:
+        """Whether a mechanism may rely on what is printed."""
+        return self.verdict in ("confirmed_exactly", "confirmed_statistically", "conservative")
+
+    def correction(self) -> str:
+        """Name of the formula that holds in place of the printed one; empty if none is needed."""
+        if self.verdict != "misprint":
+            return ""
+        return next(name for name in self.claim.corrections if self.others[name].holds)
+
+
+def judged(claim: Claim) -> Judgement:
+    """Run the check on every formula of a claim and read off the verdict."""
+    if claim.check is None or claim.printed is None:
+        return Judgement(claim=claim, verdict="not_checkable", printed=None, others={})
+    printed = claim.check(claim.printed)
+    others = {
+        name: claim.check(formula)
+        for name, formula in {**claim.readings, **claim.corrections}.items()
+    }
+    readings = [others[name].holds for name in claim.readings]
+    verdict: Verdict
+    if any([*readings, printed.holds]) and not all([*readings, printed.holds]) and readings:
+        verdict = "holds_under_reading"
+    elif not printed.holds:
+        corrected = any(others[name].holds for name in claim.corrections)
+        verdict = "misprint" if corrected else "refuted"
+    elif not printed.tight:
+        verdict = "conservative"
+    elif printed.means == "simulation":
+        verdict = "confirmed_statistically"
+    else:
+        verdict = "confirmed_exactly"
+    return Judgement(claim=claim, verdict=verdict, printed=printed, others=others)
+
+
+def perturbed(claim: Claim, factor: Fraction) -> Claim:
+    """The claim with its printed value multiplied by a factor, and nothing else to fall back on.
+
+    Parameters
+    ----------
+    claim : with a printed formula whose value is a number, or an array of numbers
+    factor : exact; floats are multiplied by the double next to it
+    """
+    printed = claim.printed
+    if printed is None:
+        raise ParameterError("claim", claim.id, "one with a printed formula")
+
+    def scaled(*arguments: Any, **named: Any) -> Any:
+        value = printed(*arguments, **named)
+        exact = isinstance(value, Fraction | int)
+        return value * (factor if exact else float(factor))
+
+    return replace(claim, printed=scaled, readings={}, corrections={})
+
+
+def known_claims() -> Iterator[Claim]:
+    """Every claim of every installed ledger, by the entry-point group ``dpverify.claims``."""
+    for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
+        yield from entry.load()

@@ -1,0 +1,126 @@
+"""``dpverify claims``: what the papers say, and what their formulas come out as."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import click
+
+from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+
+__all__ = ["claims"]
+
+
+@click.group(
+    invoke_without_command=True, short_help="Statements of the papers, checked by machine."
+)
+@click.option("--paper", help="Only this paper's.")
+@click.option("--verdict", type=click.Choice(get_args(Verdict)), help="Only with this verdict.")
+@json_option
+@click.pass_context
+def claims(context: click.Context, paper: str | None, verdict: str | None, as_json: bool) -> None:
+    """Check every statement of the papers and list the verdicts.
+
+    The exit code is 0 whatever the papers got wrong.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    chosen = [claim for claim in known_claims() if paper in (None, claim.paper)]
+    if not chosen:
+        papers = sorted({claim.paper for claim in known_claims()})
+        raise click.UsageError(f"there is no claim of {paper}: {', '.join(papers)}.")
+    found = [found for found in _judged(chosen) if verdict in (None, found.verdict)]
+    if as_json:
+        emit_json("claims", [_described(judgement) for judgement in found])
+        return
+    if found:
+        rows = [[j.claim.id, j.verdict, j.claim.where, _remark(j)] for j in found]
+        emit_table(rows, headings=["id", "verdict", "where", ""])
+    counts = {name: sum(j.verdict == name for j in found) for name in get_args(Verdict)}
+    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))
+
+
+@claims.command(short_help="One statement, with its numbers.")
+@click.argument("id")
+@json_option
+def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users know
+    """Check one statement and show what was computed."""
+    known = {claim.id: claim for claim in known_claims()}
+    if id not in known:
+        raise click.UsageError(f"there is no claim {id}; `dpverify claims` lists them.")
+    judgement = judged(known[id])
+    if as_json:
+        emit_json("claims", _described(judgement))
+        return
+    emit_table(_details(judgement))
+
+
+def _judged(chosen: list[Claim]) -> list[Judgement]:
+    found = []
+    with progress_bar("checking") as start:
+        advance = start(len(chosen))
+        for claim in chosen:
+            found.append(judged(claim))
+            advance(1)
+    return found
+
+
+def _remark(judgement: Judgement) -> str:
+    if judgement.verdict == "misprint":
+        return f"right: {judgement.correction()}"
+    if judgement.verdict == "holds_under_reading":
+        holding = [name for name in judgement.claim.readings if judgement.others[name].holds]
+        return f"if {' or '.join(holding) or 'as printed'}"
+    if judgement.printed is None:
+        return judgement.claim.reason
+    return judgement.printed.counterexample or judgement.printed.slack
+
+
+def _described(judgement: Judgement) -> dict[str, Any]:
+    claim = judgement.claim
+    tried = {"printed": judgement.printed, **judgement.others}
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "where": claim.where,
+        "statement": claim.statement,
+        "conditions": claim.conditions,
+        "verdict": judgement.verdict,
+        "correction": judgement.correction(),
+        "mechanisms": list(claim.mechanisms),
+        "reason": claim.reason,
+        "evidence": {
+            name: {
+                "holds": evidence.holds,
+                "means": evidence.means,
+                "tight": evidence.tight,
+                "slack": evidence.slack,
+                "counterexample": evidence.counterexample,
+                "numbers": {key: str(value) for key, value in evidence.numbers.items()},
+            }
+            for name, evidence in tried.items()
+            if evidence is not None
+        },
+    }
+
+
+def _details(judgement: Judgement) -> list[list[str]]:
+    claim = judgement.claim
+    rows = [
+        ["id", claim.id],
+        ["where", claim.where],
+        ["statement", claim.statement],
+        ["conditions", claim.conditions],
+        ["verdict", judgement.verdict],
+        ["right is", judgement.correction()],
+        ["mechanisms", ", ".join(claim.mechanisms)],
+        ["note", claim.reason],
+    ]
+    for name, evidence in {"as printed": judgement.printed, **judgement.others}.items():
+        if evidence is None:
+            continue
+        rows.append([name, f"{'holds' if evidence.holds else 'fails'}, by {evidence.means}"])
+        rows += [["", text] for text in (evidence.slack, evidence.counterexample) if text]
+        rows += [["", f"{key} = {value}"] for key, value in evidence.numbers.items()]
+    return [row for row in rows if row[1]]

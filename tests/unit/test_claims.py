@@ -1,0 +1,146 @@
+"""The ledger's engine: verdicts come out of checks, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb
+
+import pytest
+
+from dpverify.auditing.claims import Claim, Evidence, Formula, Verdict, judged, perturbed
+from dpverify.cli import _run
+from dpverify.errors import ParameterError
+
+
+def equals(formula: Formula) -> Evidence:
+    """Pairs among n: n(n − 1)/2, counted."""
+    wrong = [n for n in range(8) if formula(n) != comb(n, 2)]
+    found = f"n = {wrong[0]}" if wrong else ""
+    return Evidence(holds=not wrong, means="enumeration", counterexample=found)
+
+
+def bounds(formula: Formula) -> Evidence:
+    """The same from above."""
+    slack = [formula(n) - comb(n, 2) for n in range(1, 8)]
+    return Evidence(
+        holds=min(slack) >= 0,
+        means="enumeration",
+        tight=min(slack) == 0,
+        slack=f"by {min(slack)} to {max(slack)}",
+    )
+
+
+def pairs(n: int) -> Fraction:
+    return Fraction(n * (n - 1), 2)
+
+
+def squares(n: int) -> Fraction:
+    return Fraction(n * n, 2)
+
+
+def claim(
+    printed: Formula, check: Callable[[Formula], Evidence] = equals, **others: object
+) -> Claim:
+    return Claim(
+        id="toy2026.lemma-1",
+        where="section 1, page 1",
+        statement="The number of pairs.",
+        printed=printed,
+        check=check,
+        **others,  # type: ignore[arg-type]
+    )
+
+
+def drawn(formula: Formula) -> Evidence:
+    return Evidence(holds=equals(formula).holds, means="simulation")
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (claim(pairs), "confirmed_exactly"),
+        (claim(pairs, drawn), "confirmed_statistically"),
+        (claim(pairs, bounds), "confirmed_exactly"),
+        (claim(squares, bounds), "conservative"),
+        (claim(squares), "refuted"),
+        (claim(squares, corrections={"without the diagonal": pairs}), "misprint"),
+        (claim(squares, corrections={"other": lambda n: n}), "refuted"),
+        (claim(squares, readings={"pairs of different ones": pairs}), "holds_under_reading"),
+        (claim(pairs, readings={"with the diagonal": squares}), "holds_under_reading"),
+        (
+            Claim(
+                id="toy2026.remark-2", where="page 2", statement="It is nice.", reason="an opinion"
+            ),
+            "not_checkable",
+        ),
+    ],
+)
+def test_the_verdict_comes_out_of_the_check(made: Claim, verdict: Verdict) -> None:
+    found = judged(made)
+    assert found.verdict == verdict
+    assert found.holds is (
+        verdict in {"confirmed_exactly", "confirmed_statistically", "conservative"}
+    )
+    assert (found.correction() == "without the diagonal") is (verdict == "misprint")
+
+
+def test_a_perturbed_formula_is_noticed() -> None:
+    assert judged(perturbed(claim(pairs), Fraction(21, 20))).verdict == "refuted"
+    shrunk = perturbed(claim(squares, bounds), Fraction(1, 2))
+    assert judged(shrunk).verdict == "refuted"
+    made = claim(squares, corrections={"right": pairs})
+    assert judged(perturbed(made, Fraction(2))).verdict == "refuted"
+    as_float = perturbed(claim(lambda n: n / 2), Fraction(3, 2))
+    assert as_float.printed is not None
+    assert as_float.printed(1) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"id": "lemma-1"}, "paper.statement"),
+        ({"id": "Toy.lemma"}, "lower case"),
+        ({"printed": pairs}, "together"),
+        ({"reason": ""}, "reason"),
+    ],
+)
+def test_claims_that_are_none(values: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"id": "a.b", "where": "", "statement": "", "reason": "a definition"}
+    with pytest.raises(ParameterError, match=message):
+        Claim(**good | values)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [
+        claim(squares, corrections={"without the diagonal": pairs}),
+        Claim(id="toy2026.remark-2", where="page 2", statement="It is nice.", reason="an opinion"),
+    ]
+    monkeypatch.setattr("dpverify.cli.claims.known_claims", lambda: iter(made))
+
+
+def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["claims"]) == 0
+    out = capsys.readouterr().out
+    assert "toy2026.lemma-1   misprint       section 1, page 1  right: without the diagonal" in out
+    assert out.endswith("1 misprint, 1 not_checkable\n")
+    assert _run(["claims", "--verdict", "misprint", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["result"]
+    assert (found["id"], found["paper"], found["verdict"]) == (
+        "toy2026.lemma-1",
+        "toy2026",
+        "misprint",
+    )
+    assert found["evidence"]["printed"]["holds"] is False
+
+
+def test_one_claim(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
+    out = capsys.readouterr().out
+    assert "right is" in out
+    assert "n = 1" in out  # the counterexample
+    assert _run(["claims", "show", "toy2026.lemma-9"]) == 2
+    assert _run(["claims", "--paper", "nobody2026"]) == 2
+    assert "toy2026" in capsys.readouterr().err
