@@ -43,6 +43,8 @@ __all__ = [
 _Outside = Literal["refuse", "clip"]
 Records = NDArray[Any] | sparse.csr_array
 
+_LEAST_RADIUS = Fraction(1, 2**400)
+
 PROBES = 40
 """Synthetic pairs that `probes` draws."""
 
@@ -142,14 +144,18 @@ class Ball:
     radius : declared, never read off the data. Norms are computed in doubles; the bound that a
         guarantee may use is `reach`, which holds for every record that is admitted.
     outside : "refuse" raises, "clip" scales the record down to the sphere. That is the projection
-        onto a convex set, so it never moves two records apart, but for rounding that `reach` holds.
+        onto a convex set, so it never moves two records apart in ℓ2, but for what lies between
+        `radius` and `reach`. It moves every attribute, though: where one attribute or an ℓ1
+        distance is protected, a clipped ball keeps no bound, and mechanisms refuse it.
     """
 
     radius: Fraction
     outside: _Outside = "refuse"
 
     def __post_init__(self) -> None:
-        require(self.radius > 0, "radius", self.radius, "positive")
+        # Squares of smaller or larger values leave the range of doubles, and norms with them.
+        good = _LEAST_RADIUS <= self.radius <= 1 / _LEAST_RADIUS
+        require(good, "radius", self.radius, "between 2**-400 and 2**400")
 
     @property
     def reach(self) -> Fraction:
@@ -221,7 +227,6 @@ class Sets:
     def admit(self, records: Any, *, attributes: int | None = None) -> sparse.csr_array:
         """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
         x = sparse.csr_array(as_matrix(records, attributes=attributes))
-        x.sum_duplicates()
         if np.any(x.data == 0):
             x = x.copy()
             x.eliminate_zeros()
@@ -324,9 +329,19 @@ def uniform(count: int, rng: Words) -> NDArray[np.float64]:
 
 
 def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
-    """Records as a float64 matrix, dense or CSR, that isn't empty."""
+    """Records as a float64 matrix, dense or CSR, that isn't empty.
+
+    A sparse array may hold several entries for one place, which stand for their sum. They are
+    added up here, in a copy: whoever looks at one entry after the other (to round it, to compare
+    it with a domain) would else look at something that isn't the record.
+    """
+    if np.iscomplexobj(records.data if is_sparse(records) else records):
+        raise RecordsError("records must be real numbers, and these are complex.")
     if is_sparse(records):
         x: Any = sparse.csr_array(records, dtype=np.float64)
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
     else:
         try:
             x = np.asarray(records, dtype=np.float64)

@@ -72,6 +72,10 @@ class Grid:
                 # Rounding adds less than a step to the difference of each attribute, and all may
                 # differ: less than p steps in all, and the whole is an integer.
                 extra = attributes - 1
+            case _:
+                raise ParameterError(
+                    "adjacency", adjacency.unit, "one that bounds an l1 distance of records"
+                )
         whole = bound / self.step
         if whole.denominator != 1:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")

@@ -307,7 +307,7 @@ def _scores(
     number: int,
     score: Callable[[NDArray[Any]], Scores],
 ) -> Scores:
-    rng = ReplayableWords(seed, "sequential", pair.name, side, number)
+    rng = ReplayableWords(seed, "sequential", f"pair {pair.name}", side, number)
     data = pair.neighbour if side else pair.record
     outputs = np.stack([np.asarray(mechanism.release(data, rng=rng)) for _ in range(CHUNK)])
     found = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)

@@ -35,7 +35,8 @@ class SecureWords:
 
     An AES keystream is indistinguishable from uniform words to anyone who can't break AES; the
     guarantee of a release is information-theoretic up to that assumption. The object can't be
-    pickled or asked for its key.
+    pickled or asked for its key. A forked process draws a key of its own: with its parent's, two
+    releases would carry the same noise, and their difference none.
 
     Raises
     ------
@@ -46,13 +47,19 @@ class SecureWords:
     policy: ClassVar[str] = "secure: AES-256-CTR keyed from the operating system, key not kept"
 
     def __init__(self) -> None:
-        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self._draw_key()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
+        if os.getpid() != self._process:
+            self._draw_key()
         drawn = bytearray(8 * count)
         self._cipher.update_into(bytes(8 * count), drawn)
         return np.frombuffer(drawn, dtype=np.uint64)
+
+    def _draw_key(self) -> None:
+        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self._process = os.getpid()
 
 
 class ReplayableWords:
@@ -61,8 +68,11 @@ class ReplayableWords:
     Parameters
     ----------
     seed : int, ≥ 0; public
-    key : ints below 2³² or strings that name the case. Different keys give independent streams, so
-        that neither the order of the cases nor the number of workers changes a result.
+    key : ints below 2²⁴ and strings of at least 3 characters that name the case. Different keys
+        give independent streams, so that neither the order of the cases nor the number of workers
+        changes a result. The limits keep the words that numpy makes of a key apart: those of a
+        string but its last are at least 2²⁹, and its last one, behind the mark 1, at least 2²⁴ or
+        preceded by another.
     """
 
     policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"
@@ -78,5 +88,9 @@ class ReplayableWords:
 
 
 def _as_integer(part: int | str) -> int:
-    # A leading 1 keeps strings apart from the small integers used as indices.
-    return part if isinstance(part, int) else int.from_bytes(b"\x01" + part.encode(), "big")
+    if isinstance(part, int):
+        require(0 <= part < 2**24, "key", part, "a whole number below 2**24")
+        return part
+    text = part.encode()
+    require(len(text) >= 3 and min(text) >= 32, "key", repr(part), "3 printable characters or more")
+    return int.from_bytes(b"\x01" + text, "big")

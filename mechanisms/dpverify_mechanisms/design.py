@@ -2,7 +2,12 @@
 
 A design answers "which k, and how much noise, for the distances I care about?" It builds every
 candidate at the same guarantee, so that privacy is never what is traded, and keeps the whole curve
-around the optimum.
+around the optimum. Linear sketches are designed here, sign sketches in `sign_design`, MinHash in
+`min_hash_design`, graph cuts in `secret_design`.
+
+Nothing is left to choose for randomized response (records of p bits and ε give the flips, and the
+variance is the same at all distances) or for noise on pairwise distances (ε and δ give σ). The
+covariance sketch has its number of rows to choose, and no helper.
 """
 
 from __future__ import annotations
@@ -30,12 +35,19 @@ class DesignPoint(Generic[_M]):
     ----------
     parameters : by name
     variance : exact variance of the estimator, averaged over what the user named
+    squared_bias : of the estimator, averaged likewise; 0 where it is unbiased
     mechanism : calibrated, ready for release
     """
 
     parameters: Mapping[str, Any]
     variance: float
+    squared_bias: float = 0.0
     mechanism: _M
+
+    @property
+    def mean_squared_error(self) -> float:
+        """Variance and squared bias: what a design minimises."""
+        return self.variance + self.squared_bias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +58,8 @@ class Design(Generic[_M]):
 
     @property
     def best(self) -> DesignPoint[_M]:
-        """The candidate of least variance; the first one of equals."""
-        return min(self.curve, key=lambda point: point.variance)
+        """The candidate of least mean squared error; the first one of equals."""
+        return min(self.curve, key=lambda point: point.mean_squared_error)
 
 
 def design_linear_sketch(
@@ -74,10 +86,12 @@ def design_linear_sketch(
     Raises
     ------
     ParameterError
-        If there is no candidate, or a distance is negative.
+        If there is no candidate or distance, a distance is negative, or no attribute differs.
     """
+    require(len(squared_distances) > 0, "squared_distances", squared_distances, "non-empty")
     for squared in squared_distances:
         require(squared >= 0, "squared_distances", squared, "at least 0")
+    require(differing is None or differing >= 1, "differing", differing, "at least 1")
     points = []
     for k in sizes:
         projection = draw(k)

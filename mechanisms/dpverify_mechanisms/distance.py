@@ -39,7 +39,7 @@ from dpverify.adjacency import (
 )
 from dpverify.domain import Ball, Box, Sets, Vectors, is_sparse
 from dpverify.enclosure import Exact, SquareRoot, exact_string, squared
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, require
 from dpverify.grid import Grid
 from dpverify_mechanisms.projection import Projection
 
@@ -62,9 +62,10 @@ def distance(
     ParameterError
         If the adjacency is not one of numeric records, or doesn't fit the grid.
     """
+    _require_fit(grid, domain, adjacency)
     match adjacency:
         case ItemAdjacency():
-            return _of_items(projection, grid.moves(adjacency, attributes=projection.p), norm)
+            return _of_items(projection, adjacency.changes, norm)
         case AttributeAdjacency() | BitFlip() | L1Ball():
             moves = grid.moves(adjacency, attributes=projection.p)
             return _times(moves, projection.row_norm(norm))
@@ -81,6 +82,7 @@ def laplace_row(
     The privacy of Laplace noise depends on the whole vector of moves. None where whole records
     change, of which only ℓ1 distances are known, and where such a distance proves more.
     """
+    _require_fit(grid, domain, adjacency)
     if isinstance(adjacency, RecordAdjacency):
         return None
     moves = grid.moves(adjacency, attributes=projection.p)
@@ -143,6 +145,25 @@ def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
             exact_string(adjacency.beta),
             f"at most {exact_string(width)}, the width of the domain",
             "No attribute can move further, so the width gives the same protection.",
+        )
+
+
+def _require_fit(grid: Grid, domain: Vectors, adjacency: Adjacency) -> None:
+    """Refuse combinations for which the bounds of this module aren't proven."""
+    if isinstance(domain, Sets):
+        require(grid.step == 1, "step", grid.step, "1 for sets")
+    elif isinstance(adjacency, ItemAdjacency):
+        raise ParameterError("domain", type(domain).__name__, "sets, where items are protected")
+    if (
+        isinstance(domain, Ball)
+        and domain.outside == "clip"
+        and not isinstance(adjacency, RecordAdjacency)
+    ):
+        raise ParameterError(
+            "outside",
+            "clip",
+            "refuse for a ball, unless whole records are protected",
+            "Scaling a record down moves all of its attributes, by more than the one that differs.",
         )
 
 

@@ -7,7 +7,9 @@ what it is charged for rounding, and for whole records where the claimed distanc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -38,7 +40,7 @@ def pairs_apart(
         case Box() | Ball() if isinstance(adjacency, RecordAdjacency):
             return [_records(projection, domain)]
         case Box() | Ball():
-            moved = float(grid.step * grid.moves(adjacency, attributes=1))
+            moved = grid.step * grid.moves(adjacency, attributes=1)
             return _attributes(domain, sizes, moved)
 
 
@@ -55,17 +57,17 @@ def _records(projection: Projection, domain: Box | Ball) -> Pair:
     return Pair(name="opposite records", record=record[None], neighbour=opposite[None])
 
 
-def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: float) -> list[Pair]:
-    """The attribute with the largest row moves as far as it may."""
+def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: Fraction) -> list[Pair]:
+    """The attribute with the largest row moves as far as it may, and not a rounding further."""
     match domain:
         case Ball():
             low, high = -float(domain.radius), float(domain.radius)
-            moves = [("all others 0", low, min(low + moved, high), 0.0)]
+            moves = [("all others 0", low, min(_towards(low, moved), high), 0.0)]
         case Box():
             low, high = domain.ends
             moves = [
-                ("all others at the low end", low, min(low + moved, high), low),
-                ("all others at the high end", high, max(high - moved, low), high),
+                ("all others at the low end", low, min(_towards(low, moved), high), low),
+                ("all others at the high end", high, max(_towards(high, -moved), low), high),
             ]
     worst = int(np.argmax(sizes))
     pairs = []
@@ -82,6 +84,14 @@ def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: float) ->
             )
         )
     return pairs
+
+
+def _towards(start: float, move: Fraction) -> float:
+    """The farthest double that isn't farther than the move."""
+    exact = Fraction(start) + move
+    target = float(exact)
+    beyond = Fraction(target) > exact if move > 0 else Fraction(target) < exact
+    return math.nextafter(target, start) if beyond else target
 
 
 def _sets(

@@ -354,8 +354,13 @@ def _row_grid(domain: Ball) -> Grid:
 def _row_bounds(
     adjacency: RowAdjacency, domain: Ball, attributes: int
 ) -> tuple[Fraction, Fraction]:
-    """Bounds on a gridded row's move and norm: rounding moves a row by at most h√d/2."""
+    """Bounds on a gridded row's move and norm.
+
+    Rounding moves a row by at most h√d/2; clipping, where a row just inside `reach` stays and its
+    neighbour is scaled to the radius, by what lies between the two.
+    """
     root = Fraction(math.isqrt(attributes << 40) + 1, 2**20)
     spread = _row_grid(domain).step * root
     norm = domain.reach + spread / 2
-    return min(adjacency.radius + spread, 2 * norm), norm
+    moved = adjacency.radius + spread + (domain.reach - domain.radius)
+    return min(moved, 2 * norm), norm

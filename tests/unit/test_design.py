@@ -48,3 +48,7 @@ def test_without_delta_only_laplace_is_tried() -> None:
         design_linear_sketch(draw, [4], squared_distances=[1.0], noises=["gaussian"], **target)
     with pytest.raises(ParameterError, match=r"squared_distances=-1\.0 must be at least 0"):
         design_linear_sketch(draw, [4], squared_distances=[-1.0], **TARGET)
+    with pytest.raises(ParameterError, match=r"squared_distances=\[\] must be non-empty"):
+        design_linear_sketch(draw, [4], squared_distances=[], **TARGET)
+    with pytest.raises(ParameterError, match="differing=0 must be at least 1"):
+        design_linear_sketch(draw, [4], squared_distances=[1.0], differing=0, **TARGET)

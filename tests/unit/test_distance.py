@@ -11,13 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import EdgeAdjacency, ItemAdjacency, RecordAdjacency
-from dpverify.domain import Ball, Box, Sets
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    EdgeAdjacency,
+    ItemAdjacency,
+    L1Ball,
+    RecordAdjacency,
+)
+from dpverify.domain import Ball, Box, Sets, Vectors
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
 from dpverify.grid import Grid
 from dpverify_mechanisms import distance as module
-from dpverify_mechanisms.distance import distance, farthest, grid_for
+from dpverify_mechanisms.distance import distance, farthest, grid_for, laplace_row
 from dpverify_mechanisms.projections import (
     OPORP,
     GaussianProjection,
@@ -143,3 +150,36 @@ def test_adjacency_of_something_else() -> None:
             EdgeAdjacency(weight=Fraction(1)),
             2,
         )
+
+
+@pytest.mark.parametrize(
+    ("step", "domain", "adjacency", "name"),
+    [
+        (Fraction(1, 8), Sets(most=2), RecordAdjacency(), "step"),
+        (Fraction(1, 8), Sets(), ItemAdjacency(changes=1), "step"),
+        (Fraction(1, 8), BOX, ItemAdjacency(changes=1), "domain"),
+        (
+            Fraction(1, 8),
+            Ball(radius=Fraction(1), outside="clip"),
+            AttributeAdjacency(beta=Fraction(1)),
+            "outside",
+        ),
+        (
+            Fraction(1, 8),
+            Ball(radius=Fraction(1), outside="clip"),
+            L1Ball(radius=Fraction(1)),
+            "outside",
+        ),
+    ],
+)
+def test_what_no_bound_is_proven_for(
+    step: Fraction, domain: Vectors, adjacency: Adjacency, name: str
+) -> None:
+    """Entries of ±1/h under a count of items; and clipping, which moves all attributes."""
+    projection = IdentityProjection(p=4, k=4)
+    with pytest.raises(ParameterError) as caught:
+        distance(projection, Grid(step=step), domain, adjacency, 2)
+    assert caught.value.name == name
+    with pytest.raises(ParameterError) as caught:
+        laplace_row(projection, Grid(step=step), domain, adjacency)
+    assert caught.value.name == name

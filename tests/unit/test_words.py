@@ -24,20 +24,28 @@ def test_keys_name_independent_streams() -> None:
         (),
         (0,),
         (1,),
-        ("1",),
-        ("a",),
-        ("a", 0),
-        ("a", 1),
-        (0, "a"),
+        ("001",),
+        ("abc",),
+        ("abc", 0),
+        ("abc", 1),
+        (0, "abc"),
+        ("abcdefgh",),
+        ("abcdefgh", 1),
+        ("abcd", "efgh"),
+        (1, "abcdefgh"),
     ]
     streams = {tuple(ReplayableWords(5, *key).words(4).tolist()) for key in keys}
     assert len(streams) == len(keys)
-    assert ReplayableWords(5, "a").words(4).tolist() == ReplayableWords(5, "a").words(4).tolist()
-    assert ReplayableWords(5, "a").words(4).tolist() != ReplayableWords(6, "a").words(4).tolist()
+    assert (
+        ReplayableWords(5, "abc").words(4).tolist() == ReplayableWords(5, "abc").words(4).tolist()
+    )
+    assert (
+        ReplayableWords(5, "abc").words(4).tolist() != ReplayableWords(6, "abc").words(4).tolist()
+    )
 
 
 def test_asking_in_parts_gives_the_same_words() -> None:
-    whole, parts = ReplayableWords(5, "a"), ReplayableWords(5, "a")
+    whole, parts = ReplayableWords(5, "abc"), ReplayableWords(5, "abc")
     pieces = np.concatenate([parts.words(n) for n in (1, 7, 0, 24)])
     assert whole.words(32).tolist() == pieces.tolist()
 
@@ -72,3 +80,25 @@ def test_bits_of_both_sources_are_balanced() -> None:
         for bit in range(64):
             ones = int(((words >> np.uint64(bit)) & np.uint64(1)).sum())
             assert abs(ones - count / 2) < 6 * (count / 4) ** 0.5
+
+
+@pytest.mark.parametrize("part", [-1, 2**24, 0x65666768, "", "ab", "a\nbc"])
+def test_keys_that_could_be_another(part: int | str) -> None:
+    """numpy strings the 32-bit words of all parts together: 0x65666768, … would be "abcdefgh"."""
+    with pytest.raises(ParameterError, match="key"):
+        ReplayableWords(1, "abc", part)
+
+
+def test_a_forked_process_has_words_of_its_own() -> None:
+    rng = SecureWords()
+    rng.words(3)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - the child's lines aren't seen
+        os.write(write, rng.words(2).tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = np.frombuffer(os.read(read, 16), dtype=np.uint64)
+    os.close(read)
+    os.close(write)
+    assert not np.array_equal(theirs, rng.words(2))

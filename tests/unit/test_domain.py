@@ -1,0 +1,80 @@
+"""Domains see the values that stand for a record, however its array holds them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.domain import Ball, Box, Sets, Vectors
+from dpverify.errors import ParameterError, RecordsError
+from dpverify_mechanisms.linear_sketch import LinearSketch
+
+UNIT = Box(low=Fraction(-1), high=Fraction(1))
+
+
+def in_parts(value: float, parts: int) -> sparse.csr_array:
+    """One record whose first attribute is held in many entries."""
+    columns = np.zeros(parts, dtype=np.int64)
+    return sparse.csr_array((np.full(parts, value), columns, np.array([0, parts])), shape=(1, 3))
+
+
+def test_entries_of_one_place_are_added_up_before_anything_is_decided() -> None:
+    with pytest.raises(RecordsError, match=r"is 5\.0"):
+        UNIT.admit(in_parts(1.0, 5))
+    assert UNIT.admit(in_parts(0.125, 4)).toarray().tolist() == [[0.5, 0, 0]]
+    with pytest.raises(RecordsError, match="item 0 is 2"):
+        Sets().admit(in_parts(1.0, 2))
+    with pytest.raises(RecordsError, match=r"norm 2\.0"):
+        Ball(radius=Fraction(1)).admit(in_parts(0.5, 4))
+
+
+def test_parts_are_not_rounded_one_by_one() -> None:
+    """Half a step, a thousand times: each rounded for itself would be a thousand steps."""
+    sketch = LinearSketch.raw_data_g_opt(
+        p=3,
+        epsilon=Fraction(1),
+        delta=Fraction(1, 1000),
+        domain=UNIT,
+        adjacency=AttributeAdjacency(beta=Fraction(1)),
+    )
+    half = float(sketch.grid.step) / 2
+    up, down = in_parts(half, 1000), in_parts(-half, 1000)
+    none = sparse.csr_array(
+        (
+            np.concatenate([up.data, down.data]),
+            np.zeros(2000, dtype=np.int64),
+            np.array([0, 2000]),
+        ),
+        shape=(1, 3),
+    )
+    assert none.toarray().tolist() == [[0, 0, 0]]
+    assert sketch.noiseless(none).tolist() == sketch.noiseless(np.zeros((1, 3))).tolist()
+
+
+@pytest.mark.parametrize("domain", [UNIT, Ball(radius=Fraction(9)), Sets()])
+def test_the_callers_array_stays_as_it_is(domain: Vectors) -> None:
+    """Unsorted, with a zero, and read-only, as a memory map is."""
+    x = sparse.csr_array(
+        (np.array([1.0, 0.0, 1.0]), np.array([2, 1, 0]), np.array([0, 3])), shape=(1, 3)
+    )
+    for array in (x.data, x.indices, x.indptr):
+        array.flags.writeable = False
+    assert domain.admit(x).toarray().tolist() == [[1, 0, 1]]
+    assert x.indices.tolist() == [2, 1, 0]
+    assert x.indptr.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("records", [np.array([[1j]]), sparse.csr_array(np.array([[1j]]))])
+def test_complex_numbers_are_refused(records: object) -> None:
+    with pytest.raises(RecordsError, match="complex"):
+        UNIT.admit(records)
+
+
+@pytest.mark.parametrize("radius", [Fraction(1, 10**200), Fraction(10**400), Fraction(0)])
+def test_radii_whose_squares_are_no_doubles(radius: Fraction) -> None:
+    with pytest.raises(ParameterError, match="radius"):
+        Ball(radius=radius)
