@@ -339,6 +339,12 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
         raise RecordsError("records must be real numbers, and these are complex.")
     if is_sparse(records):
         x: Any = sparse.csr_array(records, dtype=np.float64)
+        try:
+            x.check_format()
+        except ValueError as error:
+            raise RecordsError(
+                f"records are no sparse array that holds together: {error}."
+            ) from None
         if not x.has_canonical_format:
             x = x.copy()
             x.sum_duplicates()

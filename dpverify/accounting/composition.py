@@ -18,12 +18,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.loss import Losses, PositionLoss, PrivacyLoss
+from dpverify.accounting.loss import Losses, PositionLoss
 from dpverify.adjacency import Adjacency
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Guarantee, PrivacyCurve
 
-__all__ = ["Claims", "compose"]
+__all__ = ["Claims", "compose", "grouped"]
 
 _THEOREM = (
     "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
@@ -89,7 +89,7 @@ def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
                 "notion", part.notion, "differential privacy", "No composition is proven for it."
             )
     return Guarantee(
-        curve=ComposedCurve(losses=tuple(_losses(parts))),
+        curve=ComposedCurve(losses=tuple(pair for group in grouped(parts) for pair in group)),
         adjacency=adjacency,
         randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
         data_choice=_strictest(parts),
@@ -128,18 +128,22 @@ def _strictest(parts: Sequence[Guarantee]) -> str:
     return "; ".join(dict.fromkeys(drawn or [part.data_choice for part in parts]))
 
 
-def _losses(parts: Sequence[Guarantee]) -> Iterator[tuple[PrivacyLoss, int]]:
+def grouped(parts: Sequence[Guarantee]) -> Iterator[Losses]:
+    """The losses of groups of releases that are independent of each other.
+
+    Every release is a group, but those on one public draw are one together.
+    """
     shared: dict[tuple[str, ...], list[Guarantee]] = {}
     for part in parts:
         if not part.draws:
-            yield from _of(part.curve)
+            yield _of(part.curve)
         else:
             shared.setdefault(part.draws, []).append(part)
     for draws, users in shared.items():
         if len(users) == 1:
-            yield from _of(users[0].curve)
+            yield _of(users[0].curve)
         else:
-            yield _on_one_draw(draws, [user.curve for user in users])
+            yield (_on_one_draw(draws, [user.curve for user in users]),)
 
 
 def _of(curve: PrivacyCurve) -> Losses:

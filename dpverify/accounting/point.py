@@ -57,11 +57,12 @@ class PointCurve:
 
         def value() -> arb:
             ratio = self._ratio()
-            return to_arb(self.leak) + (1 - to_arb(self.leak)) * (ratio - to_arb(eps).exp()) / (
-                1 + ratio
-            )
+            excess = (ratio - to_arb(eps).exp()) / (1 + ratio)
+            return to_arb(self.leak) + (1 - to_arb(self.leak)) * excess
 
-        return enclose(value)
+        # Between ε₀ and the double above it the line would go on below δ₀.
+        found, least = enclose(value), Enclosure.of_exact(self.leak)
+        return Enclosure(max(found.lower, least.lower), max(found.upper, least.upper))
 
     def epsilon(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite where delta is below δ₀."""

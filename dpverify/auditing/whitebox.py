@@ -2,14 +2,11 @@
 
 For a pair of neighbours, outputs are drawn on both sides by separate calls of `release` and scored
 by the mechanism's own log-likelihood ratio L, the best score there is (Neyman and Pearson). Events
-are {L ≥ t} for the pair in one order and {L ≤ −t} in the other, with thresholds t fixed before any
-draw: "tail" is where the claim itself promises the largest lower bound on epsilon, "middle" (t = 0)
-where a noise level that is off shows most.
-
-**Level.** Every event of every pair and order is tested at α/m, with m their number (Bonferroni),
-half of it for each of its two binomial limits. So with probability at least 1 − α, for all m events
-at once, p ≥ p₋ and q ≤ q₊. Everything said follows from that one statement: ln((p₋ − δ)/q₊) bounds
-epsilon below, and p₋ > e^ε q₊ + δ(ε) at *any* ε refutes the claimed curve.
+are {L ≥ t} for the pair in one order and {L ≤ −t} in the other, with thresholds t and a level for
+each fixed before any draw (`planning`): "tail" is where the claim itself promises the largest lower
+bound on epsilon, "reach" the farthest point of its curve at which twice the δ would show, "middle"
+(t = 0) where a noise level that is off shows most. What the counts of an event prove, they prove at
+its level (`judging`), so that all of it holds at α.
 """
 
 from __future__ import annotations
@@ -19,99 +16,22 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
-from flint import arb
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.special import betaincinv
-from scipy.stats import binom
 
-from dpverify.auditing.binomial import lower_limit, upper_limit
-from dpverify.enclosure import Enclosure
-from dpverify.guarantee import PrivacyCurve
+from dpverify.auditing.findings import Finding, Verdict
+from dpverify.auditing.judging import Counts, judge
+from dpverify.auditing.planning import Event, Power, events, levels, power
+from dpverify.errors import DPVerifyError, require
 from dpverify.mechanism import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = [
-    "Attack",
-    "Counts",
-    "Event",
-    "Finding",
-    "Power",
-    "attack",
-    "ceiling",
-    "events",
-    "judge",
-    "power",
-    "roc_thresholds",
-]
+__all__ = ["Attack", "attack", "audit", "verdict"]
 
 CHUNK = 500
 """Draws that share a stream of words, named by their place: no result depends on the workers."""
-DETECTION = 0.99
-"""Probability with which the power statement promises a find."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """An event of the output, chosen before any draw.
-
-    Attributes
-    ----------
-    name : "tail" or "middle"
-    threshold : t, in nats
-    swapped : whether record and neighbour change places, the event being {−L ≥ t}
-    """
-
-    name: str
-    threshold: float
-    swapped: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """How often an event happened on its own side and on the other, of `draws` each."""
-
-    hits: int
-    false_hits: int
-    draws: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What one event's counts prove at its share of the level.
-
-    Attributes
-    ----------
-    p_lower, q_upper : limits of the event's probability on its own side and on the other
-    epsilon_lower : lower bound on the mechanism's epsilon at the claimed delta
-    refuted_at : an ε at which the claimed curve can't be true, or None
-    """
-
-    p_lower: float
-    q_upper: float
-    epsilon_lower: float
-    refuted_at: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Power:
-    """What would have been found with probability 0.99.
-
-    Attributes
-    ----------
-    noise_scale : the factor on the noise nearest to 1 from below that would have been found, or
-        None if none above 0.01 would
-    smallest_excess : p − (e^ε q + δ) on the tail event at the claimed (ε, δ)
-    reach : largest ε of the claimed curve at which twice the δ(ε) would have been found; beyond it
-        the claim rests on its proof alone. None if there is no such ε.
-    """
-
-    noise_scale: float | None
-    smallest_excess: float
-    reach: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,20 +42,84 @@ class Attack:
     roc: tuple[Counts, ...]
 
 
-def events(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> tuple[Event, ...]:
-    """Events to test for a pair, from the claim alone."""
-    tail = _best_threshold(curve, delta, draws, level)
-    return tuple(
-        Event(name=name, threshold=threshold, swapped=swapped)
-        for swapped in (False, True)
-        for name, threshold in (("tail", tail), ("middle", 0.0))
+def audit(
+    mechanism: WhiteBox,
+    *,
+    delta: Fraction,
+    alpha: float = 0.01,
+    draws: int = 10_000,
+    seed: int = 0,
+    workers: int = -1,
+    redraw: bool = False,
+) -> Finding:
+    """Attack a mechanism at its worst pairs, and say what that shows of its claim.
+
+    Parameters
+    ----------
+    mechanism : audited through its `release`, one data set a call
+    delta : at which ε is bounded below; the whole claimed curve is tested
+    alpha : level of all that is said
+    draws, seed, workers, redraw : as for `attack`
+
+    Raises
+    ------
+    DPVerifyError
+        As for `attack`; also where the claim has no ε at this delta.
+    """
+    curve, pairs = mechanism.privacy(), mechanism.worst_pairs()
+    claimed = curve.epsilon(delta).upper
+    require(math.isfinite(claimed), "delta", delta, "one at which the claim has a finite epsilon")
+    shared = levels(alpha, len(pairs))
+    tests = events(curve, delta, draws, shared[0][0])
+    found = attack(mechanism, draws=draws, seed=seed, tests=tests, workers=workers, redraw=redraw)
+    judged = [
+        (judge(counts, curve, delta, level, ordering=event.ordering), pair, event, counts)
+        for pair, row, own in zip(pairs, found.counts, shared, strict=True)
+        for event, counts, level in zip(tests, row, own, strict=True)
+    ]
+    # The strongest: a refutation before none, then the larger bound, then the first.
+    best, pair, event, counts = max(
+        judged, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
+    )
+    in_order = shared[0][: len(tests) // 2]
+    promised = power(curve, Fraction(claimed), delta, draws, in_order)
+    refuted = best.refuted_at is not None
+    return Finding(
+        audit="white-box",
+        verdict=verdict(refuted, promised),
+        statement=(
+            f"At the pair “{pair.name}” {{{'−L' if event.swapped else 'L'} ≥ "
+            f"{event.threshold:.4g}}} happened {counts.hits} times of {draws}, and "
+            f"{counts.false_hits} times on the other side: ε ≥ {best.epsilon_lower:.4g} at this δ"
+            + (f"; the claimed curve is refuted near ε = {best.refuted_at:.4g}" if refuted else "")
+        ),
+        level=alpha,
+        pair=pair,
+        epsilon_lower=max(case[0].epsilon_lower for case in judged),
+        evidence={
+            "event": event.name,
+            "threshold": event.threshold,
+            "swapped": event.swapped,
+            "hits": counts.hits,
+            "false_hits": counts.false_hits,
+            "draws": draws,
+            "refuted_at": best.refuted_at,
+        },
+        power={
+            "noise_scale": promised.noise_scale,
+            "smallest_excess": promised.smallest_excess,
+            "reach": promised.reach,
+        },
+        replay=f"audit(mechanism, delta=Fraction('{delta}'), alpha={alpha}, draws={draws}, "
+        f"seed={seed}, redraw={redraw})",
     )
 
 
-def roc_thresholds(curve: PrivacyCurve) -> list[float]:
-    """Thresholds at which the ROC is counted: evenly spaced where the claim puts most losses."""
-    reach = curve.epsilon(Fraction(1, 1000)).upper
-    return [float(t) for t in np.linspace(-reach, reach, 17)]
+def verdict(refuted: bool, promised: Power) -> Verdict:
+    """Of an attack: one that could have refuted no part of the curve has not run to any purpose."""
+    if refuted:
+        return "violation"
+    return "inconclusive" if promised.reach is None else "no_violation_found"
 
 
 def attack(
@@ -161,6 +145,11 @@ def attack(
     workers : processes, −1 for all cores; no effect on the result
     redraw : whether every draw realises the public randomness anew, as a guarantee over its draw
         asks; it is revealed, so that the privacy loss is that of what was realised
+
+    Raises
+    ------
+    DPVerifyError
+        If the mechanism raises, can't be sent to a worker, or scores an output with no number.
     """
     pairs = mechanism.worst_pairs()
     counts: list[tuple[Counts, ...]] = []
@@ -169,68 +158,22 @@ def attack(
         n_jobs=workers, return_as="generator", initializer=_leave_interrupts_to_the_parent
     ) as parallel:
         for index, pair in enumerate(pairs):
-            own, other = (
-                _scores(parallel, mechanism, pair, side, draws, (seed, index, redraw), progress)
-                for side in (0, 1)
-            )
-            counts.append(tuple(_count(event, own, other) for event in tests))
-            if index == 0:
-                curve_counts = tuple(
-                    _count(Event(name="roc", threshold=t, swapped=False), own, other) for t in roc
+            try:
+                own, other = (
+                    _scores(parallel, mechanism, pair, side, draws, (seed, index, redraw), progress)
+                    for side in (0, 1)
                 )
+            except Exception as error:  # whatever a mechanism raises, or its pickling
+                raise DPVerifyError(
+                    f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+            counts.append(
+                tuple(_count(own, other, event.threshold, swapped=event.swapped) for event in tests)
+            )
+            if index == 0:
+                curve_counts = tuple(_count(own, other, t, swapped=False) for t in roc)
     return Attack(counts=tuple(counts), roc=curve_counts)
-
-
-def judge(counts: Counts, curve: PrivacyCurve, delta: Fraction, level: float) -> Finding:
-    """Bounds that the counts prove at the given level for both limits together."""
-    p = lower_limit(counts.hits, counts.draws, level / 2)
-    q = upper_limit(counts.false_hits, counts.draws, level / 2)
-    return Finding(
-        p_lower=p,
-        q_upper=q,
-        epsilon_lower=_epsilon(p, q, delta),
-        refuted_at=_refute(p, q, curve, curve.epsilon(delta).upper),
-    )
-
-
-def ceiling(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float:
-    """Lower bound on epsilon that the best event, known beforehand, would be expected to give.
-
-    The claim's own best event, with its expected counts, tested alone at the whole level.
-    """
-    return _expected(curve, delta, draws, level, _best_threshold(curve, delta, draws, level))
-
-
-@lru_cache(maxsize=64)
-def power(
-    curve: PrivacyCurve, epsilon: Fraction, delta: Fraction, draws: int, level: float
-) -> Power:
-    """What the audit would have found with probability at least 0.99.
-
-    Sufficient conditions: a find is counted where one event is refuted by the 0.5 % quantile of its
-    hits together with the 99.5 % quantile of its false hits (two independent sides). Planning, in
-    doubles: nothing is proven with it.
-    """
-    thresholds = [event.threshold for event in events(curve, delta, draws, level)[:2]]
-
-    def found(scale: float) -> bool:
-        return any(
-            _found(curve, draws, level, *curve.rates(t, noise=scale), float(epsilon))
-            for t in thresholds
-        )
-
-    low, high = 0.01, 1.0
-    findable = found(low)
-    while findable and high - low > 1e-4:
-        middle = (low + high) / 2
-        low, high = (middle, high) if found(middle) else (low, middle)
-    excess = _excess(curve, float(epsilon), float(delta), draws, level, thresholds[0])
-    reach = None
-    for eps in np.linspace(0, float(epsilon), 51).tolist():
-        allowed = curve.delta(eps).upper
-        if min(_excess(curve, eps, allowed, draws, level, t) for t in thresholds) <= allowed:
-            reach = eps
-    return Power(noise_scale=low if findable else None, smallest_excess=excess, reach=reach)
 
 
 def _leave_interrupts_to_the_parent() -> None:
@@ -259,7 +202,11 @@ def _scores(
     for chunk in tasks:
         chunks.append(chunk)
         progress(chunk.size)
-    return np.concatenate(chunks)
+    scores = np.concatenate(chunks)
+    # Infinite scores are outputs that one side can't give; what is no number has no side.
+    require(scores.shape == (draws,), "log_likelihood_ratio", scores.shape, f"of shape ({draws},)")
+    require(not np.isnan(scores).any(), "log_likelihood_ratio", math.nan, "a number")
+    return scores
 
 
 def _chunk(
@@ -283,92 +230,13 @@ def _chunk(
     return np.concatenate(scores)
 
 
-def _count(event: Event, own: NDArray[np.float64], other: NDArray[np.float64]) -> Counts:
-    if event.swapped:
+def _count(
+    own: NDArray[np.float64], other: NDArray[np.float64], threshold: float, *, swapped: bool
+) -> Counts:
+    if swapped:
         own, other = -other, -own
     return Counts(
-        hits=int(np.count_nonzero(own >= event.threshold)),
-        false_hits=int(np.count_nonzero(other >= event.threshold)),
+        hits=int(np.count_nonzero(own >= threshold)),
+        false_hits=int(np.count_nonzero(other >= threshold)),
         draws=int(own.size),
     )
-
-
-def _epsilon(p: float, q: float, delta: Fraction) -> float:
-    excess = arb(p) - arb(Enclosure.of_exact(delta).upper)
-    if not excess > q:
-        return 0.0
-    return max(0.0, Enclosure.of_ball((excess / arb(q)).log()).lower)
-
-
-def _refute(p: float, q: float, curve: PrivacyCurve, claimed: float) -> float | None:
-    """An ε with p > e^ε q + δ(ε), proven, or None if there seems to be none.
-
-    The right side is convex in e^ε, hence falls and then rises in ε: a ternary search finds its
-    minimum. The claimed ε is tried as well, so that a lower bound above it is always a refutation.
-    """
-    if not p > q:
-        return None
-
-    def bound(eps: float) -> arb:
-        return arb(eps).exp() * arb(q) + arb(curve.delta(eps).upper)
-
-    low, high = 0.0, math.log(p / q)
-    while high - low > 1e-6 * (1 + high):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
-    return next((eps for eps in (low, claimed) if arb(p) > bound(eps)), None)
-
-
-def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float:
-    reach = curve.epsilon(Fraction(1, max(draws, 10))).upper
-    grid = np.linspace(0, max(reach, 1e-9), 201)
-    bounds = [_expected(curve, delta, draws, level, t) for t in grid.tolist()]
-    return float(grid[int(np.argmax(bounds))])
-
-
-def _expected(
-    curve: PrivacyCurve, delta: Fraction, draws: int, level: float, threshold: float
-) -> float:
-    """Lower bound on epsilon from the expected counts of {L ≥ threshold}."""
-    p, q = curve.rates(threshold)
-    p_lower = float(betaincinv(max(draws * p, 1e-9), draws * (1 - p) + 1, level / 2))
-    q_upper = float(betaincinv(draws * q + 1, max(draws * (1 - q), 1e-9), 1 - level / 2))
-    excess = p_lower - float(delta)
-    return math.log(excess / q_upper) if excess > q_upper else 0.0
-
-
-def _low_count(p: float, draws: int) -> int:
-    """0.5 % quantile of Bin(draws, p), as a probability that is safely below it."""
-    return int(binom.ppf((1 - DETECTION) / 2, draws, p))
-
-
-def _found(
-    curve: PrivacyCurve, draws: int, level: float, p: float, q: float, claimed: float
-) -> bool:
-    hits = _low_count(p, draws)
-    misses = _low_count(1 - q, draws)
-    counts = Counts(hits=hits, false_hits=draws - misses, draws=draws)
-    low = lower_limit(counts.hits, draws, level / 2)
-    high = upper_limit(counts.false_hits, draws, level / 2)
-    return _refute(low, high, curve, claimed) is not None
-
-
-def _excess(
-    curve: PrivacyCurve, eps: float, allowed: float, draws: int, level: float, threshold: float
-) -> float:
-    """Smallest p − (e^ε q + δ) found with probability 0.99 on {L ≥ t} at the claim's own q."""
-    q = curve.rates(threshold)[1]
-    q_upper = upper_limit(draws - _low_count(1 - q, draws), draws, level / 2)
-    bound = math.exp(eps) * q_upper + allowed
-    if bound >= 1:
-        return math.inf
-    # Least number of hits whose lower limit passes the bound, then the p that reaches it.
-    few, many = 0, draws + 1
-    while many - few > 1:
-        middle = (few + many) // 2
-        passed = float(betaincinv(middle, draws - middle + 1, level / 2)) > bound
-        few, many = (few, middle) if passed else (middle, many)
-    if many > draws:
-        return math.inf
-    p = float(betaincinv(many, draws - many + 1, 1 - (1 - DETECTION) / 2))
-    return p - (math.exp(eps) * q + allowed)

@@ -9,7 +9,9 @@ from fractions import Fraction
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
-from dpverify.auditing import moments, whitebox
+from dpverify.auditing import moments, planning, whitebox
+from dpverify.auditing.findings import shares
+from dpverify.auditing.judging import Counts, judge
 from dpverify.certificate.model import (
     CurvePoint,
     Derived,
@@ -38,6 +40,7 @@ __all__ = ["build", "collect", "derive", "families", "misfits", "total_draws"]
 Progress = Callable[[int], None]
 
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?")
+_SHARES = {"attack": 39.0, "moments": 1.0}
 _SERIAL_DRAWS = 2_000  # fewer than this don't pay for starting processes
 
 
@@ -134,27 +137,23 @@ class _Plan(NamedTuple):
 
     delta: Fraction
     alpha: float
-    tests: int
-    level: float
-    events: tuple[whitebox.Event, ...]
+    events: tuple[planning.Event, ...]
+    levels: tuple[tuple[float, ...], ...]
     moment_level: float
 
 
 def _plan(inputs: Inputs, mechanism: Certifiable) -> _Plan:
-    """Half of alpha goes to the attack, half to the formulas, each split evenly."""
+    """Nearly all of alpha goes to the attack; the formulas share the rest evenly."""
     alpha = _fraction("alpha", inputs.alpha)
     require(0 < alpha < 1, "alpha", inputs.alpha, "in (0, 1)")
-    curve, delta = mechanism.privacy(), _fraction("delta", inputs.delta)
-    per_pair = 4  # two events, in both orders
-    tests = per_pair * len(mechanism.worst_pairs())
-    level = Enclosure.of_exact(alpha / 2 / tests).lower
+    level = shares(float(alpha), _SHARES)
+    levels = planning.levels(level["attack"], len(mechanism.worst_pairs()))
     return _Plan(
-        delta=delta,
+        delta=(delta := _fraction("delta", inputs.delta)),
         alpha=float(alpha),
-        tests=tests,
-        level=level,
-        events=whitebox.events(curve, delta, inputs.draws, level),
-        moment_level=float(alpha / 2 / (2 * len(mechanism.estimators()))),
+        events=planning.events(mechanism.privacy(), delta, inputs.draws, levels[0][0]),
+        levels=levels,
+        moment_level=level["moments"] / (2 * len(mechanism.estimators())),
     )
 
 
@@ -173,7 +172,7 @@ def collect(
         draws=inputs.draws,
         seed=inputs.audit_seed,
         tests=plan.events,
-        roc=whitebox.roc_thresholds(mechanism.privacy()),
+        roc=planning.roc_thresholds(mechanism.privacy()),
         progress=progress,
         workers=1 if inputs.draws < _SERIAL_DRAWS else -1,
         redraw=mechanism.guarantee().over_the_draw,
@@ -212,7 +211,7 @@ def misfits(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> list[
             [(recorded.pair, len(recorded.counts)) for recorded in evidence.white_box],
             [(pair.name, len(plan.events)) for pair in mechanism.worst_pairs()],
         ),
-        "roc": (len(evidence.roc), len(whitebox.roc_thresholds(mechanism.privacy()))),
+        "roc": (len(evidence.roc), len(planning.roc_thresholds(mechanism.privacy()))),
         "moments": (
             [
                 (recorded.estimator, recorded.draws + recorded.undefined)
@@ -274,14 +273,12 @@ def _white_box(
 ) -> WhiteBoxFinding:
     curve = mechanism.privacy()
     found, bounds, refuted = [], [], False
-    for recorded in evidence.white_box:
-        for event, counted in zip(plan.events, recorded.counts, strict=True):
-            counts = whitebox.Counts(
-                hits=counted.hits, false_hits=counted.false_hits, draws=evidence.draws
-            )
-            finding = whitebox.judge(counts, curve, plan.delta, plan.level)
-            bounds.append(finding.epsilon_lower)
-            refuted |= finding.refuted_at is not None
+    for recorded, levels in zip(evidence.white_box, plan.levels, strict=True):
+        for event, counted, level in zip(plan.events, recorded.counts, levels, strict=True):
+            counts = Counts(hits=counted.hits, false_hits=counted.false_hits, draws=evidence.draws)
+            judged = judge(counts, curve, plan.delta, level, ordering=event.ordering)
+            bounds.append(judged.epsilon_lower)
+            refuted |= judged.refuted_at is not None
             found.append(
                 EventFinding(
                     pair=recorded.pair,
@@ -290,35 +287,27 @@ def _white_box(
                         "neighbour against record" if event.swapped else "record against neighbour"
                     ),
                     threshold=_statistic(event.threshold),
-                    p_lower=_bound(finding.p_lower, ROUND_FLOOR),
-                    q_upper=_bound(finding.q_upper, ROUND_CEILING),
-                    epsilon_lower=_bound(finding.epsilon_lower, ROUND_FLOOR),
+                    level=_bound(level, ROUND_CEILING),
+                    epsilon_lower=_bound(judged.epsilon_lower, ROUND_FLOOR),
                     refuted_at=(
-                        None if finding.refuted_at is None else _statistic(finding.refuted_at)
+                        None if judged.refuted_at is None else _statistic(judged.refuted_at)
                     ),
                 )
             )
-    power = whitebox.power(curve, epsilon, plan.delta, inputs.draws, plan.level)
+    in_order = plan.levels[0][: len(plan.events) // 2]
+    power = planning.power(curve, epsilon, plan.delta, inputs.draws, in_order)
     return WhiteBoxFinding(
-        # An audit that could have refuted no part of the curve has not run to any purpose.
-        verdict=(
-            "violation"
-            if refuted
-            else "inconclusive"
-            if power.reach is None
-            else "no_violation_found"
-        ),
-        tests=plan.tests,
-        level_per_test=_statistic(plan.level),
+        verdict=whitebox.verdict(refuted, power),
+        tests=len(found),
         epsilon_lower=_bound(max(bounds), ROUND_FLOOR),
-        ceiling=_statistic(whitebox.ceiling(curve, plan.delta, inputs.draws, plan.alpha)),
+        ceiling=_statistic(planning.ceiling(curve, plan.delta, inputs.draws, plan.alpha)),
         findings=found,
         power=PowerStatement(
             noise_scale=None if power.noise_scale is None else _statistic(power.noise_scale),
             smallest_excess=_statistic(power.smallest_excess),
             reach=None if power.reach is None else _statistic(power.reach),
         ),
-        roc_thresholds=[_statistic(t) for t in whitebox.roc_thresholds(curve)],
+        roc_thresholds=[_statistic(t) for t in planning.roc_thresholds(curve)],
     )
 
 
@@ -399,7 +388,7 @@ def _bound(value: float, rounding: str) -> str:
     return decimal_string(value, rounding, digits=9)
 
 
-def _counts(counts: whitebox.Counts) -> EventCounts:
+def _counts(counts: Counts) -> EventCounts:
     return EventCounts(hits=counts.hits, false_hits=counts.false_hits)
 
 

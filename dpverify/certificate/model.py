@@ -143,14 +143,13 @@ class CurvePoint(_Part):
 
 
 class EventFinding(_Part):
-    """What one event's counts prove."""
+    """What one event's counts prove at its level, which was fixed before any draw."""
 
     pair: str
     event: str
     order: Literal["record against neighbour", "neighbour against record"]
     threshold: str
-    p_lower: str
-    q_upper: str
+    level: str
     epsilon_lower: str
     refuted_at: str | None
 
@@ -168,7 +167,6 @@ class WhiteBoxFinding(_Part):
 
     verdict: Literal["violation", "no_violation_found", "inconclusive"]
     tests: Count
-    level_per_test: str
     epsilon_lower: str
     ceiling: str
     findings: list[EventFinding]

@@ -160,7 +160,7 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     bound = f"audit at this δ: ε at least {math.floor(lower * 1000) / 1000:g}"
     axes.plot([lower], [claimed], ">", color=GREEN, markersize=8, clip_on=False, label=bound)
     for place in refuted:
-        label = "refuted at this ε" if place == refuted[0] else None
+        label = "refuted here" if place == refuted[0] else None
         axes.axvline(
             place, color=VERMILLION, linestyle="--", linewidth=2, clip_on=False, label=label
         )
@@ -174,16 +174,21 @@ def _roc(figure: Figure, certificate: Certificate) -> None:
     draws = evidence.draws
     false = np.array([counts.false_hits / draws for counts in evidence.roc])
     true = np.array([counts.hits / draws for counts in evidence.roc])
-    q = np.array([number(finding.q_upper) for finding in attack.findings])
-    p = np.array([number(finding.p_lower) for finding in attack.findings])
+    tested = [counts for pair in evidence.white_box for counts in pair.counts]
+    q = np.array([counts.false_hits / draws for counts in tested])
+    p = np.array([counts.hits / draws for counts in tested])
+    refuted = np.array([finding.refuted_at is not None for finding in attack.findings])
 
     whole, tail = figure.subplots(1, 2)
     rates = np.linspace(0, 1, 201)
     _region(whole, rates, certificate)
     whole.plot(false, true, "o", color=VERMILLION, markersize=4, clip_on=False)
     whole.lines[-1].set_label("measured, {L ≥ t}")
-    whole.plot(q, p, "s", color=GREEN, fillstyle="none", clip_on=False)
-    whole.lines[-1].set_label("limits (q₊, p₋) of the tested events")
+    whole.plot(q[~refuted], p[~refuted], "s", color=GREEN, fillstyle="none", clip_on=False)
+    whole.lines[-1].set_label("tested events")
+    if refuted.any():
+        whole.plot(q[refuted], p[refuted], "X", color="black", markersize=7, clip_on=False)
+        whole.lines[-1].set_label("tested events that refute the claim")
     whole.set(xlim=(0, 1), ylim=(0, 1), title="All events")
     whole.set(xlabel="false positive rate", ylabel="true positive rate")
 
@@ -197,7 +202,8 @@ def _roc(figure: Figure, certificate: Certificate) -> None:
     tail.plot(*_positive(false, true), "o", color=VERMILLION, markersize=4)
     complement = "measured, {L < t} in the other order"
     tail.plot(*_positive(1 - true, 1 - false), "v", color=GREY, markersize=4, label=complement)
-    tail.plot(*_positive(q, p), "s", color=GREEN, fillstyle="none")
+    tail.plot(*_positive(q[~refuted], p[~refuted]), "s", color=GREEN, fillstyle="none")
+    tail.plot(*_positive(q[refuted], p[refuted]), "X", color="black", markersize=7)
     tail.set(xlim=(least, 1), ylim=(least, 1.3), title="Both tails")
     tail.set(xlabel="false positive rate", ylabel="true positive rate")
     for axis in ("x", "y"):

@@ -16,6 +16,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS = {
     "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
+    "audit": ("dpverify.cli.audit", "Attack what a mechanism claims."),
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),

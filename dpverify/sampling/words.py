@@ -67,7 +67,7 @@ class ReplayableWords:
 
     Parameters
     ----------
-    seed : int, ≥ 0; public
+    seed : int, from 0 to below 2¹²⁸; public
     key : ints below 2²⁴ and strings of at least 3 characters that name the case. Different keys
         give independent streams, so that neither the order of the cases nor the number of workers
         changes a result. The limits keep the words that numpy makes of a key apart: those of a
@@ -78,7 +78,8 @@ class ReplayableWords:
     policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"
 
     def __init__(self, seed: int, *key: int | str) -> None:
-        require(seed >= 0, "seed", seed, "a whole number of at least 0")
+        # Larger ones run over into the words of the key.
+        require(0 <= seed < 2**128, "seed", seed, "a whole number from 0 to below 2**128")
         spawn_key = tuple(_as_integer(part) for part in key)
         self._generator = np.random.Philox(np.random.SeedSequence(seed, spawn_key=spawn_key))
 

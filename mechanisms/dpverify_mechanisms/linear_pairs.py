@@ -86,6 +86,20 @@ def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: Fraction)
     return pairs
 
 
+def _exchange(least: int, most: int, items: int, changes: int) -> tuple[int, int]:
+    """How many items one set has alone, and the other: the most that the domain has room for.
+
+    With a and b of them the smaller set is shared + min(a, b) = least items large, if b ≤ least.
+    """
+    room = [
+        (added + taken, added, taken)
+        for taken in range(min(changes // 2, least) + 1)
+        if (added := min(changes - taken, most - least + taken, items - least)) >= taken
+    ]
+    _, added, taken = max(room)
+    return added, taken
+
+
 def _towards(start: float, move: Fraction) -> float:
     """The farthest double that isn't farther than the move."""
     exact = Fraction(start) + move
@@ -102,18 +116,15 @@ def _sets(
     sizes: NDArray[np.float64],
 ) -> Pair:
     """Two sets of which one has the items of the largest rows and the other has not."""
-    p = projection.p
+    p, most = projection.p, domain.most or projection.p
     if isinstance(adjacency, RecordAdjacency):
         order = np.argsort(-farthest(projection, domain), kind="stable")
-        size = min(domain.most or p, p // 2) or 1
+        size = min(max(p // 2, domain.least), most)
         first, second = order[:size], order[-size:]
     else:
         order = np.argsort(-sizes, kind="stable")
-        changed = grid.moves(adjacency, attributes=1)
-        if domain.most is None or domain.least + changed <= domain.most:
-            second = order[changed : changed + domain.least]
-            first = np.concatenate([order[:changed], second])
-        else:  # no room to add: items are exchanged
-            second = order[changed // 2 : changed // 2 + domain.least]
-            first = order[: domain.least]
+        added, taken = _exchange(domain.least, min(most, p), p, grid.moves(adjacency, attributes=1))
+        shared = order[added + taken : added + max(domain.least, taken)]
+        first = np.concatenate([order[:added], shared])
+        second = np.concatenate([order[added : added + taken], shared])
     return Pair(name="sets apart", record=indicator(first, p), neighbour=indicator(second, p))

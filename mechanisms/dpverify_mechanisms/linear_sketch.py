@@ -87,7 +87,10 @@ class LinearSketch:
     at: Literal["output", "input"] = "output"
 
     def __post_init__(self) -> None:
-        self._distance()
+        if not squared(self._distance()) > 0:
+            raise ParameterError(
+                "seed", self.projection.seed, "one that draws a projection that isn't all zeros"
+            )
         bound = self.projection.largest_sum(self.grid.check_reach(self.domain))
         if not bound < 2**53:
             raise ParameterError(

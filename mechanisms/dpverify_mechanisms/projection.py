@@ -64,6 +64,7 @@ class Projection(ABC):
         require(self.p >= 1, "p", self.p, "at least 1")
         require(self.k >= 1, "k", self.k, "at least 1")
         realised = self._realise(ReplayableWords(self.seed, self.name))
+        _freeze(realised)
         object.__setattr__(self, "_realised", realised)
 
     @abstractmethod
@@ -251,3 +252,11 @@ def digest(text: str, *matrices: Any) -> str:
         for part in (np.diff(rows.indptr), rows.indices, rows.data):
             total.update(hashlib.sha256(part.astype("<i8").tobytes()).digest())
     return total.hexdigest()
+
+
+def _freeze(realised: Any) -> None:
+    """Make the arrays read-only: norms are known of this matrix, and of no other."""
+    parts = (realised.data, realised.indices, realised.indptr) if is_sparse(realised) else realised
+    for array in parts if isinstance(parts, tuple) else (parts,):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import pytest
 
+from dpverify.accounting.comparison import compared
 from dpverify.accounting.composition import compose
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.point import PointCurve
@@ -156,3 +157,32 @@ class NoLoss:
 def test_what_is_refused(parts: list[Guarantee], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         compose(parts)
+
+
+def test_every_theorem_gives_more_away_than_the_exact_losses() -> None:
+    releases = [guarantee(GaussianCurve(mu_squared=Fraction(1, 50))) for _ in range(20)]
+    found = compared(releases, DELTA)
+    exact = found["exact privacy losses"]
+    assert exact == compose(releases).curve.epsilon(DELTA)
+    kinds = [name.partition(":")[0] for name in found]
+    assert kinds[:3] == ["exact privacy losses", "Rényi", "zCDP"]
+    assert kinds[-1] == "basic composition"
+    assert all(bound.upper >= exact.lower for bound in found.values())
+
+
+def test_every_theorem_on_randomized_response() -> None:
+    """All of them apply, and Rényi's divergences are the exact ones of three outcomes."""
+    curve = RandomizedResponseCurve(keep=Fraction(3, 8), other=Fraction(1, 4), positions=2)
+    found = compared([guarantee(curve)] * 30, DELTA)
+    exact = found["exact privacy losses"].upper
+    (renyi,) = (bound for name, bound in found.items() if name.startswith("Rényi"))
+    assert exact < renyi.upper < 1.2 * exact
+    assert len(found) == 7
+
+
+def test_releases_on_one_draw_count_as_one_for_every_theorem() -> None:
+    """Their guarantees taken for independent would give less than the truth."""
+    found = compared([guarantee(ON_AVERAGE, "matrix")] * 10, DELTA)
+    exact = found["exact privacy losses"].lower
+    assert all(bound.upper >= exact for bound in found.values())
+    assert exact == pytest.approx(22.83, abs=0.005)

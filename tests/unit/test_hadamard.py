@@ -108,6 +108,7 @@ def test_digest_covers_the_signs_and_the_mixing() -> None:
     flips, mixing = factors(projection)
     assert projection.sha256() == digest("fjlt 9 4", flips[None], mixing)
     before = projection.sha256()
+    flips.flags.writeable = True  # against the rule, to see that it would be noticed
     flips[0] *= -1
     assert projection.sha256() != before
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from dpverify.accounting.published import sigma_kenthapadi, sigma_li
 from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
-from dpverify.auditing import whitebox
+from dpverify.auditing import judging, planning, whitebox
 from dpverify.domain import Ball, Box
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, RecordsError
@@ -148,13 +148,16 @@ def test_the_attack_finds_noise_that_is_too_small(noise: Any) -> None:
     )
     claimed = sketch.privacy()
     weak = replace(sketch, noise=replace(sketch.noise, scale=sketch.noise.scale / 3))
-    events = whitebox.events(claimed, Fraction(1, 1000), 4000, 1e-3)
+    events = planning.events(claimed, Fraction(1, 1000), 4000, 1e-3)
     refuted = {}
     for name, mechanism in (("right", sketch), ("weak", weak)):
         found = whitebox.attack(mechanism, draws=4000, seed=1, tests=events, workers=1)
         refuted[name] = any(
-            whitebox.judge(counts, claimed, Fraction(1, 1000), 1e-3).refuted_at is not None
-            for counts in found.counts[0]
+            judging.judge(
+                counts, claimed, Fraction(1, 1000), 1e-3, ordering=event.ordering
+            ).refuted_at
+            is not None
+            for event, counts in zip(events, found.counts[0], strict=True)
         )
     assert refuted == {"right": False, "weak": True}
 
@@ -220,3 +223,17 @@ def test_published_levels_are_larger() -> None:
     assert len(whole.published_levels(Fraction(1), Fraction(1, 1000))) == 2
     named = wide.facts()["published"]
     assert all(level.lower > wide.facts()["noise"]["sigma"].upper for level in named.values())
+
+
+@pytest.mark.parametrize("low", ["0.1", "0.15", "0.3", "1", "-7.7"])
+@pytest.mark.parametrize("beta", ["0.1", "0.2", "0.7", "1"])
+def test_worst_pairs_are_neighbours_to_the_last_digit(low: str, beta: str) -> None:
+    """A rounding upwards could carry the attribute over one more step than is claimed."""
+    box = Box(low=Fraction(low), high=Fraction(low) + 1)
+    adjacency = AttributeAdjacency(beta=Fraction(beta))
+    sketch = calibrated(OPORP(p=5, k=2, seed=1), domain=box, adjacency=adjacency, grid_steps=1)
+    bound = squared(sketch._neighbours().apart(2))
+    for pair in sketch.worst_pairs():
+        assert adjacency.relates(pair.record, pair.neighbour)
+        apart = sketch.noiseless(pair.record) - sketch.noiseless(pair.neighbour)
+        assert int((apart**2).sum()) <= bound

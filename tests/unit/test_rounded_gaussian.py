@@ -69,7 +69,7 @@ def edge_words() -> list[int]:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_table_agrees_with_ball_arithmetic_alone(scale: float) -> None:
-    words = edge_words() + ReplayableWords(1, "table", int(scale)).words(400).tolist()
+    words = edge_words() + ReplayableWords(1, "table", f"scale {scale}").words(400).tolist()
     drawn, open_words = table_path(words, scale)
     sampler = RoundedGaussian(scale=scale)
     for index in set(range(len(words))) - set(open_words):
@@ -179,10 +179,10 @@ def test_probabilities_and_moments(scale: float) -> None:
 
 def test_replays_and_depends_on_the_stream_alone() -> None:
     sampler = RoundedGaussian(scale=2.0**34)  # where some words are undecided
-    one = sampler.sample((50, 400), rng=ReplayableWords(9, "a"))
-    assert (one == sampler.sample((50, 400), rng=ReplayableWords(9, "a"))).all()
-    assert (one != sampler.sample((50, 400), rng=ReplayableWords(9, "b"))).any()
-    flat = sampler.sample((20_000,), rng=ReplayableWords(9, "a"))
+    one = sampler.sample((50, 400), rng=ReplayableWords(9, "one"))
+    assert (one == sampler.sample((50, 400), rng=ReplayableWords(9, "one"))).all()
+    assert (one != sampler.sample((50, 400), rng=ReplayableWords(9, "two"))).any()
+    flat = sampler.sample((20_000,), rng=ReplayableWords(9, "one"))
     assert (one.ravel() == flat).all()
     assert sampler.sample((0, 3), rng=ReplayableWords(9)).shape == (0, 3)
 

@@ -12,9 +12,9 @@ import pytest
 
 from dpverify.accounting.rank_one import RankOneNormalCurve
 from dpverify.adjacency import EdgeAdjacency, RowAdjacency
-from dpverify.auditing.whitebox import judge as judge_attack
+from dpverify.auditing.judging import judge as judge_attack
 from dpverify.auditing.moments import Moments, draw_estimates, judge
-from dpverify.auditing.whitebox import events
+from dpverify.auditing.planning import events
 from dpverify.auditing.whitebox import attack
 from dpverify.domain import Ball
 from dpverify.enclosure import Enclosure

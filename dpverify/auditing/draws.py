@@ -1,0 +1,213 @@
+"""Releases drawn for an audit, on both sides of a pair, whatever the mechanism does.
+
+Draws come in chunks, each with a stream of words named by (seed, kind, pair, side, chunk), so that
+no result depends on the number of workers or on their order. The first chunk is drawn in this
+process; the rest goes to workers (joblib, loky) only where it is work enough to pay for starting
+them.
+
+Nothing that a mechanism does passes silently: an exception, a release that takes longer than its
+time limit, a NaN, a change of shape, an output that is neither numbers nor a set, a worker that
+dies and a mechanism that can't be sent to one all end in a `DrawError` that names the mechanism and
+the pair. The time limit interrupts Python code by an alarm signal, which exists on the main thread
+of a POSIX system alone; a call that hangs outside the interpreter is ended with its worker.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import BrokenProcessPool
+from numpy.typing import NDArray
+
+from dpverify.errors import DPVerifyError, require
+from dpverify.mechanism import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords
+
+__all__ = ["CHUNK", "DrawError", "both_sides", "named"]
+
+CHUNK = 1000
+"""Draws that share a stream of words."""
+_INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
+
+
+class DrawError(DPVerifyError):
+    """A mechanism that couldn't be drawn from."""
+
+
+class _Late(Exception):  # noqa: N818 (never leaves this module)
+    """A release passed its time limit."""
+
+
+def named(mechanism: object) -> str:
+    """What a person calls the mechanism: its name, else its class's."""
+    return str(getattr(mechanism, "name", type(mechanism).__name__))
+
+
+def both_sides(
+    mechanism: Mechanism,
+    pair: Pair,
+    *,
+    draws: int,
+    seed: int,
+    kind: str,
+    workers: int = -1,
+    time_limit: float = 10.0,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Independent releases of the pair's record and of its neighbour, by separate calls.
+
+    Parameters
+    ----------
+    mechanism : drawn from through its `release`
+    pair : whose name is part of the streams' names
+    draws : on each side
+    seed : of the replayable randomness
+    kind : what the draws are for, in at least 3 letters; different kinds are independent
+    workers : processes, −1 for all cores; no effect on the result
+    time_limit : seconds that one release may take; it is stopped before twice as many
+
+    Returns
+    -------
+    For each side an array of shape (draws, …), or of `frozenset` objects, of shape (draws,).
+
+    Raises
+    ------
+    DrawError
+        If a release raises, is late, holds a NaN, changes its shape, or is neither numbers nor a
+        set; if a worker dies, or the mechanism can't be sent to one.
+    """
+    require(draws >= 1, "draws", draws, "at least 1")
+    require(time_limit > 0, "time_limit", time_limit, "positive")
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    tasks = [
+        (mechanism, pair, side, size, (seed, kind, f"pair {pair.name!r}", side, number), time_limit)
+        for side in (0, 1)
+        for number, size in enumerate(sizes)
+    ]
+    start = perf_counter()
+    chunks = [_chunk(*tasks[0])]
+    expected = (perf_counter() - start) * (len(tasks) - 1)
+    if workers == 1 or expected < _INLINE:
+        chunks += [_chunk(*task) for task in tasks[1:]]
+    else:
+        chunks += _by_workers(tasks[1:], workers, time_limit)
+    shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
+    if len(shapes) > 1:
+        raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
+    own, other = chunks[: len(sizes)], chunks[len(sizes) :]
+    return np.concatenate(own), np.concatenate(other)
+
+
+def _by_workers(
+    tasks: Sequence[tuple[Any, ...]], workers: int, time_limit: float
+) -> list[NDArray[Any]]:
+    mechanism, pair = tasks[0][:2]
+    # More than a chunk may take: the alarm speaks first, if it can.
+    parallel = Parallel(n_jobs=workers, timeout=2 * time_limit * CHUNK)
+    try:
+        chunks: list[NDArray[Any]] = parallel(delayed(_chunk)(*task) for task in tasks)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        reason = f"can't be sent to a worker ({error}); workers=1 draws without"
+        raise _error(mechanism, pair, reason) from error
+    except BrokenProcessPool as error:
+        raise _error(mechanism, pair, "ended its worker process") from error
+    except TimeoutError as error:
+        raise _error(mechanism, pair, "hung outside the interpreter") from error
+    return chunks
+
+
+def _chunk(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    size: int,
+    key: tuple[int, str, str, int, int],
+    time_limit: float,
+) -> NDArray[Any]:
+    rng = ReplayableWords(*key)
+    data = pair.neighbour if side else pair.record
+    outputs: list[Any] = []
+    try:
+        with _watched(outputs, time_limit):
+            for _ in range(size):
+                outputs.append(mechanism.release(data, rng=rng))  # noqa: PERF401 (it is watched)
+    except _Late:
+        reason = f"took longer than {time_limit:g} s for one release"
+        raise _error(mechanism, pair, reason, side) from None
+    except Exception as error:
+        reason = f"raised {type(error).__name__}: {error}"
+        raise _error(mechanism, pair, reason, side) from error
+    return _stacked(outputs, mechanism, pair, side)
+
+
+@contextmanager
+def _watched(outputs: list[Any], time_limit: float) -> Iterator[None]:
+    """Raise `_Late` where two ticks of a clock find equally many outputs.
+
+    A tick each time limit costs nothing a release; a late one is stopped before twice its limit. A
+    process has one alarm: whoever else set it (a test runner's time limit) gets it back with the
+    seconds that it had left.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    seen = -1
+
+    def tick(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if len(outputs) == seen:
+            raise _Late
+        seen = len(outputs)
+
+    handler = signal.signal(signal.SIGALRM, tick)
+    left, again = signal.setitimer(signal.ITIMER_REAL, time_limit, time_limit)
+    start = perf_counter()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left:
+            rest = max(left - (perf_counter() - start), 1e-3)
+            signal.setitimer(signal.ITIMER_REAL, rest, again)
+
+
+def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:
+    """One array of all, numbers or frozensets."""
+    if _as_set(outputs[0]) is not None:
+        stacked = np.empty(len(outputs), dtype=object)
+        stacked[:] = [_as_set(output) for output in outputs]
+        if any(output is None for output in stacked):
+            raise _error(mechanism, pair, "released a set, and then none", side)
+        return stacked
+    try:
+        numbers = np.array(outputs)
+    except ValueError:  # ragged
+        shapes = list(dict.fromkeys(np.shape(output) for output in outputs))
+        reason = f"changed the shape of its release: {shapes[0]}, {shapes[-1]}"
+        raise _error(mechanism, pair, reason, side) from None
+    if numbers.dtype.kind not in "biuf" or not numbers.size:
+        reason = f"released neither numbers nor a set: {outputs[0]!r}"
+        raise _error(mechanism, pair, reason, side)
+    if np.any(np.isnan(numbers)):
+        raise _error(mechanism, pair, "released a NaN", side)
+    return numbers
+
+
+def _as_set(output: Any) -> frozenset[Any] | None:
+    if isinstance(output, np.ndarray) and output.dtype == object and output.size == 1:
+        output = output.item()
+    return frozenset(output) if isinstance(output, set | frozenset) else None
+
+
+def _error(mechanism: Mechanism, pair: Pair, reason: str, side: int | None = None) -> DrawError:
+    where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
+    return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.")

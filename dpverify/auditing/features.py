@@ -1,0 +1,332 @@
+"""Numbers made of outputs, and the scores that are learned from them.
+
+Everything here is a fixed function of an output once it has been learned from training outputs:
+post-processing, which cannot make a private release less private. So no choice made here can spoil
+an audit's level as long as the draws that are counted are others; a bad choice costs power alone.
+
+**Features.** Numbers are flattened into columns, packed bytes unpacked into bits, sets turned into
+one indicator an item seen in training, and their size.
+
+**Scores** order the outputs, by likelihood ratio if they could. Of one column: its value, its
+distance from the median, and the likelihood ratio of two histograms. Of many: those of the
+columns that differ most, the root mean square of all, and Fisher's linear discriminant. With
+scikit-learn installed, a logistic regression and an ensemble of trees as well.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Literal, Protocol
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Features", "Score", "features", "learned"]
+
+Matrix = NDArray[Any]
+"""Features of shape (draws, columns)."""
+
+_COLUMNS = 8  # that are tried one by one
+_BINS = 40  # of a histogram
+_FITTED = 5000  # rows on each side that a classifier is fitted to
+_FISHER = 400  # columns up to which covariances are estimated
+_ITEMS = 1000  # of sets, the most frequent
+_INFINITE = 1e300  # stands for infinities, so that differences stay numbers
+_REACH = 1e3  # in units of the interquartile range: what a classifier sees of an outlier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """How outputs become a matrix.
+
+    Attributes
+    ----------
+    names : of the columns
+    kind : of outputs
+    items : the column's item, for sets
+    """
+
+    names: tuple[str, ...]
+    kind: Literal["numbers", "bits", "sets"]
+    items: tuple[Any, ...] = ()
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        """Features of shape (draws, columns) from outputs of shape (draws, …), all finite."""
+        if self.kind == "sets":
+            place = {item: column for column, item in enumerate(self.items)}
+            counted = np.zeros((len(outputs), len(self.names)))
+            for row, output in enumerate(outputs):
+                counted[row, [place[item] for item in output if item in place]] = 1
+                counted[row, -1] = len(output)
+            return counted
+        flat = outputs.reshape(len(outputs), -1)
+        if self.kind == "bits":
+            return np.unpackbits(flat, axis=1)
+        return np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
+
+
+def features(outputs: NDArray[Any], *, unpack: bool = True) -> Features:
+    """The features of such outputs.
+
+    Parameters
+    ----------
+    outputs : training outputs of shape (draws, …), or `frozenset` objects of shape (draws,)
+    unpack : whether bytes are eight bits each, the first the highest; else they are numbers
+    """
+    if outputs.dtype == object:
+        items = _items(outputs)
+        names = (*(f"contains {item!r}" for item in items), "size of the set")
+        return Features(names=names, kind="sets", items=items)
+    shape = outputs.shape[1:]
+    kind: Literal["numbers", "bits"] = "numbers"
+    if unpack and outputs.dtype == np.uint8:
+        kind, shape = "bits", (*shape[:-1], 8 * (shape[-1] if shape else 1))
+    if shape[:1] == (1,):
+        shape = shape[1:]  # a data set of one row
+    word = "bit" if kind == "bits" else "output"
+    names = tuple(word + (str(list(place)) if place else "") for place in np.ndindex(*shape))
+    return Features(names=names, kind=kind)
+
+
+class Score(Protocol):
+    """A function of the features, and its events in words.
+
+    `fitted` says whether it was fitted to tell the sides apart, so that it tells the draws that it
+    was fitted to apart too well.
+    """
+
+    fitted: ClassVar[bool]
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        """Scores of shape (draws,)."""
+        ...
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """The event that the score is at least, or at most, the threshold."""
+        ...
+
+
+def learned(own: Matrix, other: Matrix, names: Sequence[str]) -> list[Score]:
+    """Scores learned from training features of both sides, each of shape (draws, columns)."""
+    columns = _telling(own, other)
+    scores: list[Score] = [_Column(name=names[column], column=column) for column in columns]
+    for column in columns:
+        values = own[:, column].astype(np.float64), other[:, column].astype(np.float64)
+        if np.unique(values[0]).size > 2:
+            scores.append(_Distance.of(names[column], column, *values))
+            scores.append(_Histogram.of(names[column], column, *values))
+    if own.shape[1] > 1:
+        scale = _Scale.of(own, other)
+        first, second = scale(own[:_FITTED]), scale(other[:_FITTED])
+        scores.append(_Fitted(name="root mean square", scale=scale, function=_root_mean_square))
+        if own.shape[1] <= _FISHER:
+            linear = _Linear(weights=_fisher(first, second))
+            scores.append(_Fitted(name="linear score", scale=scale, function=linear))
+        scores += _classifiers(scale, first, second)
+    return scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """The value of one column."""
+
+    fitted: ClassVar[bool] = False
+    name: str
+    column: int
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        return matrix[:, self.column].astype(np.float64)
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """An inequality."""
+        return _inequality(self.name, threshold, above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Distance:
+    """The distance of one column from a centre."""
+
+    fitted: ClassVar[bool] = False
+    name: str
+    column: int
+    centre: float
+
+    @classmethod
+    def of(
+        cls, name: str, column: int, own: NDArray[np.float64], other: NDArray[np.float64]
+    ) -> _Distance:
+        return cls(name=name, column=column, centre=float(np.median(np.concatenate([own, other]))))
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        return np.abs(matrix[:, self.column].astype(np.float64) - self.centre)
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """An inequality."""
+        return _inequality(f"|{self.name} - {self.centre:.6g}|", threshold, above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Histogram:
+    """ln((a + 1/2)/(b + 1/2)) for the training counts a and b of a column's bin.
+
+    Inner edges are quantiles of all training values, so that frequent values have bins of their
+    own; bin i is [edge i-1, edge i).
+    """
+
+    fitted: ClassVar[bool] = True
+    name: str
+    column: int
+    edges: NDArray[np.float64]
+    ratios: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, name: str, column: int, own: NDArray[np.float64], other: NDArray[np.float64]
+    ) -> _Histogram:
+        values = np.sort(np.concatenate([own, other]))
+        edges = np.unique(values[:: max(1, values.size // _BINS)])
+        counts = [
+            np.bincount(np.searchsorted(edges, side, side="right"), minlength=edges.size + 1)
+            for side in (own, other)
+        ]
+        ratios = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
+        return cls(name=name, column=column, edges=edges, ratios=ratios)
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        values = matrix[:, self.column].astype(np.float64)
+        ratios: NDArray[np.float64] = self.ratios[np.searchsorted(self.edges, values, side="right")]
+        return ratios
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """The union of intervals that the bins make."""
+        inside = self.ratios >= threshold if above else self.ratios <= threshold
+        change = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        intervals = [f"[{a:.6g}, {b:.6g})" for a, b in ends[change].reshape(-1, 2).tolist()]
+        return f"{self.name} in {' or '.join(intervals)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    """Columns in units of their own spread, outliers drawn in."""
+
+    centre: NDArray[np.float64]
+    width: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, own: Matrix, other: Matrix) -> _Scale:
+        both = np.concatenate([own[:_FITTED], other[:_FITTED]])
+        low, centre, high = np.quantile(both, [0.25, 0.5, 0.75], axis=0)
+        return cls(centre=centre, width=np.where(high > low, high - low, 1.0))
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        scaled: NDArray[np.float64] = np.clip((matrix - self.centre) / self.width, -_REACH, _REACH)
+        return scaled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """A function of all scaled columns."""
+
+    fitted: ClassVar[bool] = True
+    name: str
+    scale: _Scale
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        return np.concatenate(
+            [
+                self.function(self.scale(matrix[start : start + _FITTED]))
+                for start in range(0, len(matrix), _FITTED)
+            ]
+        )
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """An inequality."""
+        return _inequality(self.name, threshold, above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Linear:
+    weights: NDArray[np.float64]
+
+    def __call__(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        # A sum in a fixed order: a matrix product may round differently from block to block.
+        product: NDArray[np.float64] = np.einsum("ij,j->i", scaled, self.weights)
+        return product
+
+
+def _inequality(name: str, threshold: float, above: bool) -> str:
+    return f"{name} {'≥' if above else '≤'} {threshold:.6g}"
+
+
+def _items(outputs: NDArray[Any]) -> tuple[Any, ...]:
+    """The most frequent items of the sets, in an order that doesn't depend on hashes."""
+    counts = Counter(chain.from_iterable(outputs.tolist()))
+    return tuple(sorted(counts, key=lambda item: (-counts[item], repr(item)))[:_ITEMS])
+
+
+def _telling(own: Matrix, other: Matrix) -> list[int]:
+    """The columns whose mean or mean distance from the median differs most, in standard errors."""
+    scale = _Scale.of(own, other)
+    first, second = scale(own[:_FITTED]), scale(other[:_FITTED])
+    differences = np.zeros(own.shape[1])
+    for a, b in ((first, second), (np.abs(first), np.abs(second))):
+        error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
+        gap = np.abs(a.mean(axis=0) - b.mean(axis=0))
+        ratio = np.where(gap > 0, gap / np.maximum(error, 1e-300), 0.0)
+        differences = np.maximum(differences, ratio)
+    best: list[int] = np.argsort(-differences, kind="stable")[:_COLUMNS].tolist()
+    return best
+
+
+def _root_mean_square(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    rms: NDArray[np.float64] = np.sqrt(np.mean(scaled**2, axis=1))
+    return rms
+
+
+def _fisher(own: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of Fisher's linear discriminant, with a small ridge for constant columns."""
+    within = np.cov(own, rowvar=False) + np.cov(other, rowvar=False)
+    ridge = 1e-9 * max(float(np.trace(within)), 1e-9)
+    weights: NDArray[np.float64] = np.linalg.solve(
+        within + ridge * np.eye(len(within)), own.mean(axis=0) - other.mean(axis=0)
+    )
+    return weights
+
+
+def _classifiers(
+    scale: _Scale, own: NDArray[np.float64], other: NDArray[np.float64]
+) -> list[Score]:
+    """Scikit-learn's, where it is installed."""
+    if importlib.util.find_spec("sklearn") is None:
+        return []
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    x = np.concatenate([own, other])
+    y = np.repeat([1, 0], [len(own), len(other)])
+    # Small fits: threads would wait for each other, and for the audits beside this one.
+    with threadpool_limits(1), catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        logistic = LogisticRegression(max_iter=50).fit(x, y)
+        trees = HistGradientBoostingClassifier(
+            max_iter=20, max_leaf_nodes=8, early_stopping=False, random_state=0
+        ).fit(x, y)
+
+    def votes(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        with threadpool_limits(1):
+            decision: NDArray[np.float64] = trees.decision_function(scaled)
+            return decision
+
+    return [
+        _Fitted(name="logistic score", scale=scale, function=_Linear(weights=logistic.coef_[0])),
+        _Fitted(name="tree score", scale=scale, function=votes),
+    ]

@@ -1,0 +1,197 @@
+"""How each kind of audit is run on a mechanism: its pairs, its share of the level, its findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpverify.auditing.draws import named
+from dpverify.auditing.exhaustive import exhaust
+from dpverify.auditing.findings import AuditKind, Finding
+from dpverify.domain import is_sparse
+from dpverify.mechanism import Pair
+
+__all__ = ["RUNNERS", "Plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that a kind of audit needs to know."""
+
+    mechanism: Any
+    pairs: Sequence[Pair]
+    own_pairs: bool
+    delta: Fraction
+    draws: int
+    seed: int
+    workers: int
+    time_limit: float
+    levels: dict[str, float]
+
+    @property
+    def claimed(self) -> float:
+        """The claimed ε at δ, its safe end."""
+        return float(self.mechanism.privacy().epsilon(self.delta).upper)
+
+
+def _exhaustive(plan: Plan) -> list[Finding]:
+    claim = plan.mechanism.privacy()
+    findings = []
+    for pair in plan.pairs:
+        data = (pair.record, pair.neighbour)
+        records = [each if is_sparse(each) else np.atleast_2d(each)[0] for each in data]
+        found = exhaust(plan.mechanism, records)
+        refuted = [at for at in (Fraction(plan.claimed), Fraction(0)) if found.exceeds(claim, at)]
+        exact = found.epsilon()
+        excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""
+        findings.append(
+            Finding(
+                audit="exhaustive",
+                verdict="violation" if refuted else "no_violation_found",
+                statement=f"At the pair {pair.name!r}, over all outputs, ε at δ = 0 is "
+                f"{exact.upper:.6g}{excess}",
+                pair=pair,
+                # At a positive δ the largest ratio bounds ε from above alone.
+                epsilon_lower=exact.lower if plan.delta == 0 else None,
+                evidence={"worst event": {str(k): v for k, v in found.ratio().event.items()}},
+                power={"smallest excess": 0.0},
+            )
+        )
+    return findings
+
+
+def _grey_box(plan: Plan) -> list[Finding]:
+    from dpverify.auditing.greybox import RecordingGenerator, RecordingWords, grey_box, recorded
+
+    mechanism = plan.mechanism
+    function: Any = recorded(mechanism)
+    source: Any = RecordingWords
+    if hasattr(mechanism, "with_generator"):  # a function that takes numpy's generator
+        if not mechanism.replayable:
+            return []
+        function, source = _generated(mechanism), RecordingGenerator
+    claim = mechanism.privacy()
+    return [grey_box(function, plan.pairs, claim, delta=plan.delta, source=source)]
+
+
+def _generated(mechanism: Any) -> Callable[[Any, Any], Any]:
+    def function(records: Any, rng: Any) -> Any:
+        return mechanism.with_generator(records, rng)
+
+    function.__name__ = named(mechanism)
+    return function
+
+
+def _determinism(plan: Plan) -> list[Finding]:
+    from dpverify.auditing import determinism
+
+    found = determinism.audit(
+        plan.mechanism,
+        plan.pairs,
+        delta=plan.delta,
+        alpha=plan.levels["determinism"],
+        draws=plan.draws,
+        seed=plan.seed,
+        processes=plan.workers != 1,
+    )
+    return list(found)
+
+
+def _precision(plan: Plan) -> list[Finding]:
+    from dpverify.auditing import precision
+
+    found = precision.audit(
+        plan.mechanism,
+        plan.pairs,
+        delta=plan.delta,
+        alpha=plan.levels["precision"],
+        draws=plan.draws,
+        seed=plan.seed,
+        workers=plan.workers,
+    )
+    return [found]
+
+
+def _white_box(plan: Plan) -> list[Finding]:
+    from dpverify.auditing import whitebox
+
+    over = hasattr(plan.mechanism, "guarantee") and plan.mechanism.guarantee().over_the_draw
+    subject = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
+    found = whitebox.audit(
+        subject,
+        delta=plan.delta,
+        alpha=plan.levels["white-box"],
+        draws=plan.draws,
+        seed=plan.seed,
+        workers=plan.workers,
+        redraw=over,
+    )
+    return [found]
+
+
+def _black_box(plan: Plan) -> list[Finding]:
+    from dpverify.auditing.blackbox import black_box
+
+    return [
+        black_box(
+            plan.mechanism,
+            pair,
+            delta=plan.delta,
+            alpha=plan.levels["black-box"] / len(plan.pairs),
+            draws=plan.draws,
+            seed=plan.seed,
+            workers=plan.workers,
+            time_limit=plan.time_limit,
+        )
+        for pair in plan.pairs
+    ]
+
+
+def _sequential(plan: Plan) -> list[Finding]:
+    from dpverify.auditing.sequential import sequential_audit
+    from dpverify.auditing.two_binomials import claim_lines
+
+    lines = claim_lines(plan.claimed, _upper(plan.delta))
+    found = []
+    for pair in plan.pairs:
+        level = plan.levels["sequential"] / len(plan.pairs)
+        finding = sequential_audit(
+            plan.mechanism, pair, lines, alpha=level, most=plan.draws, seed=plan.seed
+        )
+        found.append(replace(finding, pair=pair))
+    return found
+
+
+def _upper(delta: Fraction) -> float:
+    nearest = float(delta)
+    return nearest if Fraction(nearest) >= delta else math.nextafter(nearest, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtPairs:
+    """A mechanism at pairs that someone else chose."""
+
+    mechanism: Any
+    pairs: Sequence[Pair]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "mechanism"), name)
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        return self.pairs
+
+
+RUNNERS: dict[AuditKind, Callable[[Plan], list[Finding]]] = {
+    "exhaustive": _exhaustive,
+    "grey-box": _grey_box,
+    "determinism": _determinism,
+    "precision": _precision,
+    "white-box": _white_box,
+    "black-box": _black_box,
+    "sequential": _sequential,
+}

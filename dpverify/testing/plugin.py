@@ -1,0 +1,233 @@
+"""The pytest plugin: a third party audits its own mechanism in five lines.
+
+    @pytest.mark.dp_audit(epsilon=1, adjacency=AttributeAdjacency(beta=Fraction(1)))
+    def test_my_mechanism(dp_audit):
+        dp_audit(my_function)
+
+The seed comes from the test's node id, so a test draws the same whatever runs beside it, in which
+order and in which process. The audit stays in the test's process, which a test's own functions
+never need to leave. A marker on a test that never audits is an error: its name promises a check.
+
+Everything of dpverify is imported when a test first audits, because pytest loads this in every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from dpverify.adjacency import Adjacency
+    from dpverify.auditing.findings import AuditKind
+    from dpverify.auditing.run import Report
+    from dpverify.domain import Domain
+    from dpverify.enclosure import Real
+    from dpverify.mechanism import Pair
+
+__all__ = ["PROFILES", "Auditor", "Profile", "dp_audit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How hard an audit tries.
+
+    Attributes
+    ----------
+    draws : on each side of each pair
+    alpha : level of one call of `dp_audit`; with a seed fixed by the test's name, a false alarm
+        stays, so it is rare
+    without : kinds of audit that are left out unless they are asked for
+    """
+
+    draws: int
+    alpha: float
+    without: tuple[AuditKind, ...] = ()
+
+
+# Doubles from a continuous distribution fail the precision audit, and rightly so. Those who develop
+# on paper's terms first see it where a release is near.
+PROFILES = {
+    "dev": Profile(draws=2_000, alpha=1e-3, without=("precision",)),
+    "ci": Profile(draws=10_000, alpha=1e-4, without=("precision",)),
+    "nightly": Profile(draws=100_000, alpha=1e-4),
+    "certify": Profile(draws=1_000_000, alpha=1e-6),
+}
+
+_VARIABLE = "DPVERIFY_PROFILE"
+_AUDITED = pytest.StashKey[int]()
+_PASSED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--dp-profile``."""
+    parser.getgroup("dpverify").addoption(
+        "--dp-profile",
+        choices=tuple(PROFILES),
+        default=None,
+        help=f"How hard privacy audits try (default: ${_VARIABLE}, else dev).",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Announce the marker, and refuse an unknown profile of the environment."""
+    config.addinivalue_line(
+        "markers",
+        "dp_audit(epsilon, delta, adjacency, …): the claim that dp_audit's calls in this test "
+        "audit; a test that never audits is an error",
+    )
+    if _profile_name(config) not in PROFILES:
+        raise pytest.UsageError(
+            f"{_VARIABLE}={_profile_name(config)} must be one of {', '.join(PROFILES)}."
+        )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    """Note whether the test itself passed."""
+    report: Any = yield
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Refuse a marker on a test that passed without an audit, once its fixtures are torn down."""
+    yield
+    marked = item.get_closest_marker("dp_audit") is not None
+    if marked and item.stash.get(_PASSED, False) and not item.stash.get(_AUDITED, 0):
+        pytest.fail(
+            f"{item.nodeid} is marked dp_audit and never audited: call the fixture dp_audit "
+            "in it, or remove the marker.",
+            pytrace=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Auditor:
+    """What the fixture `dp_audit` gives: call it with a mechanism or a function."""
+
+    request: pytest.FixtureRequest
+
+    def __call__(
+        self,
+        subject: Any,
+        *,
+        adjacency: Adjacency | None = None,
+        epsilon: Real | None = None,
+        delta: Real | None = None,
+        domain: Domain | None = None,
+        attributes: int | None = None,
+        pairs: Sequence[Pair] | None = None,
+        kinds: Sequence[AuditKind] | None = None,
+        draws: int | None = None,
+        alpha: float | None = None,
+    ) -> Report:
+        """Audit, and fail the test unless no violation was found.
+
+        Parameters
+        ----------
+        subject : a mechanism with a claim of its own, or what `adapt` takes
+        adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
+        domain, attributes : of the records, as for `adapt`
+        pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the profile's
+
+        Returns
+        -------
+        Report
+            With the findings, none of them a violation.
+        """
+        from dpverify.auditing.run import applicable, audit
+
+        item = self.request.node
+        item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
+        marker = item.get_closest_marker("dp_audit")
+        given = dict(marker.kwargs) if marker else {}
+        called = {
+            "adjacency": adjacency,
+            "epsilon": epsilon,
+            "delta": delta,
+            "domain": domain,
+            "attributes": attributes,
+            "pairs": pairs,
+            "kinds": kinds,
+            "draws": draws,
+            "alpha": alpha,
+        }
+        if (marker and marker.args) or not given.keys() <= called.keys():
+            raise pytest.UsageError(f"the marker dp_audit takes only {', '.join(called)}, by name.")
+        given |= {name: value for name, value in called.items() if value is not None}
+        name = _profile_name(self.request.config)
+        profile = PROFILES[name]
+        mechanism, at = _mechanism(subject, given)
+        chosen = given.get("kinds")
+        if chosen is None and profile.without:
+            chosen = [kind for kind in applicable(mechanism) if kind not in profile.without]
+        report = audit(
+            mechanism,
+            alpha=given.get("alpha", profile.alpha),
+            delta=at,
+            draws=given.get("draws", profile.draws),
+            seed=_seed(item.nodeid, number),
+            kinds=chosen,
+            pairs=given.get("pairs"),
+            workers=1,
+            replay=f'pytest "{item.nodeid}" --dp-profile={name}',
+        )
+        if report.verdict != "no_violation_found":
+            from dpverify.auditing.text import lines
+
+            pytest.fail("\n".join(lines(report)), pytrace=False)
+        return report
+
+
+@pytest.fixture
+def dp_audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """Audit a mechanism or a function, and fail the test on a violation; see `Auditor`."""
+    return Auditor(request)
+
+
+def _mechanism(subject: Any, given: dict[str, Any]) -> tuple[Any, Any]:
+    """The mechanism to audit, and the δ at which."""
+    from dpverify.accounting.point import PointCurve
+    from dpverify.enclosure import rational
+    from dpverify.testing.adapters import adapt
+
+    at = None if given.get("delta") is None else rational("delta", given["delta"])
+    if given.get("epsilon") is None and hasattr(subject, "privacy"):
+        return subject, at
+    missing = [name for name in ("adjacency", "epsilon") if given.get(name) is None]
+    if missing:
+        raise pytest.UsageError(
+            f"dp_audit needs {' and '.join(missing)}: in the call, or in the marker."
+        )
+    if hasattr(subject, "release"):
+        raise pytest.UsageError("a mechanism has a claim of its own: leave out epsilon.")
+    claim = PointCurve(bound=rational("epsilon", given["epsilon"]), leak=at or Fraction(0))
+    return (
+        adapt(
+            subject,
+            adjacency=given["adjacency"],
+            claim=claim,
+            domain=given.get("domain"),
+            attributes=given.get("attributes", 1),
+        ),
+        at,
+    )
+
+
+def _profile_name(config: pytest.Config) -> str:
+    return str(config.getoption("--dp-profile") or os.environ.get(_VARIABLE) or "dev")
+
+
+def _seed(nodeid: str, number: int) -> int:
+    digest = hashlib.sha256(f"{nodeid}\n{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")

@@ -1,0 +1,110 @@
+"""Level of the black-box audit and of the band on true nulls, with controls that break it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+from dpverify.auditing import tradeoff
+from dpverify.auditing.blackbox import choose
+
+ALPHA = 0.05
+FALSE_ALARM = 1e-4  # of each test here, for audits that keep their level exactly
+RUNS = 1000
+DRAWS = 60
+
+
+def laplace(
+    rng: np.random.Generator, shift: float, draws: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sides of a Laplace mechanism whose ε is the shift."""
+    record, neighbour = rng.laplace(size=(2, draws, 1))
+    return record, neighbour + shift
+
+
+def errors(runs: int, epsilon: float, *, fresh: bool, seed: int) -> int:
+    """Lower bounds above the true ε."""
+    rng = np.random.default_rng(seed)
+    wrong = 0
+    for _ in range(runs):
+        training = laplace(rng, epsilon, DRAWS)
+        counted = laplace(rng, epsilon, DRAWS) if fresh else training
+        outcome = choose(*training).outcome(*counted)
+        wrong += outcome.epsilon_lower(delta=0.0, alpha=ALPHA) > epsilon
+    return wrong
+
+
+def allowed(runs: int) -> float:
+    return float(binom.ppf(1 - FALSE_ALARM, runs, ALPHA))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_level(epsilon: float) -> None:
+    assert errors(RUNS, epsilon, fresh=True, seed=1) <= allowed(RUNS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_level_on_ten_thousand_runs(epsilon: float) -> None:
+    assert errors(10 * RUNS, epsilon, fresh=True, seed=2) <= allowed(10 * RUNS)
+
+
+def test_a_score_chosen_on_the_counted_draws_breaks_the_level() -> None:
+    assert errors(RUNS, 0.0, fresh=False, seed=3) > allowed(RUNS)
+
+
+def outside(levels: NDArray[Any], ranks: NDArray[np.int64], runs: int) -> int:
+    """Runs in which a limit of one of both sides is wrong, of uniform scores."""
+    draws = np.sort(np.random.default_rng(4).random((runs, 2, DRAWS)), axis=2)[:, :, ranks - 1]
+    wrong = (draws < levels) | (draws > 1 - levels[::-1])
+    return int(np.count_nonzero(wrong.any(axis=(1, 2))))
+
+
+def test_level_of_the_band() -> None:
+    ranks, levels = map(np.array, tradeoff._levels(DRAWS, ALPHA))
+    wrong = outside(levels, ranks, 10 * RUNS)
+    assert binom.ppf(FALSE_ALARM, 10 * RUNS, 0.99 * ALPHA) <= wrong <= allowed(10 * RUNS)
+
+
+def test_limits_that_hold_one_by_one_do_not_hold_together() -> None:
+    ranks = np.array(tradeoff._levels(DRAWS, ALPHA)[0])
+    levels = betaincinv(ranks, DRAWS - ranks + 1, ALPHA / 4)
+    assert outside(levels, ranks, 10 * RUNS) > allowed(10 * RUNS)
+
+
+def curve_errors(runs: int) -> int:
+    """Bands above the true curve somewhere, of five outputs with losses −1 to 1: many ties."""
+    rng = np.random.default_rng(5)
+    weights = np.exp([0.0, 0.25, 0.5, 0.75, 1.0])
+    law = weights / weights.sum()
+    deltas = {
+        eps: float(np.maximum(law - np.exp(eps) * law[::-1], 0).sum())
+        for eps in np.linspace(0.0, 1.0, 9).tolist()
+    }
+    wrong = 0
+    for _ in range(runs):
+        own = rng.choice(5, size=200, p=law).astype(float)
+        other = rng.choice(5, size=200, p=law[::-1]).astype(float)
+        found = tradeoff.band(own, other, alpha=ALPHA)
+        wrong += any(found.delta_lower(eps) > delta for eps, delta in deltas.items())
+    return wrong
+
+
+def test_level_on_the_curve() -> None:
+    assert curve_errors(RUNS) <= allowed(RUNS)
+
+
+def test_a_band_without_width_breaks_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    correct = tradeoff._levels
+
+    def medians(n: int, alpha: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        ranks = np.array(correct(n, alpha)[0])
+        return tuple(ranks.tolist()), tuple(betaincinv(ranks, n - ranks + 1, 0.5).tolist())
+
+    monkeypatch.setattr(tradeoff, "_levels", medians)
+    assert curve_errors(RUNS) > allowed(RUNS)

@@ -1,0 +1,212 @@
+"""Adapters: what a function is called with, and that its audit replays."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing import run
+from dpverify.auditing.findings import AuditKind
+from dpverify.domain import Box
+from dpverify.errors import ParameterError
+from dpverify.mechanism import Pair
+from dpverify.sampling.words import ReplayableWords
+from dpverify.testing.adapters import adapt
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+CLAIM = PointCurve(bound=Fraction(1))
+# Of draws alone: in doubles even the correct mechanism fails the precision audit.
+ON_PAPER: tuple[AuditKind, ...] = ("grey-box", "determinism", "black-box", "sequential")
+
+
+def laplace(record: Any, rng: np.random.Generator) -> Any:
+    return record + rng.laplace(scale=1.0, size=record.shape)
+
+
+def halved(record: Any, rng: np.random.Generator) -> Any:
+    return record + rng.laplace(scale=0.5, size=record.shape)
+
+
+def adapted(function: Any, **options: Any) -> Any:
+    return adapt(function, adjacency=UNIT, claim=CLAIM, **options)
+
+
+def test_a_function_gets_each_record_and_a_generator_of_its_own() -> None:
+    seen: list[Any] = []
+
+    def function(record: Any, rng: np.random.Generator) -> Any:
+        seen.append((record.shape, rng.random()))
+        return record.sum()
+
+    released = adapted(function).release(np.ones((3, 2)), rng=ReplayableWords(1, "key"))
+    assert released.tolist() == [2.0, 2.0, 2.0]
+    assert [shape for shape, _ in seen] == [(2,)] * 3
+    assert len({draw for _, draw in seen}) == 3
+
+
+def test_the_same_words_give_the_same_release() -> None:
+    mechanism = adapted(laplace)
+    first, again, other = (
+        mechanism.release(np.zeros((2, 2)), rng=ReplayableWords(seed, "key")) for seed in (1, 1, 2)
+    )
+    assert mechanism.replayable
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_a_function_of_the_record_alone_is_labelled() -> None:
+    mechanism = adapted(lambda record: record * 2, name="twice")
+    assert not mechanism.replayable
+    assert mechanism.release(np.ones((1, 1)), rng=ReplayableWords(1, "key")).tolist() == [[2.0]]
+    report = run.audit(mechanism, draws=50, kinds=["black-box"], workers=1)
+    assert report.mechanism == "twice"
+    assert "a second run gives other draws" in report.replay
+
+
+@pytest.mark.parametrize("second", ["generator", "rng"])
+def test_an_optional_generator_is_given(second: str) -> None:
+    space: dict[str, Any] = {}
+    exec(f"def f(record, {second}=None): return float({second} is not None)", space)  # noqa: S102
+    assert adapted(space["f"]).release([[0.0]], rng=ReplayableWords(1, "key")).tolist() == [1.0]
+
+
+def test_another_optional_argument_is_left_alone() -> None:
+    mechanism = adapted(lambda record, scale=3.0: scale)
+    assert mechanism.release([[0.0]], rng=ReplayableWords(1, "key")).tolist() == [3.0]
+
+
+class Randomises:
+    """As in diffprivlib."""
+
+    def randomise(self, value: Any) -> Any:
+        assert type(value) in (int, float)
+        return value + (0.5 if type(value) is float else 1)
+
+
+class Measurement:
+    """As in OpenDP."""
+
+    input_carrier_type = "Vec<f64>"
+
+    def __call__(self, value: Any) -> Any:
+        assert type(value) is list
+        return [x + 1 for x in value]
+
+
+def test_numbers_of_python() -> None:
+    words = ReplayableWords(1, "key")
+    assert adapted(Randomises()).release(np.array([[1.0]]), rng=words).tolist() == [1.5]
+    assert adapted(Randomises()).release(np.array([[1]]), rng=words).tolist() == [2]
+    assert adapted(Measurement()).release(np.ones((1, 2)), rng=words).tolist() == [[2.0, 2.0]]
+    assert adapted(Randomises()).name == "Randomises"
+
+
+def test_sets_stay_sets() -> None:
+    released = adapted(lambda record: {1, 2}).release([[0.0]], rng=ReplayableWords(1, "key"))
+    assert released.shape == (1,)
+    assert released[0] == {1, 2}
+
+
+@pytest.mark.parametrize("function", [7, lambda: 0, lambda a, b, c: 0])
+def test_what_is_no_mechanism_is_refused(function: Any) -> None:
+    with pytest.raises(ParameterError, match="function of a record"):
+        adapted(function)
+
+
+def test_its_record_can_not_be_spoilt() -> None:
+    def function(record: Any, rng: np.random.Generator) -> Any:
+        record += 1
+        return record
+
+    records = np.zeros((1, 1))
+    adapted(function).release(records, rng=ReplayableWords(1, "key"))
+    assert records.tolist() == [[0.0]]
+
+
+def test_the_halved_scale_is_found_and_the_twin_is_not_accused() -> None:
+    for function, verdict in ((laplace, "no_violation_found"), (halved, "violation")):
+        report = run.audit(adapted(function), draws=1000, kinds=ON_PAPER, workers=1, seed=3)
+        assert report.verdict == verdict
+        assert sum(finding.level for finding in report.findings) <= 0.01
+        drawn = [f for f in report.findings if f.audit in ("black-box", "sequential")]
+        assert {f.verdict for f in drawn} == {verdict}
+
+
+def test_precision_finds_doubles() -> None:
+    report = run.audit(adapted(laplace), draws=1000, kinds=["precision"], workers=1)
+    assert report.verdict == "violation"
+
+
+def test_the_same_findings_for_any_number_of_workers() -> None:
+    one, two = (
+        run.audit(adapted(halved), draws=2000, kinds=["black-box"], workers=workers, seed=5)
+        for workers in (1, 2)
+    )
+    assert [f.statement for f in one.findings] == [f.statement for f in two.findings]
+
+
+def raises(record: Any, rng: np.random.Generator) -> Any:
+    if record[0] != 0:
+        raise KeyError("lost")
+    return rng.laplace()
+
+
+def hangs(record: Any, rng: np.random.Generator) -> Any:
+    while record[0] != 0:
+        pass
+    return rng.laplace()
+
+
+def nan(record: Any, rng: np.random.Generator) -> Any:
+    return record * np.nan
+
+
+def reshapes(record: Any, rng: np.random.Generator) -> Any:
+    return np.zeros(1 + int(record[0] != 0))
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [(raises, "KeyError"), (hangs, "longer than"), (nan, "NaN"), (reshapes, "shape")],
+)
+def test_a_mechanism_that_fails_is_never_passed(function: Any, says: str) -> None:
+    report = run.audit(adapted(function), draws=50, workers=1, time_limit=0.2)
+    assert report.verdict == "inconclusive"
+    assert len(report.failed) == 2
+    assert all(says in reason and function.__name__ in reason for reason in report.failed)
+    assert "up from zero" in report.failed[0]
+
+
+def test_a_pair_that_fails_beside_one_that_does_not_makes_it_inconclusive() -> None:
+    def function(record: Any, rng: np.random.Generator) -> Any:
+        if record[0] < 0:
+            raise KeyError("negative")
+        return record + rng.laplace()
+
+    report = run.audit(adapted(function), draws=100, kinds=["black-box"], workers=1)
+    assert [finding.verdict for finding in report.findings] == ["no_violation_found"]
+    assert report.verdict == "inconclusive"
+
+
+def test_pairs_must_be_neighbours() -> None:
+    far = Pair(name="far", record=np.zeros((1, 1)), neighbour=np.full((1, 1), 2.0))
+    with pytest.raises(ParameterError, match="neighbours"):
+        run.audit(adapted(laplace), draws=50, pairs=[far])
+
+
+@pytest.mark.parametrize("kinds", [["white-box"], ["exhaustive"], []])
+def test_a_kind_that_does_not_apply_is_refused(kinds: Any) -> None:
+    with pytest.raises(ParameterError, match="black-box"):
+        run.audit(adapted(laplace), draws=50, kinds=kinds)
+
+
+def test_extreme_pairs_lie_in_the_domain() -> None:
+    domain = Box(low=Fraction(0), high=Fraction(1, 2))
+    pairs = adapted(laplace, domain=domain, attributes=2).worst_pairs()
+    data = [(pair.record.tolist(), pair.neighbour.tolist()) for pair in pairs]
+    assert data == [([[0.0, 0.0]], [[0.5, 0.0]]), ([[0.5, 0.0]], [[0.0, 0.0]])]

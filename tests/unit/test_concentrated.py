@@ -1,0 +1,108 @@
+"""Zero-concentrated privacy: bounds above the exact curves, sums, groups, inverses."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpverify.accounting.concentrated import ConcentratedCurve, rho_of_pure
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.renyi import GaussianRenyi, RenyiCurve
+from dpverify.errors import ParameterError
+
+CONVERSIONS = st.sampled_from(["bun-steinke", "canonne-kamath-steinke"])
+RHOS = st.fractions(min_value=Fraction(1, 10**6), max_value=30, max_denominator=10**6)
+EPSILONS = st.fractions(min_value=0, max_value=100, max_denominator=50)
+DELTAS = st.fractions(min_value=Fraction(1, 10**15), max_value=Fraction(99, 100))
+
+
+@given(RHOS, EPSILONS, CONVERSIONS)
+def test_never_below_the_gaussian(rho: Fraction, epsilon: Fraction, how: Any) -> None:
+    exact = GaussianCurve(mu_squared=2 * rho)
+    bound = ConcentratedCurve.gaussian(2 * rho, conversion=how)
+    assert bound.rho == rho
+    assert bound.delta(epsilon).upper >= exact.delta(epsilon).upper
+    assert bound.epsilon(Fraction(1, 10**5)).lower >= exact.epsilon(Fraction(1, 10**5)).upper
+
+
+@given(
+    st.fractions(min_value=Fraction(3, 5), max_value=Fraction(19, 20), max_denominator=100),
+    st.integers(1, 30),
+    EPSILONS,
+    CONVERSIONS,
+)
+def test_never_below_randomized_response(
+    keep: Fraction, count: int, epsilon: Fraction, how: Any
+) -> None:
+    response = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count)
+    pure = ConcentratedCurve.pure(response.loss().upper, conversion=how)
+    total = ConcentratedCurve.composed([pure] * count)
+    assert total.delta(epsilon).upper >= response.delta(epsilon).lower
+
+
+@given(RHOS, DELTAS, CONVERSIONS)
+def test_delta_and_epsilon_are_inverse(rho: Fraction, delta: Fraction, how: Any) -> None:
+    curve = ConcentratedCurve(rho=rho, conversion=how)
+    found = curve.epsilon(delta)
+    assert curve.delta(found.upper).lower <= delta
+    if found.lower > 0:
+        assert curve.delta(found.lower * (1 - 1e-12)).upper >= delta
+
+
+@given(RHOS, DELTAS)
+def test_the_older_conversion_is_markovs_at_the_best_order(rho: Fraction, delta: Fraction) -> None:
+    closed = ConcentratedCurve(rho=rho, conversion="bun-steinke")
+    searched = RenyiCurve(parts=((GaussianRenyi(mu_squared=2 * rho), 1),), conversion="mironov")
+    assert closed.epsilon(delta).lower == pytest.approx(searched.epsilon(delta).lower, rel=1e-14)
+    newer = ConcentratedCurve(rho=rho)
+    assert newer.epsilon(delta).upper <= closed.epsilon(delta).lower
+    assert newer.theorem != closed.theorem
+
+
+@given(st.lists(RHOS, min_size=1, max_size=4), EPSILONS)
+def test_sums_compose_in_any_order(rhos: list[Fraction], epsilon: Fraction) -> None:
+    curves = [ConcentratedCurve(rho=rho) for rho in rhos]
+    total = ConcentratedCurve.composed(curves)
+    assert total == ConcentratedCurve.composed(reversed(curves))
+    assert total.rho == sum(rhos)
+    assert total.delta(epsilon).upper >= curves[0].delta(epsilon).lower
+
+
+@given(RHOS, st.integers(1, 5), EPSILONS)
+def test_groups_are_gaussians_of_that_distance(rho: Fraction, size: int, eps: Fraction) -> None:
+    group = ConcentratedCurve(rho=rho).group(size)
+    assert group == ConcentratedCurve.gaussian(2 * rho * size**2)
+    assert group.delta(eps).upper >= GaussianCurve(mu_squared=2 * rho * size**2).delta(eps).lower
+
+
+def test_pure_privacy_costs_less_than_its_square() -> None:
+    for epsilon in (Fraction(1, 1000), Fraction(1), Fraction(10)):
+        found = rho_of_pure(epsilon)
+        assert found.upper < float(epsilon) ** 2 / 2
+        assert found.width <= 1e-14
+        assert ConcentratedCurve.pure(epsilon).rho >= Fraction(found.lower)
+    assert rho_of_pure(1).upper == pytest.approx(math.tanh(0.5), rel=1e-15)
+
+
+def test_bad_input() -> None:
+    for rho in (Fraction(0), Fraction(-1)):
+        with pytest.raises(ParameterError, match="rho="):
+            ConcentratedCurve(rho=rho)
+    curve = ConcentratedCurve(rho=Fraction(1), conversion="bun-steinke")
+    for delta in (math.nan, 0, 1, -1):
+        with pytest.raises(ParameterError, match="delta="):
+            curve.epsilon(delta)
+    for epsilon in (math.nan, -1):
+        with pytest.raises(ParameterError, match="epsilon="):
+            curve.delta(epsilon)
+    assert curve.delta(0).lower == 1.0
+    with pytest.raises(ParameterError, match="of 2 conversions"):
+        ConcentratedCurve.composed([curve, ConcentratedCurve(rho=Fraction(1))])
+    with pytest.raises(ParameterError, match="conversion=tight"):
+        ConcentratedCurve(rho=Fraction(1), conversion="tight")  # type: ignore[arg-type]

@@ -1,0 +1,123 @@
+"""What every privacy curve must satisfy, whatever proves it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.accounting.composed import ComposedCurve
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.loss import FiniteLoss, Losses
+from dpverify.accounting.point import PointCurve
+from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
+from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.guarantee import PrivacyCurve
+
+small = st.fractions(Fraction(1, 50), Fraction(2), max_denominator=50)
+epsilons = st.fractions(0, 6, max_denominator=40)
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> PrivacyCurve:
+    keep = draw(st.fractions(Fraction(51, 100), Fraction(95, 100), max_denominator=100))
+    positions = draw(st.integers(1, 5))
+    made: list[PrivacyCurve] = [
+        GaussianCurve(mu_squared=draw(small)),
+        LaplaceCurve(shifts=((draw(small), positions),)),
+        PointCurve(bound=draw(small), leak=Fraction(1, 10**5)),
+        RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions),
+        MixedResponseCurve(keep=keep, other=1 - keep, positions=positions, differ=Fraction(1, 3)),
+        RankOneNormalCurve(rows=positions + 3, gamma=draw(small)),
+    ]
+    return draw(st.sampled_from(made))
+
+
+@settings(max_examples=100, deadline=None)
+@given(curves(), epsilons, epsilons)
+def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> None:
+    low, high = sorted((first, second))
+    assert curve.delta(high).lower <= curve.delta(low).upper
+    assert 0 <= curve.delta(high).lower <= curve.delta(high).upper <= 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(curves(), epsilons, epsilons)
+def test_delta_is_convex_in_the_exponential(
+    curve: PrivacyCurve, first: Fraction, second: Fraction
+) -> None:
+    """δ at the middle of e^ε₁ and e^ε₂ is at most the middle of both δ."""
+    middle = math.log((math.exp(first) + math.exp(second)) / 2)
+    between = Fraction(middle * (1 + 1e-15))  # δ falls, so a little further is no more
+    chord = (curve.delta(first).upper + curve.delta(second).upper) / 2
+    assert curve.delta(between).lower <= chord * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(curves(), st.fractions(Fraction(1, 10**4), Fraction(9, 10), max_denominator=10**4))
+def test_epsilon_inverts_delta(curve: PrivacyCurve, delta: Fraction) -> None:
+    found = curve.epsilon(delta)
+    if math.isinf(found.upper):
+        return
+    assert curve.delta(Fraction(found.upper)).lower <= delta
+    if found.lower > 0:
+        assert curve.delta(Fraction(found.lower)).upper >= delta
+
+
+@settings(max_examples=10, deadline=None)
+@given(curves(), curves(), epsilons)
+def test_another_release_never_protects(
+    curve: PrivacyCurve, other: PrivacyCurve, epsilon: Fraction
+) -> None:
+    alone, more = losses(curve), losses(curve) + losses(other)
+    assert (
+        ComposedCurve(losses=alone).delta(epsilon).lower
+        <= ComposedCurve(losses=more).delta(epsilon).upper
+    )
+
+
+def losses(curve: PrivacyCurve) -> Losses:
+    found: Losses = curve.losses()  # type: ignore[attr-defined]
+    return found
+
+
+laws = st.lists(st.integers(1, 30), min_size=4, max_size=4).map(
+    lambda parts: [Fraction(part, sum(parts)) for part in parts]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(laws, laws, epsilons)
+def test_post_processing_never_increases(
+    p: list[Fraction], q: list[Fraction], epsilon: Fraction
+) -> None:
+    """Outputs that are no longer told apart."""
+    fine = ComposedCurve(losses=((FiniteLoss(pairs=tuple(zip(p, q, strict=True))), 2),))
+    merged = ((p[0] + p[1], q[0] + q[1]), (p[2], q[2]), (p[3], q[3]))
+    coarse = ComposedCurve(losses=((FiniteLoss(pairs=merged), 2),))
+    assert coarse.delta(epsilon).lower <= fine.delta(epsilon).upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@settings(max_examples=30, deadline=None)
+@given(mu_squared=small, epsilon=st.fractions(Fraction(1, 20), 2, max_denominator=20))
+def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> None:
+    """k neighbours in a row: (kε, δ(e^{kε} − 1)/(e^ε − 1)), and Gaussian noise attains less."""
+    one = GaussianCurve(mu_squared=mu_squared).delta(epsilon).upper
+    group = GaussianCurve(mu_squared=size**2 * mu_squared).delta(size * epsilon).lower
+    eps = float(epsilon)
+    assert group <= one * math.expm1(size * eps) / math.expm1(eps) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@settings(max_examples=30, deadline=None)
+@given(bound=small)
+def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> None:
+    group = LaplaceCurve(shifts=((size * bound, 1),))
+    assert group.epsilon(0).upper >= size * bound
+    assert group.delta(size * bound).upper == 0
+    assert group.delta(size * bound * Fraction(99, 100)).lower > 0

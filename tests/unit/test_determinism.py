@@ -1,0 +1,227 @@
+"""Determinism: noise that isn't fresh and behaviour that depends on the data, and the twins."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing.determinism import audit
+from dpverify.auditing.findings import Finding
+from dpverify.mechanism import Pair
+from dpverify.sampling.words import Words
+from dpverify_audits.planted import SUITE
+
+PAIR = Pair(name="0 or 1", record=np.zeros((1, 2)), neighbour=np.array([[1.0, 0.0]]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A function of (records, numpy generator), with a claim."""
+
+    function: Callable[[Any, np.random.Generator], Any]
+    epsilon: Fraction = Fraction(1)
+
+    @property
+    def adjacency(self) -> AttributeAdjacency:
+        return AttributeAdjacency(beta=Fraction(1))
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        seed = int(rng.words(1)[0])
+        return self.function(records, np.random.Generator(np.random.PCG64(seed)))
+
+    def privacy(self) -> PointCurve:
+        return PointCurve(bound=self.epsilon)
+
+
+def laplace(x: Any, rng: np.random.Generator) -> Any:
+    return np.round((x + rng.laplace(0.0, 1.0, x.shape)) * 64) / 64
+
+
+def flipped(x: Any, rng: np.random.Generator) -> Any:
+    return (x[:, :1] > 0) ^ (rng.random((len(x), 1)) < 1 / (1 + np.e))
+
+
+def constant(x: Any, rng: np.random.Generator) -> Any:
+    return np.zeros(x.shape)
+
+
+def one_vector_for_all_rows(x: Any, rng: np.random.Generator) -> Any:
+    return x + rng.laplace(0.0, 1.0, x.shape[1])
+
+
+def one_coin_for_all_rows(x: Any, rng: np.random.Generator) -> Any:
+    return (x[:, :1] > 0) ^ (rng.random() < 1 / (1 + np.e))
+
+
+def seeded_inside(x: Any, rng: np.random.Generator) -> Any:
+    return x + np.random.default_rng(7).laplace(0.0, 1.0, x.shape)
+
+
+def raises_on_data(x: Any, rng: np.random.Generator) -> Any:
+    if x[0, 0] > 0:
+        raise ValueError("too large")
+    return laplace(x, rng)
+
+
+def always_raises(x: Any, rng: np.random.Generator) -> Any:
+    raise ValueError("never works")
+
+
+def length_by_data(x: Any, rng: np.random.Generator) -> Any:
+    return laplace(x, rng)[:, : 1 + np.count_nonzero(x)]
+
+
+def type_by_data(x: Any, rng: np.random.Generator) -> Any:
+    return laplace(x, rng).astype(np.float32 if x[0, 0] else np.float64)
+
+
+def empty_bins_without_noise(x: Any, rng: np.random.Generator) -> Any:
+    return np.where(x != 0, laplace(x, rng), 0.0)
+
+
+class Reusing:
+    """Uses every noise vector twice."""
+
+    def __init__(self) -> None:
+        self.kept: Any = None
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        if self.kept is None:
+            self.kept = rng.laplace(0.0, 1.0, x.shape)
+            return x + self.kept
+        noise, self.kept = self.kept, None
+        return x + noise
+
+
+def run(function: Any, *, processes: bool = False) -> dict[str, Finding]:
+    findings = audit(Subject(function=function), [PAIR], processes=processes)
+    return {str(finding.evidence["check"]): finding for finding in findings}
+
+
+@pytest.mark.parametrize("function", [laplace, flipped, constant])
+def test_correct_mechanisms_are_not_accused(function: Any) -> None:
+    findings = run(function)
+    assert {finding.verdict for finding in findings.values()} == {"no_violation_found"}
+
+
+@pytest.mark.parametrize(
+    ("function", "check"),
+    [
+        (one_vector_for_all_rows, "rows"),
+        (one_coin_for_all_rows, "rows"),
+        (Reusing(), "consecutive releases"),
+        (seeded_inside, "dependence"),
+        (raises_on_data, "dependence"),
+        (length_by_data, "dependence"),
+        (type_by_data, "dependence"),
+        (empty_bins_without_noise, "dependence"),
+    ],
+)
+def test_bugs_are_accused(function: Any, check: str) -> None:
+    findings = run(function)
+    assert findings[check].verdict == "violation"
+    others = {finding.verdict for name, finding in findings.items() if name != check}
+    assert "violation" not in others
+
+
+def test_the_number_of_words_must_not_depend_on_the_data() -> None:
+    @dataclass(frozen=True)
+    class Hungry(Subject):
+        def release(self, records: Any, *, rng: Words) -> Any:
+            rng.words(1 + int(records.sum()))
+            return Subject.release(self, records, rng=rng)
+
+    found = {
+        f.evidence["check"]: f for f in audit(Hungry(function=laplace), [PAIR], processes=False)
+    }
+    assert found["dependence"].verdict == "violation"
+    assert found["dependence"].evidence["label"] == "words"
+
+
+def test_a_mechanism_that_never_works_is_inconclusive() -> None:
+    assert {finding.verdict for finding in run(always_raises).values()} == {"inconclusive"}
+
+
+def test_draws_too_few_for_the_claim_are_inconclusive() -> None:
+    findings = audit(Subject(function=laplace, epsilon=Fraction(9)), [PAIR], processes=False)
+    assert findings[-1].verdict == "inconclusive"
+
+
+STATE = """
+import numpy as np
+
+seeded = np.random.default_rng(11)
+entropy = np.random.default_rng()
+
+def shared(x, rng):
+    return x + seeded.laplace(0.0, 1.0, x.shape)
+
+def inherited(x, rng):
+    return x + entropy.laplace(0.0, 1.0, x.shape)
+
+def fresh(x, rng):
+    return x + rng.laplace(0.0, 1.0, x.shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "accused"),
+    [
+        ("shared", {"fresh processes", "forked workers"}),
+        ("inherited", {"forked workers"}),
+        ("fresh", set()),
+    ],
+)
+def test_seeds_and_states_shared_by_processes(
+    name: str, accused: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noise_state.py").write_text(STATE)
+    (tmp_path / "noise_subject.py").write_text(SUBJECT)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    function = getattr(importlib.import_module("noise_state"), name)
+    subject = importlib.import_module("noise_subject").Subject(function)
+    findings = audit(subject, [PAIR])
+    found = {f.evidence["check"] for f in findings if f.verdict == "violation"}
+    assert found == accused, [finding.statement for finding in findings]
+
+
+SUBJECT = """
+from fractions import Fraction
+import numpy as np
+from dpverify.accounting.point import PointCurve
+
+class Subject:
+    def __init__(self, function):
+        self.function = function
+
+    def release(self, records, *, rng):
+        return self.function(records, np.random.Generator(np.random.PCG64(int(rng.words(1)[0]))))
+
+    def privacy(self):
+        return PointCurve(bound=Fraction(1))
+"""
+
+
+def test_what_cannot_be_sent_to_a_process_is_inconclusive() -> None:
+    findings = run(lambda x, rng: laplace(x, rng), processes=True)
+    assert findings["fresh processes"].verdict == "inconclusive"
+    assert findings["forked workers"].verdict == "no_violation_found"
+
+
+@pytest.mark.parametrize("bug", SUITE, ids=lambda bug: bug.name)
+def test_twins_of_the_planted_bugs_are_not_accused(bug: Any) -> None:
+    twin = bug.twin()
+    findings = audit(
+        twin, twin.worst_pairs()[:1], delta=Fraction(1, 1000), draws=200, processes=False
+    )
+    for finding in findings:
+        assert finding.verdict != "violation", finding.statement

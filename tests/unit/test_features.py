@@ -1,0 +1,154 @@
+"""Features of outputs, and the scores that are learned from them."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.auditing.features import Score, features, learned
+
+
+def scores(own: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Score]:
+    """By the first word of their events."""
+    names = [f"output[{column}]" for column in range(own.shape[1])]
+    return {score.event(0.0, above=True): score for score in learned(own, other, names)}
+
+
+def test_numbers() -> None:
+    outputs = np.arange(24).reshape(4, 1, 2, 3)
+    found = features(outputs)
+    assert found.names[:2] == ("output[0, 0]", "output[0, 1]")
+    assert np.array_equal(found.matrix(outputs), np.arange(24.0).reshape(4, 6))
+    assert features(np.zeros(4)).names == ("output",)
+    assert features(np.zeros((4, 2, 1))).names == ("output[0, 0]", "output[1, 0]")
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 2)])
+def test_bytes_are_bits_unless_they_are_numbers(shape: tuple[int, ...]) -> None:
+    outputs = np.full((3, *shape), 0b1000_0010, dtype=np.uint8)
+    found = features(outputs)
+    count = int(np.prod(shape))
+    assert found.matrix(outputs).tolist() == [[1, 0, 0, 0, 0, 0, 1, 0] * count] * 3
+    assert len(found.names) == 8 * count
+    assert found.names[6].startswith("bit[")
+    assert features(outputs, unpack=False).matrix(outputs).tolist() == [[130.0] * count] * 3
+
+
+def test_sets() -> None:
+    outputs = np.empty(3, dtype=object)
+    outputs[:] = [frozenset("ab"), frozenset("b"), frozenset()]
+    found = features(outputs)
+    assert found.names == ("contains 'b'", "contains 'a'", "size of the set")
+    assert found.matrix(outputs).tolist() == [[1, 1, 2], [1, 0, 1], [0, 0, 0]]
+    outputs[0] = frozenset("xyz")
+    assert found.matrix(outputs)[0].tolist() == [0, 0, 3]
+
+
+def test_every_score_looks_at_each_output_alone() -> None:
+    rng = np.random.default_rng(1)
+    own, other = rng.normal(size=(2, 300, 5))
+    own[:, 2] += 1
+    fresh = rng.normal(size=(7001, 5))
+    for score in scores(own, other).values():
+        whole = score(fresh)
+        parts = np.concatenate([score(fresh[:1]), score(fresh[1:6000]), score(fresh[6000:])])
+        assert np.array_equal(whole, parts)
+        assert whole.shape == (7001,)
+
+
+def test_events_say_what_is_counted() -> None:
+    rng = np.random.default_rng(2)
+    # Whole numbers, so that many lie on the edges of bins.
+    own, other = np.round(4 * rng.laplace(size=(2, 2000, 1)))
+    own += 4
+    fresh = np.round(8 * rng.laplace(size=(500, 1)))
+    histogram = next(s for s in learned(own, other, ["x"]) if " in " in s.event(0.1, above=True))
+    for above in (True, False):
+        words = histogram.event(0.1, above=above)
+        values = histogram(fresh)
+        inside = values >= 0.1 if above else values <= 0.1
+        ends = [tuple(map(float, e)) for e in re.findall(r"\[([^,]+), ([^)]+)\)", words)]
+        assert ends
+        said = np.any([(fresh[:, 0] >= a) & (fresh[:, 0] < b) for a, b in ends], axis=0)
+        assert np.array_equal(said, inside)
+        assert 0 < inside.sum() < 500
+
+
+def separation(score: Score, own: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Largest difference of the two distribution functions."""
+    first, second = np.sort(score(own)), np.sort(score(other))
+    values = np.concatenate([first, second])
+    gap = np.searchsorted(first, values, "right") / len(first)
+    return float(np.abs(gap - np.searchsorted(second, values, "right") / len(second)).max())
+
+
+def test_the_telling_column_is_among_many() -> None:
+    rng = np.random.default_rng(3)
+    own, other = rng.normal(size=(2, 1000, 500))
+    own[:, 321] += 0.5
+    names = [
+        score.event(0.0, above=True) for score in learned(own, other, list(map(str, range(500))))
+    ]
+    assert names[0] == "321 ≥ 0"
+
+
+def test_the_linear_score_sums_up_small_shifts() -> None:
+    rng = np.random.default_rng(4)
+    shift = np.array([[[0.2]], [[0.0]]])
+    own, other = rng.normal(size=(2, 2000, 50)) + shift
+    tests = rng.normal(size=(2, 2000, 50)) + shift
+    found = scores(own, other)
+    assert separation(found.pop("linear score ≥ 0"), *tests) > 0.4
+    single = [score for words, score in found.items() if words.startswith("output")]
+    assert single
+    assert all(separation(score, *tests) < 0.2 for score in single)
+
+
+def test_a_change_of_scale_shows() -> None:
+    rng = np.random.default_rng(5)
+    own, other = rng.normal(size=(2, 2000, 20)) * np.array([[[1.2]], [[1.0]]])
+    found = scores(own, other)
+    # 2Φ(ln 1.2/√(2/20)) − 1 = 0.44, nearly.
+    assert separation(found["root mean square ≥ 0"], own, other) > 0.38
+    assert separation(found["linear score ≥ 0"], own, other) < 0.2
+
+
+def test_trees_see_what_no_line_does() -> None:
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(6)
+    own, other = rng.normal(size=(2, 4000, 3))
+    # Equal signs on one side, opposite ones on the other.
+    own[:, 1] = np.abs(own[:, 1]) * np.sign(own[:, 0])
+    other[:, 1] = -np.abs(other[:, 1]) * np.sign(other[:, 0])
+    found = scores(own[:2000], other[:2000])
+    assert separation(found["tree score ≥ 0"], own[2000:], other[2000:]) > 0.9
+    assert separation(found["linear score ≥ 0"], own[2000:], other[2000:]) < 0.2
+
+
+def test_no_library_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    rng = np.random.default_rng(7)
+    found = scores(*rng.normal(size=(2, 100, 3)))
+    assert "linear score ≥ 0" in found
+    assert "tree score ≥ 0" not in found
+
+
+def test_constant_columns_are_no_trouble() -> None:
+    own, other = np.zeros((40, 3)), np.zeros((40, 3))
+    own[:, 1] = other[:, 1] = 7.0
+    for score in scores(own, other).values():
+        assert np.all(np.isfinite(score(own)))
+
+
+def test_infinities_are_outputs_too() -> None:
+    outputs = np.zeros((80, 2))
+    outputs[:40:2, 0], outputs[1::2, 1] = np.inf, -np.inf
+    matrix = features(outputs).matrix(outputs)
+    own, other = matrix[:40], matrix[40:]
+    found = scores(own, other)
+    assert separation(found["output[0] ≥ 0"], own, other) == 0.5
+    assert not any(np.any(np.isnan(score(own))) for score in found.values())

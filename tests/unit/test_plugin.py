@@ -1,0 +1,214 @@
+"""The pytest plugin, on tests of a third party."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+HEADER = """
+from fractions import Fraction
+import numpy as np
+import pytest
+from dpverify.adjacency import AttributeAdjacency
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+
+def laplace(record, rng):
+    return record + rng.laplace(scale=1.0, size=record.shape)
+
+def halved(record, rng):
+    return record + rng.laplace(scale=0.5, size=record.shape)
+"""
+ALONE = ("-p", "no:randomly", "-p", "no:cacheprovider")
+
+
+def ran(pytester: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
+    pytester.makepyfile(test_mine=HEADER + body)
+    return pytester.runpytest_inprocess(*ALONE, *options)
+
+
+def test_a_correct_laplace_passes(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+def test_mine(dp_audit):
+    report = dp_audit(laplace, adjacency=UNIT, epsilon=1)
+    assert {f.audit for f in report.findings} >= {"black-box", "sequential", "grey-box"}
+""",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_one_with_its_scale_halved_fails_with_the_text(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+def test_mine(dp_audit):
+    dp_audit(halved, adjacency=UNIT, epsilon=1, kinds=["black-box"])
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "halved: violation, at level 0.001",
+            "  claim: epsilon 1 at delta 0",
+            "  black-box: violation",
+            "*of 2000 on the *",
+            "    pair 'up from zero':",
+            "      record    [[][[]0.[]]]",
+            "      neighbour [[][[]1.[]]]",
+            "    epsilon is at least 1.*",
+            "    evidence: event *, p 0.*, q 0.*",
+            "    level: 0.0005",
+            "    power: *",
+            '  replay: pytest "test_mine.py::test_mine" --dp-profile=dev',
+        ],
+    )
+
+
+def test_the_marker_holds_the_claim(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT, kinds=["black-box"])
+
+def test_wrong(dp_audit):
+    dp_audit(halved)
+
+def test_the_call_comes_first(dp_audit):
+    dp_audit(halved, epsilon=2)
+
+@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), adjacency=UNIT)
+def test_nearest_marker(dp_audit):
+    assert dp_audit(halved, kinds=["black-box"]).claim[1] == Fraction(1, 10**6)
+""",
+        "--strict-markers",
+    )
+    result.assert_outcomes(passed=2, failed=1)
+
+
+def test_a_marked_test_that_never_audits_is_an_error(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+def test_forgets(dp_audit):
+    pass
+
+@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+def test_has_not_even_the_fixture():
+    pass
+
+@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+def test_skips():
+    pytest.skip("there is nothing to audit")
+
+def test_has_no_marker(dp_audit):
+    pass
+""",
+    )
+    result.assert_outcomes(passed=3, errors=2, skipped=1)
+    result.stdout.no_fnmatch_line("*not torn down*")
+    result.stdout.fnmatch_lines(["*test_forgets is marked dp_audit and never audited*"])
+
+
+def test_what_can_not_be_drawn_from_fails(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+def lost(record, rng):
+    raise KeyError("lost")
+
+def test_mine(dp_audit):
+    dp_audit(lost, adjacency=UNIT, epsilon=1)
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["lost: inconclusive*", "  could not be audited: lost raised KeyError*'up from zero'*"]
+    )
+
+
+def test_a_mechanism_has_its_own_claim(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+from dpverify.accounting.point import PointCurve
+from dpverify.testing.adapters import adapt
+
+MINE = adapt(laplace, adjacency=UNIT, claim=PointCurve(bound=Fraction(1)))
+
+def test_mine(dp_audit):
+    dp_audit(MINE, draws=200)
+
+def test_twice_claimed(dp_audit):
+    dp_audit(MINE, epsilon=2, adjacency=UNIT)
+
+def test_unclaimed(dp_audit):
+    dp_audit(laplace, epsilon=2)
+""",
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*leave out epsilon*", "*dp_audit needs adjacency*"])
+
+
+def test_profiles(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+def test_mine(dp_audit):
+    report = dp_audit(laplace, adjacency=UNIT, epsilon=1, draws=2000)
+    print("level", report.alpha, [finding.audit for finding in report.findings])
+"""
+    result = ran(pytester, body, "-s", "--dp-profile=ci")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*level 0.0001*"])
+    # In doubles, not even the correct one is private.
+    monkeypatch.setenv("DPVERIFY_PROFILE", "nightly")
+    result = ran(pytester, body)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  precision: violation"])
+    monkeypatch.setenv("DPVERIFY_PROFILE", "fast")
+    result = ran(pytester, body)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*DPVERIFY_PROFILE=fast must be one of dev, ci, nightly*"])
+
+
+SEVERAL = "".join(
+    f"""
+def test_{number}(dp_audit):
+    dp_audit(halved, adjacency=UNIT, epsilon=1, kinds=["black-box"], draws=500)
+"""
+    for number in range(4)
+)
+
+
+def counts(result: pytest.RunResult) -> list[str]:
+    return sorted(re.findall(r"\d+ of 500 on the \w+, \d+ of 500", result.stdout.str()))
+
+
+def test_the_same_in_any_order_and_on_workers(pytester: pytest.Pytester) -> None:
+    alone = ran(pytester, SEVERAL)
+    alone.assert_outcomes(failed=4)
+    assert len(set(counts(alone))) > 4  # every test has a seed of its own
+    backwards = pytester.runpytest_inprocess(
+        *ALONE, *(f"test_mine.py::test_{number}" for number in (3, 1, 0, 2))
+    )
+    assert counts(backwards) == counts(alone)
+    spread = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2")
+    spread.assert_outcomes(failed=4)
+    assert counts(spread) == counts(alone)
+
+
+def test_the_plugin_costs_a_run_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+import sys
+
+def test_light():
+    assert "dpverify.testing.plugin" in sys.modules
+    assert not {"numpy", "scipy", "flint"} & sys.modules.keys()
+"""
+    )
+    pytester.runpytest_subprocess(*ALONE).assert_outcomes(passed=1)

@@ -1,0 +1,179 @@
+"""Rényi accounting: bounds above the exact curves, composition, inverses, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.renyi import (
+    Conversion,
+    FiniteRenyi,
+    GaussianRenyi,
+    LaplaceRenyi,
+    PureRenyi,
+    RenyiCurve,
+    RenyiDivergence,
+    convex_minimum,
+    minimum_near,
+)
+from dpverify.errors import NumericalError, ParameterError
+
+CONVERSIONS = st.sampled_from(["mironov", "canonne-kamath-steinke"])
+POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=5, max_denominator=200)
+KEEPS = st.fractions(min_value=Fraction(51, 100), max_value=Fraction(99, 100), max_denominator=500)
+PARTS = st.one_of(
+    st.builds(GaussianRenyi, mu_squared=POSITIVE),
+    st.builds(LaplaceRenyi, ratio=POSITIVE),
+    st.builds(PureRenyi, bound=POSITIVE),
+    st.builds(FiniteRenyi.response, keep=KEEPS, values=st.integers(2, 6)),
+)
+CURVES = st.builds(
+    RenyiCurve,
+    parts=st.lists(st.tuples(PARTS, st.integers(1, 50)), min_size=1, max_size=3).map(tuple),
+    conversion=CONVERSIONS,
+)
+EPSILONS = st.fractions(min_value=0, max_value=20, max_denominator=50)
+DELTAS = st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(9, 10))
+
+
+def single(part: RenyiDivergence, count: int = 1, conversion: Conversion = "mironov") -> RenyiCurve:
+    return RenyiCurve(parts=((part, count),), conversion=conversion)
+
+
+@given(POSITIVE, EPSILONS, CONVERSIONS)
+def test_never_below_the_gaussian(mu_squared: Fraction, epsilon: Fraction, how: Any) -> None:
+    bound = single(GaussianRenyi(mu_squared=mu_squared), conversion=how).delta(epsilon)
+    exact = GaussianCurve(mu_squared=mu_squared).delta(epsilon)
+    assert bound.lower >= exact.upper or exact.upper <= 1e-300
+    assert bound.upper >= exact.upper
+
+
+@given(KEEPS, st.integers(1, 40), EPSILONS, CONVERSIONS)
+def test_never_below_randomized_response(
+    keep: Fraction, count: int, epsilon: Fraction, how: Any
+) -> None:
+    exact = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count).delta(epsilon)
+    bound = single(FiniteRenyi.response(keep=keep), count, how).delta(epsilon)
+    assert bound.upper >= exact.upper
+    assert bound.lower >= exact.lower
+
+
+@given(POSITIVE, EPSILONS, CONVERSIONS)
+def test_never_below_laplace(ratio: Fraction, epsilon: Fraction, how: Any) -> None:
+    exact = LaplaceCurve.of_row([ratio], scale=Fraction(1)).delta(epsilon)
+    assert single(LaplaceRenyi(ratio=ratio), conversion=how).delta(epsilon).upper >= exact.lower
+
+
+@given(CURVES, DELTAS)
+def test_delta_and_epsilon_are_inverse(curve: RenyiCurve, delta: Fraction) -> None:
+    found = curve.epsilon(delta)
+    assert curve.delta(found.upper).lower <= delta
+    # A little less is not enough, unless the largest loss, at which δ jumps to 0, is the answer.
+    if found.lower > 0:
+        assert curve.delta(found.lower * (1 - 1e-10)).upper >= delta * (1 - Fraction(1, 10**9))
+
+
+@given(CURVES, EPSILONS, DELTAS)
+def test_enclosures_are_narrow(curve: RenyiCurve, epsilon: Fraction, delta: Fraction) -> None:
+    delta_found, epsilon_found = curve.delta(epsilon), curve.epsilon(delta)
+    assert delta_found.width <= 1e-12 or delta_found.upper <= 1e-300
+    assert epsilon_found.width <= 1e-12
+
+
+@given(CURVES, CURVES, EPSILONS)
+def test_composition_is_order_free_and_loses_more(
+    first: RenyiCurve, second: RenyiCurve, epsilon: Fraction
+) -> None:
+    second = RenyiCurve(parts=second.parts, conversion=first.conversion)
+    one, other = (RenyiCurve.composed(c).delta(epsilon) for c in ((first, second), (second, first)))
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper
+    assert first.delta(epsilon).lower <= one.upper
+
+
+@given(CURVES, EPSILONS)
+def test_the_newer_conversion_is_never_worse(curve: RenyiCurve, epsilon: Fraction) -> None:
+    older = RenyiCurve(parts=curve.parts, conversion="mironov")
+    newer = RenyiCurve(parts=curve.parts, conversion="canonne-kamath-steinke")
+    assert newer.delta(epsilon).lower <= older.delta(epsilon).upper
+    assert newer.epsilon(Fraction(1, 10**6)).lower <= older.epsilon(Fraction(1, 10**6)).upper
+    assert older.theorem != newer.theorem
+
+
+@given(CURVES, POSITIVE)
+def test_every_order_proves_no_more_than_the_best(curve: RenyiCurve, shift: Fraction) -> None:
+    order, delta = 1 + shift, 1e-5
+    mironov = curve.divergence(order).upper - math.log(delta) / float(shift)
+    older = RenyiCurve(parts=curve.parts, conversion="mironov")
+    assert older.epsilon(delta).lower <= mironov * (1 + 1e-12)
+
+
+def test_pure_losses_end_the_curve() -> None:
+    for how in ("mironov", "canonne-kamath-steinke"):
+        curve = single(LaplaceRenyi(ratio=Fraction(1, 2)), 6, how)
+        assert curve.delta(3).upper == 0.0
+        assert curve.delta(Fraction(299, 100)).lower > 0
+        assert curve.epsilon(0).lower == curve.epsilon(0).upper == 3.0
+        assert 3 in curve.epsilon(Fraction(1, 10**300))
+    assert single(GaussianRenyi(mu_squared=Fraction(1))).delta(0).lower >= 1 - 1e-15
+
+
+def test_divergence_in_closed_form() -> None:
+    order_two = single(
+        FiniteRenyi(pairs=((Fraction(1, 2), Fraction(1, 4)), (Fraction(1, 2), Fraction(3, 4))))
+    )
+    forward = math.log(1 / 1 + 1 / 3)  # Σ P²/Q = 1 + 1/3, Σ Q²/P = 1/8 + 9/8
+    assert order_two.divergence(2).upper == pytest.approx(forward, rel=1e-15)
+    assert 3 in single(GaussianRenyi(mu_squared=Fraction(2))).divergence(3)
+
+
+def test_minimum_of_convex_functions() -> None:
+    lower, upper = convex_minimum(lambda x: (x - 3) * (x - 3) + 5)
+    assert lower is not None
+    with ctx.workprec(200):
+        assert 5 - arb(10) ** -20 < lower <= 5
+        assert 5 <= upper < 5 + arb(10) ** -20
+    assert convex_minimum(lambda x: 1 / x)[0] is None
+    lower, upper = convex_minimum(lambda x: x)
+    assert lower is not None
+    assert lower <= 0 < upper < arb(10) ** -18
+    with pytest.raises(NumericalError, match="not proven"):
+        minimum_near(lambda x: (x - 3) * (x - 3), 1.0)
+
+
+def test_bad_input() -> None:
+    curve = single(GaussianRenyi(mu_squared=Fraction(1)))
+    with pytest.raises(ParameterError, match="Laplace noise or randomized response"):
+        curve.epsilon(0)
+    for delta in (math.nan, -0.1, 1):
+        with pytest.raises(ParameterError, match="delta="):
+            curve.epsilon(delta)
+    for epsilon in (math.nan, math.inf, -1):
+        with pytest.raises(ParameterError, match="epsilon="):
+            curve.delta(epsilon)
+    with pytest.raises(ParameterError, match="order=1 must be greater than 1"):
+        curve.divergence(1)
+    with pytest.raises(ParameterError, match="parts=none"):
+        RenyiCurve(parts=())
+    with pytest.raises(ParameterError, match="conversion=best"):
+        RenyiCurve(parts=curve.parts, conversion="best")  # type: ignore[arg-type]
+    half = Fraction(1, 2)
+    with pytest.raises(ParameterError, match="of total 3/4 must be of total 1"):
+        FiniteRenyi(pairs=((half, half), (half / 2, half)))
+    with pytest.raises(ParameterError, match="both positive"):
+        FiniteRenyi(pairs=((half, Fraction(1)), (half, Fraction(0))))
+    with pytest.raises(ParameterError, match="two laws"):
+        FiniteRenyi(pairs=((half, half), (half, half)))
+    with pytest.raises(ParameterError, match="keep="):
+        FiniteRenyi.response(keep=Fraction(1, 4), values=4)
+    with pytest.raises(ParameterError, match="conversions"):
+        RenyiCurve.composed([])

@@ -1,0 +1,99 @@
+"""Strategies: in their domain, neighbours, and shrunk to what a person can read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from dpverify.adjacency import (
+    AttributeAdjacency,
+    BitFlip,
+    EdgeAdjacency,
+    ItemAdjacency,
+    L1Ball,
+    RecordAdjacency,
+    RowAdjacency,
+)
+from dpverify.auditing.neighbours import extreme_pairs
+from dpverify.domain import Ball, Box, Graphs, Sets
+from dpverify.testing import strategies
+
+TENTH = Fraction(1, 10)
+BOX = Box(low=Fraction(-3), high=Fraction(3))
+CASES: list[tuple[Any, Any]] = [
+    (AttributeAdjacency(beta=TENTH), BOX),
+    (AttributeAdjacency(beta=Fraction(5)), Box(low=TENTH, high=Fraction(2))),
+    (AttributeAdjacency(beta=Fraction(1)), Ball(radius=Fraction(2))),
+    (L1Ball(radius=TENTH), BOX),
+    (RowAdjacency(radius=Fraction(1, 3)), Ball(radius=Fraction(7))),
+    (RecordAdjacency(), BOX),
+    (RecordAdjacency(), Ball(radius=Fraction(1, 3))),
+    (RecordAdjacency(), Box(low=Fraction(0), high=Fraction(1))),
+    (BitFlip(), Box(low=Fraction(0), high=Fraction(1))),
+    (ItemAdjacency(changes=2), Sets(least=1)),
+    (EdgeAdjacency(weight=TENTH), Graphs()),
+]
+cases = pytest.mark.parametrize(("adjacency", "domain"), CASES, ids=str)
+
+
+def check(pair: Any, adjacency: Any, domain: Any) -> None:
+    assert adjacency.relates(pair.record, pair.neighbour)
+    assert not np.array_equal(pair.record, pair.neighbour)
+    for data in (pair.record, pair.neighbour):
+        domain.admit(data)
+
+
+@cases
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_pairs_are_neighbours_in_the_domain(
+    data: st.DataObject, adjacency: Any, domain: Any
+) -> None:
+    check(data.draw(strategies.neighbours(adjacency, domain, attributes=3)), adjacency, domain)
+
+
+@cases
+def test_extreme_pairs_are_neighbours_in_the_domain(adjacency: Any, domain: Any) -> None:
+    for pair in extreme_pairs(adjacency, domain, 3):
+        check(pair, adjacency, domain)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pair=strategies.neighbours(BitFlip(), Box(low=Fraction(0), high=Fraction(1)), attributes=3))
+def test_bits_are_bits(pair: Any) -> None:
+    assert set(pair.record.ravel()) | set(pair.neighbour.ravel()) <= {0.0, 1.0}
+    assert np.abs(pair.record - pair.neighbour).sum() == 1
+
+
+@pytest.mark.parametrize("domain", [BOX, Ball(radius=TENTH), Sets(least=2), Graphs()], ids=str)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_records_are_in_their_domain(data: st.DataObject, domain: Any) -> None:
+    drawn = data.draw(strategies.records(domain, attributes=4, rows=2))
+    assert drawn.shape == ((4, 4) if isinstance(domain, Graphs) else (2, 4))
+    domain.admit(drawn)
+
+
+@given(epsilon=strategies.epsilons(), delta=strategies.deltas())
+def test_parameters(epsilon: Fraction, delta: Fraction) -> None:
+    assert 0 < epsilon <= 20
+    assert 0 <= delta < 1
+
+
+def test_shrinks_to_small_integers_and_few_coordinates() -> None:
+    strategy = strategies.neighbours(
+        AttributeAdjacency(beta=Fraction(1)), BOX, attributes=4, rows=2
+    )
+    quiet = settings(max_examples=2000, database=None, derandomize=True)
+    pair = find(strategy, lambda pair: True, settings=quiet)
+    assert np.count_nonzero(pair.record) == 0
+    assert sorted(pair.neighbour.ravel().tolist()) == [0.0] * 7 + [1.0]
+    pair = find(strategy, lambda pair: pair.record.max() > 1.5, settings=quiet)
+    assert sorted(pair.record.ravel().tolist()) == [0.0] * 7 + [2.0]
+    assert find(strategies.deltas(), lambda delta: delta > 0, settings=quiet) == TENTH
+    assert find(strategies.epsilons(), lambda epsilon: epsilon > 2, settings=quiet) == 3
