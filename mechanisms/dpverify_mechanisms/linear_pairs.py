@@ -89,13 +89,14 @@ def _attributes(domain: Box | Ball, sizes: NDArray[np.float64], moved: Fraction)
 def _exchange(least: int, most: int, items: int, changes: int) -> tuple[int, int]:
     """How many items one set has alone, and the other: the most that the domain has room for.
 
-    With a and b of them the smaller set is shared + min(a, b) = least items large, if b ≤ least.
+    The rest, as many as the smaller set needs to be of the least size, they share.
     """
-    room = [
-        (added + taken, added, taken)
-        for taken in range(min(changes // 2, least) + 1)
-        if (added := min(changes - taken, most - least + taken, items - least)) >= taken
-    ]
+    room = []
+    for taken in range(min(changes // 2, most) + 1):
+        shared = max(least - taken, 0)
+        added = min(changes - taken, most - shared, items - shared - taken)
+        if added >= taken:
+            room.append((added + taken, added, taken))
     _, added, taken = max(room)
     return added, taken
 

@@ -16,6 +16,7 @@ from dpverify.accounting.loss import FiniteLoss, Losses
 from dpverify.accounting.point import PointCurve
 from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
 from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 
 small = st.fractions(Fraction(1, 50), Fraction(2), max_denominator=50)
@@ -121,3 +122,17 @@ def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> 
     assert group.epsilon(0).upper >= size * bound
     assert group.delta(size * bound).upper == 0
     assert group.delta(size * bound * Fraction(99, 100)).lower > 0
+
+
+def test_nothing_is_negative_next_to_the_bound() -> None:
+    """ln 3 lies between two doubles; from the upper one on the curve is δ₀, and not the line."""
+    for leak in (Fraction(0), Fraction(1, 1000)):
+        curve = PointCurve(bound=Fraction(3), leak=leak, is_ratio=True)
+        for epsilon in (
+            math.log(3),
+            math.nextafter(math.log(3), 2),
+            math.nextafter(math.log(3), 0),
+        ):
+            found = curve.delta(epsilon)
+            assert found.upper >= leak
+            assert found.lower >= Enclosure.of_exact(leak).lower

@@ -78,3 +78,10 @@ def test_complex_numbers_are_refused(records: object) -> None:
 def test_radii_whose_squares_are_no_doubles(radius: Fraction) -> None:
     with pytest.raises(ParameterError, match="radius"):
         Ball(radius=radius)
+
+
+def test_a_sparse_array_that_does_not_hold_together() -> None:
+    x = sparse.csr_array((np.array([1.0]), np.array([0]), np.array([0, 1])), shape=(1, 3))
+    x.indices[0] = 7
+    with pytest.raises(RecordsError, match="holds together"):
+        UNIT.admit(x)

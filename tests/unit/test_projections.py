@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.accounting.sensitivity import largest_row_norm
+from dpverify.domain import is_sparse
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.hadamard import FJLT
@@ -367,3 +368,11 @@ def test_oporp_of_a_million_attributes_is_small() -> None:
     assert matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes < 30e6
     assert projection.row_norm(1) == 1
     assert projection.spectral_norm().upper ** 2 == pytest.approx(3907, rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", [OPORP, GaussianProjection, RademacherProjection])
+def test_a_realised_matrix_stays_what_its_norms_are_of(kind: type[Projection]) -> None:
+    matrix = kind(p=6, k=3, seed=1).matrix
+    values = matrix.data if is_sparse(matrix) else matrix
+    with pytest.raises(ValueError, match="read-only"):
+        values *= 3

@@ -102,3 +102,9 @@ def test_a_forked_process_has_words_of_its_own() -> None:
     os.close(read)
     os.close(write)
     assert not np.array_equal(theirs, rng.words(2))
+
+
+def test_seeds_that_run_over_into_the_key() -> None:
+    """numpy pads a seed to 128 bits before the key's words; a longer one would be another's key."""
+    with pytest.raises(ParameterError, match="seed"):
+        ReplayableWords(1 + (5 << 128))

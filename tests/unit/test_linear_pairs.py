@@ -1,0 +1,55 @@
+"""Neighbouring sets that a linear sketch is attacked with: inside the domain, and far apart."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.adjacency import Adjacency, ItemAdjacency, RecordAdjacency
+from dpverify.domain import Sets
+from dpverify.grid import Grid
+from dpverify_mechanisms.linear_pairs import pairs_apart
+from dpverify_mechanisms.projections import OPORP
+
+STEP = Grid(step=Fraction(1))
+
+
+def farthest(items: int, domain: Sets, changes: int) -> int:
+    """Largest number of items in which two sets of the domain differ, by trying all sizes."""
+    most = min(domain.most or items, items)
+    best = 0
+    for shared in range(items + 1):
+        for a in range(items - shared + 1):
+            for b in range(min(a, items - shared - a) + 1):
+                fits = domain.least <= shared + b and shared + a <= most
+                if fits and a + b <= changes:
+                    best = max(best, a + b)
+    return best
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(2, 8), st.integers(1, 8), st.integers(0, 8), st.integers(1, 9))
+def test_items(items: int, least: int, room: int, changes: int) -> None:
+    least = min(least, items)
+    domain = Sets(least=least, most=min(least + room, items) if room else None)
+    adjacency = ItemAdjacency(changes=changes)
+    (pair,) = pairs_apart(OPORP(p=items, k=1, seed=1), STEP, domain, adjacency, 2)
+    for record in (pair.record, pair.neighbour):
+        domain.admit(record, attributes=items)
+    assert adjacency.relates(pair.record, pair.neighbour)
+    apart = abs(pair.record - pair.neighbour).sum()
+    assert apart == farthest(items, domain, changes)
+
+
+@pytest.mark.parametrize(
+    ("items", "domain"),
+    [(16, Sets(least=9, most=10)), (16, Sets(least=1, most=3)), (4, Sets(least=4, most=4))],
+)
+def test_whole_sets(items: int, domain: Sets) -> None:
+    adjacency: Adjacency = RecordAdjacency()
+    (pair,) = pairs_apart(OPORP(p=items, k=2, seed=1), STEP, domain, adjacency, 2)
+    for record in (pair.record, pair.neighbour):
+        domain.admit(record, attributes=items)
