@@ -116,10 +116,11 @@ def audit(
 
 
 def verdict(refuted: bool, promised: Power) -> Verdict:
-    """Of an attack: one that could have refuted no part of the curve has not run to any purpose."""
+    """Of an attack: one that would have found nothing that is asked has not run to any purpose."""
     if refuted:
         return "violation"
-    return "inconclusive" if promised.reach is None else "no_violation_found"
+    blind = promised.reach is None and promised.noise_scale is None
+    return "inconclusive" if blind else "no_violation_found"
 
 
 def attack(

@@ -286,7 +286,11 @@ def test_other_adjacency_has_its_own_limit(small: Certificate) -> None:
 @pytest.mark.parametrize(
     ("power", "said"),
     [
-        ({"reach": None}, "no part of the curve: all of it rests on its proof alone"),
+        ({"reach": None}, "twice the claimed δ(ε) would have been found at no ε"),
+        (
+            {"reach": None, "noise_scale": None},
+            "no part of the curve: all of it rests on its proof alone",
+        ),
         ({"reach": "0.5"}, "the part up to ε = 0.5; beyond, the claim rests on its proof alone"),
         ({"reach": "2"}, "the draws could have refuted the curve up to the claimed ε = 2"),
         ({"smallest_excess": "inf"}, "no excess over eε·q + δ, however large"),
