@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: certify test nightly lint types bench build
+.PHONY: certify claims test nightly lint types bench build
 
 certify: .venv/installed
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
@@ -18,6 +18,9 @@ lint: .venv/installed
 
 types: .venv/installed
 	$(BIN)/mypy
+
+claims: .venv/installed
+	$(BIN)/dpverify claims --markdown > docs/claims.md
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import click
@@ -9,7 +10,7 @@ import click
 from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
 
-__all__ = ["claims"]
+__all__ = ["claims", "errata"]
 
 
 @click.group(
@@ -17,9 +18,16 @@ __all__ = ["claims"]
 )
 @click.option("--paper", help="Only this paper's.")
 @click.option("--verdict", type=click.Choice(get_args(Verdict)), help="Only with this verdict.")
+@click.option("--markdown", is_flag=True, help="Print the page of errata.")
 @json_option
 @click.pass_context
-def claims(context: click.Context, paper: str | None, verdict: str | None, as_json: bool) -> None:
+def claims(
+    context: click.Context,
+    paper: str | None,
+    verdict: str | None,
+    markdown: bool,
+    as_json: bool,
+) -> None:
     """Check every statement of the papers and list the verdicts.
 
     The exit code is 0 whatever the papers got wrong.
@@ -33,6 +41,9 @@ def claims(context: click.Context, paper: str | None, verdict: str | None, as_js
     found = [found for found in _judged(chosen) if verdict in (None, found.verdict)]
     if as_json:
         emit_json("claims", [_described(judgement) for judgement in found])
+        return
+    if markdown:
+        click.echo(errata(found))
         return
     if found:
         rows = [[j.claim.id, j.verdict, j.claim.where, _remark(j)] for j in found]
@@ -103,6 +114,52 @@ def _described(judgement: Judgement) -> dict[str, Any]:
             if evidence is not None
         },
     }
+
+
+def errata(found: Sequence[Judgement]) -> str:
+    """A page for someone who holds the papers: what not to follow, then what was confirmed."""
+    lines = [
+        "# What the papers say, checked by machine",
+        "",
+        "`dpverify claims --markdown` prints this page: every verdict below came out of a check, and",
+        "`dpverify claims show ID` has its numbers.",
+    ]
+    for paper in dict.fromkeys(judgement.claim.paper for judgement in found):
+        own = [judgement for judgement in found if judgement.claim.paper == paper]
+        counts = {name: sum(j.verdict == name for j in own) for name in get_args(Verdict)}
+        total = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        lines += ["", f"## {paper}", "", f"{len(own)} statements: {total}."]
+        for judgement in own:
+            if not judgement.holds and judgement.verdict != "not_checkable":
+                lines += ["", f"### {judgement.claim.id}: {judgement.verdict}", ""]
+                lines += _entry(judgement)
+        lines += ["", "### Confirmed, or conservative", ""]
+        lines += [
+            f" - `{j.claim.id}` ({j.claim.where}): {j.verdict}"
+            + (f", {j.printed.slack}" if j.printed and j.verdict == "conservative" else "")
+            for j in own
+            if j.holds
+        ]
+        unchecked = [j for j in own if j.verdict == "not_checkable"]
+        if unchecked:
+            lines += ["", "### Not checkable", ""]
+            lines += [f" - `{j.claim.id}` ({j.claim.where}): {j.claim.reason}" for j in unchecked]
+    return "\n".join(lines)
+
+
+def _entry(judgement: Judgement) -> list[str]:
+    claim, printed = judgement.claim, judgement.printed
+    facts = {
+        "Where": claim.where,
+        "Says": claim.statement,
+        "Supposing": claim.conditions,
+        "Found": "" if printed is None else printed.counterexample or printed.slack,
+        "Right": judgement.correction(),
+        "Holds if": ", ".join(name for name in claim.readings if judgement.others[name].holds),
+        "Note": claim.reason,
+        "Used by": ", ".join(claim.mechanisms),
+    }
+    return [f" - {name}: {text}" for name, text in facts.items() if text]
 
 
 def _details(judgement: Judgement) -> list[list[str]]:

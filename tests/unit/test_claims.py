@@ -136,6 +136,15 @@ def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["evidence"]["printed"]["holds"] is False
 
 
+def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["claims", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "2 statements: 1 misprint, 1 not_checkable." in out
+    assert "### toy2026.lemma-1: misprint" in out
+    assert " - Right: without the diagonal" in out
+    assert " - `toy2026.remark-2` (page 2): an opinion" in out
+
+
 def test_one_claim(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
     out = capsys.readouterr().out

@@ -1,0 +1,14 @@
+"""Ledger of Li and Li 2023: differentially private random projections and sign projections."""
+
+from dpverify.auditing.claims import Claim
+
+from . import gaussian_signs, inner_products, noise, sign_flips
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *noise.CLAIMS,
+    *inner_products.CLAIMS,
+    *gaussian_signs.CLAIMS,
+    *sign_flips.CLAIMS,
+)
