@@ -121,8 +121,8 @@ def errata(found: Sequence[Judgement]) -> str:
     lines = [
         "# What the papers say, checked by machine",
         "",
-        "`dpverify claims --markdown` prints this page: every verdict below came out of a check, and",
-        "`dpverify claims show ID` has its numbers.",
+        "`dpverify claims --markdown` prints this page. Every verdict came out of a check;",
+        "`dpverify claims show ID` shows its numbers.",
     ]
     for paper in dict.fromkeys(judgement.claim.paper for judgement in found):
         own = [judgement for judgement in found if judgement.claim.paper == paper]
