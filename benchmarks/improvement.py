@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.special import ndtr
 
 from dpverify.accounting.published import (
     sigma_classical,
@@ -24,6 +22,7 @@ from dpverify.accounting.published import (
     sigma_li,
     sigma_li_any_projection,
 )
+from dpverify.accounting.published_counts import differing_signs
 from dpverify.accounting.rank_one import largest_gamma
 from dpverify.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency
 from dpverify.domain import Ball, Box, Sets
@@ -111,18 +110,6 @@ def linear(epsilon: Fraction) -> Iterator[Row]:
             )
 
 
-def printed_n_plus(k: int, p: int, ratio: float) -> float:
-    """Li and Li 2023, equation 19 with inequality 18, in doubles."""
-
-    def density(t: float) -> float:
-        twice = 2 * ndtr(t) - 1
-        return 2 * p * twice ** (p - 1) * (2 * ndtr(ratio * t) - 1) * math.exp(-t * t / 2) / 2.5066
-
-    count = k * quad(density, 0, 12, limit=200)[0]
-    log = -math.log(DELTA)
-    return min(count + (log + math.sqrt(log * log + 8 * count * log)) / 2, k)
-
-
 def signs(epsilon: Fraction) -> Row:
     """DP-SignRP-RR at the cell of the paper's figure 5: p = 1,024, k = 512, norms of 10·beta."""
     exact = SignSketch.dp_signrp_rr(
@@ -135,7 +122,7 @@ def signs(epsilon: Fraction) -> Row:
         adjacency=ONE,
         least_norm=Fraction(10),
     )
-    budget = float(epsilon) / printed_n_plus(512, 1024, 0.1)
+    budget = float(epsilon) / differing_signs(512, 1024, Fraction(1, 10), DELTA).upper
     odds = Fraction(math.exp(budget))
     published = replace(exact, rule=Ladder.response(odds / (1 + odds)))
     rng = np.random.default_rng(0)
@@ -255,6 +242,13 @@ def table(epsilon: Fraction) -> str:
     return "\n".join(lines)
 
 
+def tables() -> str:
+    """At three targets."""
+    return "\n\n".join(
+        f"epsilon = {target}, delta = 1e-6 (MinHash: 1e-4)\n\n{table(target)}"
+        for target in (Fraction(1, 2), Fraction(1), Fraction(5))
+    )
+
+
 if __name__ == "__main__":
-    for target in (Fraction(1, 2), Fraction(1), Fraction(5)):
-        print(f"epsilon = {target}, delta = 1e-6 (MinHash: 1e-4)\n\n{table(target)}\n")
+    print(tables())
