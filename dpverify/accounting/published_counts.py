@@ -55,7 +55,7 @@ def differing_signs(positions: int, attributes: int, ratio: Fraction, delta: Fra
 
     F is the integral (18), ∫ 2p(2Φ(t) − 1)^{p−1}(2Φ(rt) − 1)φ(t) dt over t > 0: the probability
     that the largest of p independent |N(0, r²)| exceeds an independent |N(0, 1)|. The paper takes
-    it for a bound where the latter is their combination, x = w·u. For u = (1, 1)/√2 that probability is
+    it for a bound where the latter is their combination, x = w·u. For u = (1, 1)/√2 this is
     (2/π)(arctan(√2·r − 1) + π/4), from the angle of (w₁, w₂), and where this is above F the
     inequality is false. Elsewhere it isn't proven here: no claim rests on it.
 

@@ -1,0 +1,14 @@
+"""Ledger of Aumüller, Bourgeat and Schmurr 2020: private sketches for Jaccard similarity."""
+
+from dpverify.auditing.claims import Claim
+
+from . import appendices, laplace, responses, setup
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *setup.CLAIMS,
+    *responses.CLAIMS,
+    *laplace.CLAIMS,
+    *appendices.CLAIMS,
+)
