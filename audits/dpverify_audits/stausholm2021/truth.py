@@ -1,0 +1,237 @@
+"""Checks and exact laws that the ledger of Stausholm 2021 shares.
+
+Means and variances of squared distances are polynomials of degree at most 4 in every entry of the
+projection and of the noise. So a law with finitely many values and the same moments up to order 5
+gives the same means and variances, and those are sums of fractions:
+
+- N(0, σ²): ±√3·σ with probability 1/6 each, else 0, for the moments 1, σ², 3σ⁴;
+- Laplace of scale b: ±√12·b with probability 1/12 each, else 0, for 1, 2b², 24b⁴.
+
+Irrational scales are common to a whole squared norm and are kept as its rational factor.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, product
+from typing import Any
+
+from flint import acb, arb, ctx
+
+from dpverify.auditing.claims import Evidence, Formula, Means
+from dpverify.enclosure import to_arb
+
+__all__ = [
+    "GAUSSIAN",
+    "LAPLACE",
+    "Law",
+    "Matrix",
+    "at_most",
+    "difference",
+    "equals",
+    "fjlt",
+    "image",
+    "integral",
+    "moments",
+    "normal_matrix",
+    "number",
+    "power",
+    "sjlt",
+]
+
+PRECISION = 128
+_NARROW = 1e-12
+Case = tuple[Any, ...]
+Matrix = tuple[tuple[int, ...], ...]
+Law = Mapping[Any, Fraction]
+"""Probability of every value."""
+
+GAUSSIAN: Law = {-1: Fraction(1, 6), 0: Fraction(2, 3), 1: Fraction(1, 6)}
+LAPLACE: Law = {-1: Fraction(1, 12), 0: Fraction(5, 6), 1: Fraction(1, 12)}
+
+
+def number(value: Any) -> Any:
+    """The ball of a fraction or integer; balls stay as they are."""
+    return to_arb(Fraction(value)) if isinstance(value, Fraction | int) else value
+
+
+def integral(function: Callable[[acb], acb], low: Any, high: Any) -> arb:
+    """A proven enclosure of an integral of a function that is analytic near the interval."""
+    result: arb = acb.integral(lambda z, _: function(z), acb(low), acb(high)).real
+    return result
+
+
+def power(z: Sequence[int], exponent: int) -> int:
+    """Σ zⱼ^exponent."""
+    return sum(x**exponent for x in z)
+
+
+def difference(law: Law, step: int = 1) -> Law:
+    """Law of step·(η − μ) for independent η and μ of one law."""
+    found: Counter[int] = Counter()
+    for (x, p), (y, r) in product(law.items(), law.items()):
+        found[step * (x - y)] += p * r  # type: ignore[assignment]  # counts may be fractions
+    return found  # type: ignore[return-value]
+
+
+@cache
+def sjlt(k: int, s: int, d: int, blocks: bool = True) -> Law:
+    """Law of √s·S, by all hash functions and signs: construction c of section 6.1, or else b.
+
+    Construction c has s blocks of k/s rows with one entry each, construction b any s of k rows.
+    """
+    columns: list[tuple[int, ...]] = []
+    if blocks:
+        places = [
+            tuple(r * (k // s) + h for r, h in enumerate(hashes))
+            for hashes in product(range(k // s), repeat=s)
+        ]
+    else:
+        places = list(combinations(range(k), s))
+    for rows, signs in product(places, product((-1, 1), repeat=s)):
+        entry = dict(zip(rows, signs, strict=True))
+        columns.append(tuple(entry.get(i, 0) for i in range(k)))
+    weight = Fraction(1, len(columns) ** d)
+    return {tuple(zip(*chosen, strict=True)): weight for chosen in product(columns, repeat=d)}
+
+
+@cache
+def normal_matrix(k: int, d: int) -> Law:
+    """Law of P/√3 for k × d independent standard normal entries, to moments of order 5."""
+    return fjlt(k, d, Fraction(1), False)
+
+
+@cache
+def fjlt(k: int, d: int, q: Fraction, mixed: bool = True) -> Law:
+    """Law of √(qd/3)·PHD for d a power of 2, to moments of order 5; of √(q/3)·P if not mixed."""
+    entry = {-1: q / 6, 0: 1 - q / 3, 1: q / 6}
+    signs = list(product((-1, 1), repeat=d)) if mixed else [(1,) * d]
+    found: dict[Matrix, Fraction] = {}
+    for flat in product((-1, 0, 1), repeat=k * d):
+        weight = Fraction(1, len(signs))
+        for value in flat:
+            weight *= entry[value]
+        rows = [flat[i * d : (i + 1) * d] for i in range(k)]
+        if mixed:
+            rows = [
+                tuple(sum((-1) ** (f & j).bit_count() * row[f] for f in range(d)) for j in range(d))
+                for row in rows
+            ]
+        for flips in signs:
+            matrix = tuple(tuple(a * b for a, b in zip(row, flips, strict=True)) for row in rows)
+            found[matrix] = found.get(matrix, Fraction(0)) + weight
+    return found
+
+
+def image(law: Law, z: Sequence[int], noise: Law | None = None) -> dict[tuple[int, ...], Fraction]:
+    """Law of Az, or of A(z + w) for w of independent entries from `noise`."""
+    inputs: dict[tuple[int, ...], Fraction] = {tuple(z): Fraction(1)}
+    if noise is not None:
+        inputs = {}
+        for added in product(noise.items(), repeat=len(z)):
+            weight = Fraction(1)
+            for _, p in added:
+                weight *= p
+            key = tuple(a + w for a, (w, _) in zip(z, added, strict=True))
+            inputs[key] = inputs.get(key, Fraction(0)) + weight
+    found: dict[tuple[int, ...], Fraction] = {}
+    for (matrix, p), (v, r) in product(law.items(), inputs.items()):
+        if not r:
+            continue
+        key = tuple(sum(a * b for a, b in zip(row, v, strict=True)) for row in matrix)
+        found[key] = found.get(key, Fraction(0)) + p * r
+    return found
+
+
+def moments(images: Law, scale: Fraction, noise: Law | None = None) -> tuple[Fraction, Fraction]:
+    """Mean and variance of scale·‖v + n‖², n of independent entries from `noise`."""
+    added = {0: Fraction(1)} if noise is None else noise
+    first = second = Fraction(0)
+    for v, p in images.items():
+        totals: dict[int, Fraction] = {0: p}
+        for entry in v:
+            grown: dict[int, Fraction] = {}
+            for (total, a), (n, b) in product(totals.items(), added.items()):
+                key = total + (entry + n) ** 2
+                grown[key] = grown.get(key, Fraction(0)) + a * b
+            totals = grown
+        first += sum((total * a for total, a in totals.items()), Fraction(0))
+        second += sum((total * total * a for total, a in totals.items()), Fraction(0))
+    return scale * first, scale**2 * (second - first**2)
+
+
+def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
+    """A check that a formula equals the truth in every case that it speaks of (is not None)."""
+
+    def check(formula: Formula) -> Evidence:
+        found: dict[str, Any] = {}
+        with ctx.workprec(PRECISION):
+            for case in cases:
+                said = formula(*case)
+                if said is None:
+                    continue
+                true = truth(*case)
+                found[_name(case)] = f"{_show(said)} against {_show(true)}"
+                if not _same(said, true):
+                    return Evidence(
+                        holds=False,
+                        means=means,
+                        numbers=found,
+                        counterexample=f"at {_name(case)}: {_show(said)}, in truth {_show(true)}",
+                    )
+        return Evidence(holds=bool(found), means=means, numbers=found)
+
+    return check
+
+
+def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
+    """A check that what is bounded is at most its bound, in every case that the formula speaks of.
+
+    ``truth(said, *case)`` takes what the formula says and returns the true value and its bound.
+    """
+
+    def check(formula: Formula) -> Evidence:
+        found: dict[str, Any] = {}
+        ratios: list[float] = []
+        with ctx.workprec(PRECISION):
+            for case in cases:
+                said = formula(*case)
+                if said is None:
+                    continue
+                value, bound = (number(end) for end in truth(said, *case))
+                found[_name(case)] = f"{_show(value)} of at most {_show(bound)}"
+                if not (value <= bound or _same(value, bound)):
+                    return Evidence(
+                        holds=False,
+                        means=means,
+                        numbers=found,
+                        counterexample=f"at {_name(case)}: {_show(value)} above {_show(bound)}",
+                    )
+                ratios.append(float(value) / float(bound))
+        if not ratios:
+            return Evidence(holds=False, means=means, counterexample="no case is spoken of")
+        tight = max(ratios) > 1 - 1e-9
+        slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
+        return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
+
+    return check
+
+
+def _same(one: Any, other: Any) -> bool:
+    if not (isinstance(one, arb) or isinstance(other, arb)):
+        return bool(one == other)
+    one, other = number(one), number(other)
+    scale = max(abs(float(other)), 1e-300)
+    narrow = all(float(x.rad()) <= _NARROW * scale for x in (one, other))
+    return bool(narrow and (one - other).contains(0))
+
+
+def _show(value: Any) -> str:
+    return f"{float(value):.6g}" if isinstance(value, arb) else str(value)
+
+
+def _name(case: Case) -> str:
+    return "; ".join(_show(part) for part in case)
