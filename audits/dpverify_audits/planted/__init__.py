@@ -9,16 +9,19 @@ from typing import Any
 
 from dpverify_audits.planted import (
     calibration,
+    counts,
     linear_sketch,
     min_hash,
     noise_addition,
     randomized_response,
+    reports,
     secret_projection,
     sign_sketch,
 )
 from dpverify_audits.planted.bug import Audit, Mislabelled, PlantedBug
+from dpverify_audits.planted.releases import PlantedRelease
 
-__all__ = ["SUITE", "Audit", "Mislabelled", "PlantedBug"]
+__all__ = ["RELEASES", "SUITE", "Audit", "Mislabelled", "PlantedBug", "PlantedRelease"]
 
 SUITE: tuple[PlantedBug[Any], ...] = (
     *linear_sketch.BUGS,
@@ -29,3 +32,5 @@ SUITE: tuple[PlantedBug[Any], ...] = (
     *noise_addition.BUGS,
     *secret_projection.BUGS,
 )
+
+RELEASES: tuple[PlantedRelease, ...] = (*counts.BUGS, *reports.BUGS)

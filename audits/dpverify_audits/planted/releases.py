@@ -1,0 +1,198 @@
+"""Mistakes in code of which only the releases are known: noise on counts, and reports by coins.
+
+Two kinds of twin, both exact. *Counts* are whole numbers with rounded Laplace noise, which on whole
+numbers is rounding after continuous noise, so that ε = (ℓ1 move)/(scale). *Reports* draw from
+integer weights, and the same weights are their law, so that they can be enumerated.
+
+A bug is its twin with another release, and claims what its twin claims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import Adjacency, BitFlip, L1Ball
+from dpverify.auditing.findings import AuditKind
+from dpverify.mechanism import Pair
+from dpverify.sampling.coins import uniform_below
+from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.words import Words
+
+__all__ = ["Counts", "PlantedRelease", "Reports", "Subject", "counts_bug", "odds", "reports_bug"]
+
+Draw = Callable[[NDArray[Any], RoundedLaplace, Words], NDArray[Any]]
+Weights = Callable[[tuple[int, ...]], tuple[int, ...]]
+
+_UNIT = L1Ball(radius=Fraction(1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Noise on counts.
+
+    Attributes
+    ----------
+    draw : makes the release of shape (n, …) from records of shape (n, p), the noise and the words
+    noise : calibrated to the claim
+    record, neighbour : counts that show the bug
+    adjacency : moves of the counts
+    claim : pure ε
+    """
+
+    draw: Draw
+    record: tuple[float, ...]
+    neighbour: tuple[float, ...]
+    noise: RoundedLaplace = field(default_factory=lambda: RoundedLaplace(scale=1.0))
+    adjacency: Adjacency = _UNIT
+    claim: Fraction = Fraction(1)
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
+        """Release of all rows."""
+        return self.draw(np.asarray(records), self.noise, rng)
+
+    def privacy(self) -> PointCurve:
+        """As claimed."""
+        return PointCurve(bound=self.claim)
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """The pair that shows the bug."""
+        return (_pair(self.record, self.neighbour),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """One value of a few for each row, drawn by integer weights.
+
+    Attributes
+    ----------
+    weights : of the values 0, 1, …, for a row
+    record, neighbour : rows that show the bug
+    claim : pure ε
+    adjacency : one bit of the row
+    """
+
+    weights: Weights
+    record: tuple[int, ...]
+    neighbour: tuple[int, ...]
+    claim: Fraction
+    adjacency: Adjacency = field(default_factory=BitFlip)
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+        """Values of shape (n, 1)."""
+        reported = []
+        for row in np.asarray(records):
+            ends = np.cumsum(self.weights(tuple(int(value) for value in row)))
+            place = uniform_below(int(ends[-1]), (1,), rng=rng)
+            reported.append(np.searchsorted(ends, place, side="right"))
+        return np.array(reported, dtype=np.int64)
+
+    def distribution(self, record: Any) -> Mapping[Any, Fraction]:
+        """Exact law of the value."""
+        weights = self.weights(tuple(int(value) for value in np.ravel(record)))
+        return {(value,): Fraction(w, sum(weights)) for value, w in enumerate(weights) if w}
+
+    def privacy(self) -> PointCurve:
+        """As claimed."""
+        return PointCurve(bound=self.claim)
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """The pair that shows the bug."""
+        return (_pair(self.record, self.neighbour),)
+
+
+Subject = Counts | Reports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedRelease:
+    """A mistake that shows in what is released.
+
+    Attributes
+    ----------
+    name : short
+    mistake : what was done wrong
+    correct : the twin
+    wrong : the broken mechanism, of the same claim
+    found_by : the audits that find it
+    draws : on each side, with which they do
+    """
+
+    name: str
+    mistake: str
+    correct: Subject
+    wrong: Subject
+    found_by: tuple[AuditKind, ...]
+    draws: int = 1000
+
+    def twin(self) -> Subject:
+        """The correct mechanism."""
+        return self.correct
+
+    def broken(self) -> Subject:
+        """The broken mechanism."""
+        return self.wrong
+
+
+def counts_bug(
+    name: str,
+    mistake: str,
+    *,
+    record: tuple[float, ...],
+    neighbour: tuple[float, ...],
+    correct: Draw,
+    wrong: Draw,
+    found_by: tuple[AuditKind, ...],
+    draws: int = 1000,
+    **settings: Any,
+) -> PlantedRelease:
+    """A bug of noisy counts."""
+    twin = Counts(draw=correct, record=record, neighbour=neighbour, **settings)
+    return PlantedRelease(
+        name=name,
+        mistake=mistake,
+        correct=twin,
+        wrong=replace(twin, draw=wrong),
+        found_by=found_by,
+        draws=draws,
+    )
+
+
+def reports_bug(
+    name: str,
+    mistake: str,
+    *,
+    record: tuple[int, ...],
+    neighbour: tuple[int, ...],
+    claim: Fraction,
+    correct: Weights,
+    wrong: Weights,
+    draws: int = 1000,
+    found_by: tuple[AuditKind, ...] = ("exhaustive", "black-box", "sequential"),
+) -> PlantedRelease:
+    """A bug of a report by coins."""
+    twin = Reports(weights=correct, record=record, neighbour=neighbour, claim=claim)
+    return PlantedRelease(
+        name=name,
+        mistake=mistake,
+        correct=twin,
+        wrong=replace(twin, weights=wrong),
+        found_by=found_by,
+        draws=draws,
+    )
+
+
+def odds(epsilon: float) -> int:
+    """Weight of a truth beside a lie of weight 2³²: rounded down, on the private side."""
+    return math.floor(math.exp(epsilon) * 2**32)
+
+
+def _pair(record: tuple[float, ...], neighbour: tuple[float, ...]) -> Pair:
+    return Pair(name="shows the bug", record=np.array([record]), neighbour=np.array([neighbour]))
