@@ -451,7 +451,9 @@ def _matrix(
         run = _run(function, data, source, noise)
         if run.raised or run.shape != own.shape:
             return None
-        return run.output - start, np.concatenate([g.ravel() for g in run.recorder.given])
+        given = np.concatenate([np.zeros(0), *(g.ravel() for g in run.recorder.given)])
+        # How much noise is asked for may depend on the noise, as where outputs are drawn again.
+        return (run.output - start, given) if given.size == scales.size else None
 
     for place in range(scales.size):
         noise = np.zeros(scales.size)

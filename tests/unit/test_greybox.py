@@ -202,3 +202,17 @@ def test_a_sketch_with_less_noise_is_accused() -> None:
         recorded(broken), twin.worst_pairs(), twin.privacy(), delta=DELTA, source=RecordingWords
     )
     assert finding.verdict == "violation", finding.statement
+
+
+def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
+    """How many calls there are depends on the noise itself: no error, and no verdict either."""
+
+    def not_negative(record: Any, rng: np.random.Generator) -> float:
+        value = -1.0
+        while value < 0:
+            value = float(record[0]) + rng.laplace()
+        return value
+
+    pair = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    found = grey_box(not_negative, [pair], PointCurve(bound=Fraction(1)))
+    assert found.verdict == "inconclusive"
