@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify.auditing.claims import Claim, judged, perturbed
+from dpverify.auditing.claims import Claim, Formula, judged, perturbed
 from dpverify_audits.li2023 import CLAIMS
 
-_RULES = {  # formulas that are rules or ranges, with another rule that must fail
+# Formulas that are rules or ranges, with another rule that must fail.
+_RULES: dict[str, Formula] = {
     "li2023.theorem-4.7": lambda x: 3,
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-4.8.rr": lambda x: 2,
