@@ -1,0 +1,16 @@
+"""Ledger of Mishra and Chandra 2025: slides on the Johnson-Lindenstrauss transform and privacy."""
+
+from dpverify.auditing.claims import Claim
+
+from . import comparisons, covariances, cuts, distances, graphs, noise
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *noise.CLAIMS,
+    *distances.CLAIMS,
+    *comparisons.CLAIMS,
+    *graphs.CLAIMS,
+    *cuts.CLAIMS,
+    *covariances.CLAIMS,
+)
