@@ -101,9 +101,10 @@ class Box:
             return _with_values(x, np.clip(x.data, low, high))
         row, column, value = first_where(x, lambda v: (v < low) | (v > high))
         raise RecordsError(
-            f"record {row}, attribute {column} is {value}, outside the declared domain "
+            f", attribute {column} is {value}, outside the declared domain "
             f"[{low}, {high}]. Widen the domain if it was declared too "
-            'narrow, or set outside = "clip".'
+            'narrow, or set outside = "clip".',
+            record=row,
         )
 
     def count_outside(self, records: Any) -> int:
@@ -179,8 +180,9 @@ class Ball:
             return x
         if self.outside == "refuse":
             raise RecordsError(
-                f"record {far[0]} has norm {norms[far[0]]}, outside the declared ball of radius "
-                f'{float(self.radius)}. Declare a larger radius, or set outside = "clip".'
+                f" has norm {norms[far[0]]}, outside the declared ball of radius "
+                f'{float(self.radius)}. Declare a larger radius, or set outside = "clip".',
+                record=int(far[0]),
             )
         factor = np.minimum(1.0, float(self.radius) / np.maximum(norms, limit / 2))
         if is_sparse(x):
@@ -233,7 +235,7 @@ class Sets:
         if not np.all(x.data == 1):
             row, column, value = first_where(x, lambda v: v != 1)
             raise RecordsError(
-                f"record {row}, item {column} is {value}: sets are rows of zeros and ones."
+                f", item {column} is {value}: sets are rows of zeros and ones.", record=row
             )
         sizes = np.diff(x.indptr)
         wrong = self._wrong(sizes)
@@ -242,9 +244,10 @@ class Sets:
                 "" if self.most is None else f", at most {self.most}"
             )
             raise RecordsError(
-                f"record {wrong[0]} has {sizes[wrong[0]]} items, and the declared domain has sets "
+                f" has {sizes[wrong[0]]} items, and the declared domain has sets "
                 f"of {bounds}. Declare a domain that holds all records; leaving some out "
-                "would tell that they are there."
+                "would tell that they are there.",
+                record=int(wrong[0]),
             )
         return x
 
@@ -382,8 +385,9 @@ def require_finite(x: Any) -> None:
     if not np.isfinite(values).all():
         row, column, value = first_where(x, lambda v: ~np.isfinite(v))
         raise RecordsError(
-            f"record {row}, attribute {column} is {value}: "
-            "records must be finite. Fill in missing values before the release."
+            f", attribute {column} is {value}: "
+            "records must be finite. Fill in missing values before the release.",
+            record=row,
         )
 
 

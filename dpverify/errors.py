@@ -12,6 +12,7 @@ __all__ = [
     "CertificateError",
     "ConfigurationError",
     "DPVerifyError",
+    "EntropyError",
     "NumericalError",
     "OutputError",
     "ParameterError",
@@ -43,7 +44,26 @@ class ParameterError(DPVerifyError, ValueError):
 
 
 class RecordsError(DPVerifyError, ValueError):
-    """Records that can't be read or don't keep to the declared domain."""
+    """Records that can't be read or don't keep to the declared domain.
+
+    Attributes
+    ----------
+    problem : what is wrong; it goes on from the record's number where there is one
+    record : number of the first record at fault, from 0, where it is known
+    """
+
+    def __init__(self, problem: str, record: int | None = None) -> None:
+        self.problem, self.record = problem, record
+        super().__init__(problem if record is None else f"record {record}{problem}")
+
+    def __reduce__(self) -> tuple[object, ...]:  # exceptions cross process borders
+        return (RecordsError, (self.problem, self.record))
+
+    def in_block(self, number: int, first: int) -> RecordsError:
+        """The same error of a block of records: its number and that of its first record."""
+        if self.record is None:
+            return RecordsError(f"block {number}: {self.problem}")
+        return RecordsError(self.problem, self.record + first)
 
 
 class ConfigurationError(DPVerifyError, ValueError):
@@ -56,6 +76,12 @@ class CertificateError(DPVerifyError, ValueError):
 
 class OutputError(DPVerifyError, OSError):
     """Outputs that can't be written where the user asked for them."""
+
+
+class EntropyError(DPVerifyError, OSError):
+    """The operating system gave no random bytes: nothing is drawn, and there is no fallback."""
+
+    exit_code: ClassVar[int] = 4
 
 
 class NumericalError(DPVerifyError, ArithmeticError):

@@ -11,7 +11,7 @@ neighbouring *data sets*, which are single rows of shape (1, p) for the former.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -33,6 +33,7 @@ __all__ = [
     "Pair",
     "Parameter",
     "Request",
+    "Streaming",
     "WhiteBox",
 ]
 
@@ -60,6 +61,15 @@ class Mechanism(Protocol):
 
     def privacy(self) -> PrivacyCurve:
         """The accountant's claim."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Mechanism, Protocol):
+    """A mechanism that releases row after row, so that data needn't fit in memory."""
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in consecutive blocks of rows, each drawn when it is asked for."""
         ...
 
 

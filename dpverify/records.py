@@ -1,12 +1,15 @@
 """Reading records and matrices: .npy, .npz, .csv, .parquet, and named sources.
 
-Nothing is executed: numpy files are read without pickle. A file is one table of numbers.
+Nothing is executed: numpy files are read without pickle. A file is one table of numbers. One of
+.npy or .parquet may be larger than memory: `open_records` reads it block by block.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +18,70 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.errors import RecordsError
+from dpverify.domain import as_matrix
+from dpverify.errors import DPVerifyError, RecordsError
 
-__all__ = ["SOURCES", "load_records", "load_source"]
+__all__ = ["SOURCES", "Table", "load_records", "load_source", "open_records"]
+
+_ROWS = 1024  # records that are read at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Records that can be read more than once, as a whole or block by block.
+
+    Attributes
+    ----------
+    shape : rows and attributes
+    read : starts reading blocks of rows, dense doubles or scipy sparse
+    """
+
+    shape: tuple[int, int]
+    read: Callable[[], Iterator[Any]]
+
+    @classmethod
+    def of(cls, matrix: Any) -> Table:
+        """A matrix in memory, as one block."""
+        records = as_matrix(matrix)
+        return cls(shape=records.shape, read=lambda: iter([records]))
+
+    def whole(self) -> Any:
+        """All records as one matrix."""
+        blocks = list(self.read())
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def open_records(path: Path) -> Table:
+    """Records of a file, of which one block at a time is in memory where its format allows.
+
+    Parameters
+    ----------
+    path : as for `load_records`; .npy and .parquet are read in blocks, others as a whole
+
+    Raises
+    ------
+    RecordsError
+        Here or while reading, if the file can't be read or doesn't hold a table of numbers.
+    """
+    openers = {".npy": _open_npy, ".parquet": _open_parquet}
+    opener = openers.get(path.suffix.lower())
+    if opener is None:
+        return Table.of(load_records(path))
+    with _damaged(path):
+        shape, read = opener(path)
+    if len(shape) != 2 or 0 in shape:
+        as_matrix(np.empty(shape))  # refuses it, and says why
+
+    def blocks() -> Iterator[Any]:
+        count = 0
+        with _damaged(path):
+            for block in read():
+                yield _numbers(path, block)
+                count += len(block)
+        if count != shape[0]:
+            raise RecordsError(f"{path}: had {shape[0]} records, and then {count}: it was changed.")
+
+    return Table(shape=(shape[0], shape[1]), read=blocks)
 
 
 def load_records(path: Path) -> NDArray[np.float64]:
@@ -47,12 +111,23 @@ def load_records(path: Path) -> NDArray[np.float64]:
     if reader is None:
         known = ", ".join(readers)
         raise RecordsError(f"{path}: ending {path.suffix!r} must be one of {known}.")
+    with _damaged(path):
+        return _numbers(path, reader(path))
+
+
+def _numbers(path: Path, values: Any) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise RecordsError(f"{path}: holds {array.dtype}, and records must be numbers.")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """Whatever a parser raises, as a RecordsError."""
     try:
-        values = np.asarray(reader(path))
-        if values.dtype.kind not in "biuf":
-            raise RecordsError(f"{path}: holds {values.dtype}, and records must be numbers.")
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except RecordsError:
+        yield
+    except DPVerifyError:
         raise
     except FileNotFoundError:
         raise RecordsError(f"{path}: there is no such file.") from None
@@ -77,6 +152,19 @@ def load_source(name: str) -> Any:
 def _npy(path: Path) -> Any:
     with path.open("rb") as file:
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _open_npy(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]:
+    values = np.lib.format.open_memmap(path, mode="r")
+    _numbers(path, values[:0])
+
+    def read() -> Iterator[Any]:
+        again = np.lib.format.open_memmap(path, mode="r")
+        if again.shape != values.shape:
+            raise RecordsError(f"{path}: was changed while it was read.")
+        return (again[start : start + _ROWS] for start in range(0, len(again), _ROWS))
+
+    return values.shape, read
 
 
 def _npz(path: Path) -> Any:
@@ -117,6 +205,11 @@ def _is_number(field: str) -> bool:
 
 
 def _parquet(path: Path) -> Any:
+    _, read = _open_parquet(path)
+    return np.concatenate(list(read()))
+
+
+def _open_parquet(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]:
     try:
         from pyarrow import parquet
     except ImportError:
@@ -124,8 +217,14 @@ def _parquet(path: Path) -> Any:
             f"{path}: reading .parquet needs pyarrow: pip install 'dpverify[parquet]'."
         ) from None
     with path.open("rb") as file:
-        columns = parquet.read_table(file).columns
-    return np.column_stack([column.to_numpy() for column in columns])
+        about = parquet.ParquetFile(file).metadata
+
+    def read() -> Iterator[Any]:
+        with path.open("rb") as file:
+            for batch in parquet.ParquetFile(file).iter_batches(_ROWS):
+                yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns])
+
+    return (about.num_rows, about.num_columns), read
 
 
 def _mnist() -> NDArray[np.float64]:

@@ -8,17 +8,18 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-from dpverify.errors import OutputError
+from dpverify.errors import DPVerifyError, OutputError
 
-__all__ = ["check_writable", "replace_folder", "sha256_file", "write_file"]
+__all__ = ["check_writable", "replacing", "sha256_file", "write_file", "writing"]
 
 
 def check_writable(folder: Path, *, names: frozenset[str]) -> None:
-    """Refuse a folder that `replace_folder` could not replace, before any work is done.
+    """Refuse a folder that `replacing` could not replace, before any work is done.
 
     Raises
     ------
@@ -42,20 +43,25 @@ def check_writable(folder: Path, *, names: frozenset[str]) -> None:
         probe.rmdir()
 
 
-def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Put a folder with exactly these files in place of the old one, in one step.
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Fill a new folder, which then takes the place of the old one in one step.
 
-    The new folder is written and synced beside the old one; then both are exchanged atomically
-    where the system can (Linux, macOS). Elsewhere the old one is renamed away first, and a kill
-    between the two renames leaves it whole under its temporary name.
+    Yields an empty folder beside the old one, which only its owner can read. Where the block ends
+    without an error both are exchanged, atomically where the system can (Linux, macOS). Elsewhere
+    the old one is renamed away first, and a kill between the two renames leaves it whole under its
+    temporary name. After an error the new folder is gone; what a kill leaves of it, the next
+    `check_writable` removes.
     """
     new = _beside(folder)
     with _as_output_error(folder):
         shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
+        new.mkdir(mode=0o700)
         try:
-            for name, content in contents.items():
-                write_file(new / name, content)
+            yield new
+            mask = os.umask(0)
+            os.umask(mask)
+            new.chmod(0o777 & ~mask)
             _sync(new)
             if folder.exists():
                 _exchange(new, folder)
@@ -67,12 +73,25 @@ def replace_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file beside its place, sync it, and rename it there."""
+    """Write a file as `writing` does."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file beside its place; where the block ends without an error, rename it there.
+
+    Raises
+    ------
+    OutputError
+        If it can't be written.
+    """
     partial = path.with_name(f".{path.name}.partial")
     with _as_output_error(path):
         try:
             with partial.open("wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
@@ -130,7 +149,7 @@ def _sync(folder: Path) -> None:
 def _as_output_error(path: Path) -> Iterator[None]:
     try:
         yield
-    except OutputError:
+    except DPVerifyError:
         raise
     except OSError as error:
         reason = error.strerror or str(error)

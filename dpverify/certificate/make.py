@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import platform
 import sys
 from collections.abc import Callable
@@ -15,13 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import rfc8785
-from numpy.typing import NDArray
 
 from dpverify import __version__
 from dpverify.certificate.derive import build, collect, derive
-from dpverify.certificate.files import check_writable, replace_folder, write_file
+from dpverify.certificate.files import check_writable, replacing, sha256_file, write_file
 from dpverify.certificate.model import (
     SCHEMA,
     Certificate,
@@ -31,20 +28,19 @@ from dpverify.certificate.model import (
     KindInput,
     Release,
 )
+from dpverify.certificate.releasing import ARRAY, check_records, write_release
 from dpverify.certificate.report import render
 from dpverify.configuration import Configuration
-from dpverify.domain import as_matrix
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
-from dpverify.records import load_records, load_source
+from dpverify.records import Table, load_source, open_records
 from dpverify.sampling.words import SecureWords
 
 __all__ = ["CERTIFICATE", "REPORT", "SKETCH", "Outcome", "certify", "document_digest", "versions"]
 
 CERTIFICATE, REPORT, SKETCH = "certificate.json", "report.html", "sketch.npz"
-ARRAY = "steps"
 
 _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
@@ -93,43 +89,42 @@ def certify(
         With nothing written, if anything is wrong with the configuration, records or folder.
     """
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
-    records = _load(configuration, base)
-    inputs = _inputs(configuration, records)
+    table = _load(configuration, base)
+    inputs = _inputs(configuration, table)
     mechanism = build(inputs)
-    mechanism.domain.admit(records, attributes=inputs.attributes)  # refuse before the long part
+    check_records(mechanism, table)
     evidence = collect(inputs, mechanism, progress=announce(inputs, mechanism))
     derived = derive(inputs, mechanism, evidence)
-    contents: dict[str, bytes] = {}
-    release = None
+    release = owner_file = None
     notes: dict[str, Any] = {}
-    if derived.white_box.verdict != "violation":
-        sketch = mechanism.release(records, rng=SecureWords())
-        contents[SKETCH] = _npz(sketch)
-        step = mechanism.step()
-        release = Release(
-            file=SKETCH,
-            sha256=hashlib.sha256(contents[SKETCH]).hexdigest(),
-            array=ARRAY,
-            shape=list(sketch.shape),
-            dtype=sketch.dtype.name,
-            step=None if step is None else Ends.of(step),
-            randomness=SecureWords.policy,
-        )
-        notes = _owner_notes(mechanism, records, sketch)
-    fields: dict[str, Any] = {
-        "schema": SCHEMA,
-        "inputs": inputs.model_dump(),
-        "evidence": evidence.model_dump(),
-        "derived": derived.model_dump(),
-        "release": None if release is None else release.model_dump(),
-        "environment": _environment().model_dump(),
-    }
-    fields["digest"] = document_digest(fields)
-    certificate = Certificate.model_validate(fields)
-    contents[CERTIFICATE] = rfc8785.dumps(fields) + b"\n"
-    contents[REPORT] = render(certificate).encode()
-    owner_file = None if release is None else _write_owner_file(out, release.sha256, notes)
-    replace_folder(out, contents)
+    with replacing(out) as new:
+        if derived.white_box.verdict != "violation":
+            released = write_release(mechanism, table, new / SKETCH)
+            notes = released.owner_notes
+            step = mechanism.step()
+            release = Release(
+                file=SKETCH,
+                sha256=sha256_file(new / SKETCH),
+                array=ARRAY,
+                shape=list(released.shape),
+                dtype=released.dtype,
+                step=None if step is None else Ends.of(step),
+                randomness=SecureWords.policy,
+            )
+        fields: dict[str, Any] = {
+            "schema": SCHEMA,
+            "inputs": inputs.model_dump(),
+            "evidence": evidence.model_dump(),
+            "derived": derived.model_dump(),
+            "release": None if release is None else release.model_dump(),
+            "environment": _environment().model_dump(),
+        }
+        fields["digest"] = document_digest(fields)
+        certificate = Certificate.model_validate(fields)
+        write_file(new / CERTIFICATE, rfc8785.dumps(fields) + b"\n")
+        write_file(new / REPORT, render(certificate).encode())
+        if release is not None:
+            owner_file = _write_owner_file(out, release.sha256, notes)
     return Outcome(certificate=certificate, folder=out, owner_notes=notes, owner_file=owner_file)
 
 
@@ -144,15 +139,14 @@ def versions() -> dict[str, str]:
     return {"dpverify": __version__} | {name: version(name) for name in _VERSIONED}
 
 
-def _load(configuration: Configuration, base: Path) -> Any:
+def _load(configuration: Configuration, base: Path) -> Table:
     data = configuration.data
     if data.path is not None:
-        return load_records(base / data.path)
-    return load_source(data.source or "")
+        return open_records(base / data.path)
+    return Table.of(load_source(data.source or ""))
 
 
-def _inputs(configuration: Configuration, records: Any) -> Inputs:
-    as_matrix(records)  # or there are no attributes to count
+def _inputs(configuration: Configuration, table: Table) -> Inputs:
     privacy, audit = configuration.privacy, configuration.audit
     return Inputs(
         mechanism=configuration.mechanism.name,
@@ -160,8 +154,8 @@ def _inputs(configuration: Configuration, records: Any) -> Inputs:
             name: _parameter(name, value)
             for name, value in configuration.mechanism.parameters().items()
         },
-        rows=records.shape[0],
-        attributes=records.shape[1],
+        rows=table.shape[0],
+        attributes=table.shape[1],
         domain=_kind(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
         adjacency=_kind(*ADJACENCIES.describe(configuration.adjacency())),
@@ -199,31 +193,6 @@ def _environment() -> Environment:
         versions=versions() | {"python": platform.python_version()},
         platform=f"{sys.platform} {platform.machine()}",
     )
-
-
-def _npz(sketch: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **{ARRAY: sketch})
-    return buffer.getvalue()
-
-
-def _owner_notes(mechanism: Certifiable, records: Any, released: NDArray[Any]) -> dict[str, Any]:
-    """What the owner may want to know of the real records: never part of a certificate."""
-    notes: dict[str, Any] = {"outside_the_domain": mechanism.domain.count_outside(records)}
-    estimator = mechanism.estimators()[0]
-    half = records.shape[0] // 2
-    if half and estimator.compares == "records":
-        chosen = range(min(half, 200))
-        truths = [estimator.truth(records[[i]], records[[half + i]]) for i in chosen]
-        estimates = estimator.estimate(released[: len(chosen)], released[half : half + len(chosen)])
-        errors = np.abs(estimates - truths)
-        name = estimator.name.replace(" ", "_")
-        notes |= {
-            "pairs_compared": len(chosen),
-            f"mean_true_{name}": float(np.mean(truths)),
-            f"mean_absolute_error_of_{name}": float(errors.mean()),
-        }
-    return notes
 
 
 def _write_owner_file(out: Path, sha256: str, notes: dict[str, Any]) -> Path:

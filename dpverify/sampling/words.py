@@ -15,7 +15,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dpverify.errors import require
+from dpverify.errors import EntropyError, require
 
 __all__ = ["ReplayableWords", "SecureWords", "Words"]
 
@@ -40,7 +40,7 @@ class SecureWords:
 
     Raises
     ------
-    OSError
+    EntropyError
         If the operating system has no entropy to give: there is no fallback.
     """
 
@@ -58,7 +58,11 @@ class SecureWords:
         return np.frombuffer(drawn, dtype=np.uint64)
 
     def _draw_key(self) -> None:
-        self._cipher = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        try:
+            key = os.urandom(32)
+        except (OSError, NotImplementedError) as error:
+            raise EntropyError(f"the operating system gives no random bytes: {error}.") from None
+        self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._process = os.getpid()
 
 

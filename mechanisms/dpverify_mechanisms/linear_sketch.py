@@ -16,7 +16,7 @@ followed by a public map; so D is taken for the identity, and k may be as large 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -28,6 +28,7 @@ from scipy import sparse
 from dpverify.accounting.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.blocks import admitted_blocks, row_blocks
 from dpverify.domain import Vectors, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError
@@ -36,7 +37,6 @@ from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
 from dpverify_mechanisms.distance import check_bound, grid_for
 from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
 from dpverify_mechanisms.linear_claim import Level, Neighbours, Noise
@@ -330,8 +330,14 @@ class LinearSketch:
         RecordsError
             If the records don't fit the projection or the domain.
         """
-        blocks = row_blocks(admitted_blocks(records, self.domain, attributes=self.projection.p))
-        return np.concatenate([self._sketch(block, rng) for block in blocks])
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, one in memory at a time."""
+        for block in row_blocks(
+            admitted_blocks(records, self.domain, attributes=self.projection.p)
+        ):
+            yield self._sketch(block, rng)
 
     def _sketch(self, x: Any, rng: Words) -> NDArray[np.int64]:
         steps = self._gridded(x)

@@ -15,7 +15,7 @@ differ, and the claim is the curve of K differing ones; it needs no assumption.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.adjacency import ItemAdjacency
+from dpverify.blocks import admitted_blocks, row_blocks
 from dpverify.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
 from dpverify_mechanisms.hashing import HashFamily, KeyedHashes
 from dpverify_mechanisms.min_hash_estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash_levels import PAPER_DELTA, levels
@@ -249,8 +249,14 @@ class MinHash:
         RecordsError
             If a record isn't a set of the domain.
         """
-        blocks = row_blocks(admitted_blocks(records, self.domain, attributes=self.hashes.items))
-        return np.concatenate([self._randomised(block, rng) for block in blocks])
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, one in memory at a time."""
+        for block in row_blocks(
+            admitted_blocks(records, self.domain, attributes=self.hashes.items)
+        ):
+            yield self._randomised(block, rng)
 
     def _randomised(self, sets: sparse.csr_array, rng: Words) -> NDArray[Any]:
         return self.rule.draw(self.hashes.values(sets), self.hashes.buckets, rng=rng)

@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
 from dpverify.adjacency import AttributeAdjacency, BitFlip
+from dpverify.blocks import admitted_blocks, joined
 from dpverify.domain import Box, is_sparse, uniform
 from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
 from dpverify.errors import RecordsError, require
@@ -45,7 +46,6 @@ from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import admitted_blocks, joined
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.noise_addition_estimators import PairDistance
 

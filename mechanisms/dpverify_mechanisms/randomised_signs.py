@@ -18,7 +18,7 @@ for β-adjacency alone: for ‖u − u′‖₁ ≤ β many bins can change at o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -28,12 +28,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
+from dpverify.blocks import admitted_blocks, row_blocks
 from dpverify.domain import Box, is_sparse
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.grid import Grid
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
 from dpverify_mechanisms.flip_rules import CoinRule, FlipRule, column_maxima
 from dpverify_mechanisms.projections import Projection
 from dpverify_mechanisms.sign_law import (
@@ -157,8 +157,14 @@ class RandomisedSigns:
         RecordsError
             If the records don't fit the projection or the domain.
         """
-        blocks = row_blocks(admitted_blocks(records, self.domain, attributes=self.projection.p))
-        return np.concatenate([self._randomised(block, rng) for block in blocks])
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, one in memory at a time."""
+        for block in row_blocks(
+            admitted_blocks(records, self.domain, attributes=self.projection.p)
+        ):
+            yield self._randomised(block, rng)
 
     def _randomised(self, x: Any, rng: Words) -> NDArray[np.uint8]:
         sums = self._sums(x)

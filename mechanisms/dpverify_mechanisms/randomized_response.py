@@ -23,6 +23,7 @@ from dpverify.accounting.randomized_response import (
     keep_probability_curve,
 )
 from dpverify.adjacency import BitFlip, RecordAdjacency
+from dpverify.blocks import admitted_blocks
 from dpverify.domain import Box, as_rows, first_where, is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
@@ -31,7 +32,6 @@ from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.bit_estimators import HammingDistance, InnerProductOfBits, ones
-from dpverify_mechanisms.blocks import admitted_blocks
 
 __all__ = ["RandomizedResponse"]
 
@@ -150,9 +150,15 @@ class RandomizedResponse:
         RecordsError
             If the records aren't p bits each.
         """
-        # One word a bit in the order of the rows: that is what makes the blocks all the same.
-        blocks = admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p)
-        return np.concatenate([self._flipped(block, rng) for block in blocks])
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, as they come.
+
+        One word a bit in the order of the rows: that is what makes all blockings the same.
+        """
+        for block in admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p):
+            yield self._flipped(block, rng)
 
     def _flipped(self, x: Any, rng: Words) -> NDArray[np.uint8]:
         released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
@@ -252,8 +258,9 @@ class _Bits:
         if not np.all((values == 0) | (values == 1)):
             row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
             raise RecordsError(
-                f"record {row}, bit {column} is {value}: randomized response takes zeros and ones. "
-                "Turn the attributes into bits by a rule that doesn't look at the data."
+                f", bit {column} is {value}: randomized response takes zeros and ones. "
+                "Turn the attributes into bits by a rule that doesn't look at the data.",
+                record=row,
             )
         return x
 

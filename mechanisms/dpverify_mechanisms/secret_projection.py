@@ -44,6 +44,7 @@ from dpverify.accounting.rank_two import (
     replaced_row_gamma,
 )
 from dpverify.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.blocks import admitted_blocks, row_blocks
 from dpverify.domain import Ball, Graphs, is_sparse, uniform
 from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
@@ -52,7 +53,6 @@ from dpverify.guarantee import Guarantee
 from dpverify.mechanism import Pair
 from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.blocks import admitted_blocks, row_blocks
 from dpverify_mechanisms.secret_rows import SecretRows
 
 __all__ = ["CovarianceSketch", "CutSketch"]

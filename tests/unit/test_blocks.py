@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency, RowAdjacency
+from dpverify.blocks import ROWS, admitted_blocks, joined, row_blocks
 from dpverify.domain import Ball, Box, Sets, is_sparse
 from dpverify.errors import RecordsError
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.blocks import ROWS, admitted_blocks, joined, row_blocks
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.min_hash import MinHash
 from dpverify_mechanisms.noise_addition import NoiseAddition
@@ -155,8 +155,10 @@ def test_rows_wait_for_no_more_than_a_block() -> None:
 
 @every_mechanism
 def test_the_block_at_fault_is_named(mechanism: Any) -> None:
-    for wrong in (np.full((2, P), np.nan), np.ones((2, P + 1)), np.zeros((0, P)), np.ones(P), "x"):
-        with pytest.raises(RecordsError, match=r"^block 2: record"):
+    with pytest.raises(RecordsError, match=r"^record 4, \w+ 0 is nan"):
+        released(mechanism, iter([records(3), records(1), np.full((2, P), np.nan), records(3)]))
+    for wrong in (np.ones((2, P + 1)), np.zeros((0, P)), np.ones(P), "x"):
+        with pytest.raises(RecordsError, match=r"^block 2: records"):
             released(mechanism, iter([records(3), records(1), wrong, records(3)]))
     with pytest.raises(RecordsError, match="there are no records"):
         released(mechanism, iter([]))

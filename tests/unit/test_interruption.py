@@ -12,10 +12,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpverify.certificate import files
-from dpverify.certificate.files import replace_folder, sha256_file
+from dpverify.certificate.files import replacing, sha256_file, write_file
 from dpverify.errors import OutputError
 
 OUTPUTS = {"certificate.json", "report.html", "sketch.npz"}
@@ -59,6 +60,42 @@ def test_killed_at_random_moments(workplace: Path, tmp_path: Path, how: signal.S
     }
 
 
+@pytest.mark.nightly
+def test_killed_two_hundred_times_while_streaming(workplace: Path, tmp_path: Path) -> None:
+    """No row is ever published under two noises, and no half of a release is published."""
+    shutil.copy(workplace / "release.toml", tmp_path)
+    np.save(tmp_path / "records.npy", np.random.default_rng(3).random((60_000, 18)))
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from dpverify.cli import main; main()", "certify"]
+    command += [str(tmp_path / "release.toml"), "--out", str(out)]
+    start = time.monotonic()
+    subprocess.run(command, capture_output=True, check=False)
+    duration = time.monotonic() - start
+    published = assert_whole(out)
+    moments = random.Random(8)
+    finished = 0
+    for _ in range(200):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            process.wait(duration * moments.uniform(0.2, 1.1))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate()
+        now = assert_whole(out)
+        assert process.returncode in (0, -signal.SIGKILL)
+        # A run that was killed before its end left the old release; after the exchange, the new.
+        assert process.returncode != 0 or now != published
+        finished += now != published
+        published = now
+    assert 0 < finished < 200
+
+
+def fill(folder: Path, contents: dict[str, bytes]) -> None:
+    with replacing(folder) as new:
+        for name, content in contents.items():
+            write_file(new / name, content)
+
+
 @pytest.mark.parametrize("exchange", [True, False])
 def test_replacing_fails_at_every_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
@@ -69,7 +106,7 @@ def test_replacing_fails_at_every_step(
     old, new = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
     folder = tmp_path / "out"
     for failing in range(8):
-        replace_folder(folder, old)
+        fill(folder, old)
         calls = iter(range(100))
 
         def sync(_: int, calls: object = calls, failing: int = failing) -> None:
@@ -79,7 +116,7 @@ def test_replacing_fails_at_every_step(
         with monkeypatch.context() as patch:
             patch.setattr("os.fsync", sync)
             with contextlib.suppress(OutputError):
-                replace_folder(folder, new)
+                fill(folder, new)
         contents = {path.name: path.read_bytes() for path in folder.iterdir()}
         assert contents in (old, new)
         assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -184,7 +184,7 @@ def test_blocks_and_sparseness_change_nothing(sizes: list[int], as_csr: bool, se
 
 def test_bad_blocks() -> None:
     sketch = calibrated(OPORP(p=3, k=2, seed=1))
-    with pytest.raises(RecordsError, match=r"block 1: record 0, attribute 2 is 1\.5"):
+    with pytest.raises(RecordsError, match=r"record 2, attribute 2 is 1\.5"):
         sketch.release(
             iter([np.zeros((2, 3)), np.full((1, 3), [0, 0, 1.5])]), rng=ReplayableWords(1)
         )

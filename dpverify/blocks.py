@@ -45,22 +45,23 @@ def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iter
     Raises
     ------
     RecordsError
-        If a block isn't admitted, naming it by its number from 0; if there is no block; or if
-        `records` is neither.
+        If a block isn't admitted, naming the record by its number among all of them; if there is
+        no block; or if `records` is neither.
     """
     if isinstance(records, Sequence) or hasattr(records, "__array__") or is_sparse(records):
         yield domain.admit(records, attributes=attributes)
         return
     if not isinstance(records, Iterable):
         raise RecordsError(f"records must be an array or blocks of rows, and not {records!r}.")
-    number = -1
-    for number, block in enumerate(records):
+    number = first = 0
+    for number, block in enumerate(records, start=1):
         try:
             admitted = domain.admit(block, attributes=attributes)
         except RecordsError as error:
-            raise RecordsError(f"block {number}: {error}") from None
+            raise error.in_block(number - 1, first) from None
+        first += admitted.shape[0]
         yield admitted
-    if number < 0:
+    if number == 0:
         raise RecordsError("there are no records: at least one is needed.")
 
 
