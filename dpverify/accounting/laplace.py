@@ -70,7 +70,9 @@ from dpverify.errors import NumericalError, require
 
 __all__ = [
     "LaplaceCurve",
+    "largest_sums",
     "majorant",
+    "majorant_of_sums",
     "scale_laplace",
     "scale_laplace_curve",
 ]
@@ -271,10 +273,21 @@ def majorant(rows: NDArray[np.int64]) -> tuple[Fraction, ...]:
     -------
     Slopes of the least concave majorant of k ↦ max over the rows of the sum of the k largest sizes.
     """
+    return majorant_of_sums(largest_sums(rows))
+
+
+def largest_sums(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Largest sum of the k largest sizes in a row, for every k from 1 on; see `majorant`."""
     sizes = -np.sort(-np.abs(rows), axis=1)
-    sums = np.cumsum(sizes, axis=1).max(axis=0).tolist()
+    largest: NDArray[np.int64] = np.cumsum(sizes, axis=1).max(axis=0)
+    return largest
+
+
+def majorant_of_sums(sums: NDArray[np.int64]) -> tuple[Fraction, ...]:
+    """`majorant` from the largest sums of all rows; coordinates of no size are left out."""
+    sums = sums[: int(np.searchsorted(sums, sums[-1])) + 1]  # it rises no more
     hull = [(0, 0)]
-    for point in enumerate(sums, start=1):
+    for point in enumerate(sums.tolist(), start=1):
         while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], point):
             hull.pop()
         hull.append(point)

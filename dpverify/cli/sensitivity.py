@@ -10,7 +10,7 @@ import click
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.cli.output import emit_json, emit_table, json_option
 from dpverify.enclosure import Enclosure, squared
-from dpverify.records import load_records
+from dpverify.records import open_records
 
 __all__ = ["sensitivity"]
 
@@ -25,8 +25,9 @@ def sensitivity(file: Path, norm: str, as_json: bool) -> None:
     That is the sensitivity of x @ P to a change of one attribute by 1. The file's doubles count as
     they are; multiply by beta for beta-adjacency.
     """
-    matrix = load_records(file)
-    value = largest_row_norm(matrix, cast(Literal[1, 2], int(norm)))
+    matrix = open_records(file)
+    which = cast(Literal[1, 2], int(norm))
+    value = max((largest_row_norm(block, which) for block in matrix.read()), key=squared)
     exact = {"squared": str(squared(value))} if norm == "2" else {"exact": str(value)}
     ends = Enclosure.of_exact(value).as_json()
     if as_json:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -29,16 +29,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dpverify.accounting.laplace import majorant
+from dpverify.accounting.laplace import largest_sums, majorant_of_sums
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.domain import is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot
-from dpverify.errors import require
+from dpverify.errors import NumericalError, require
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.spectral import dense, root, squared_spectral_norm
 
-__all__ = ["Projection", "digest"]
+__all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure"]
 
+LARGEST_STORED = 2**27
+"""Entries of the largest dense matrix that is held in memory: 1 GiB of doubles."""
 _ROWS = 256  # sparse records a block: the sums they scatter to stay in the cache
 
 
@@ -57,15 +59,19 @@ class Projection(ABC):
     p: int
     k: int
     seed: int
-    _realised: Any = field(init=False, repr=False, compare=False)
     _known: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         require(self.p >= 1, "p", self.p, "at least 1")
         require(self.k >= 1, "k", self.k, "at least 1")
-        realised = self._realise(ReplayableWords(self.seed, self.name))
-        _freeze(realised)
-        object.__setattr__(self, "_realised", realised)
+        self._words()  # refuses a seed that can't be used
+
+    def _words(self) -> ReplayableWords:
+        return ReplayableWords(self.seed, self.name)
+
+    @property
+    def _realised(self) -> Any:
+        return self._remember("realised", lambda: _frozen(self._realise(self._words())))
 
     @abstractmethod
     def _realise(self, rng: ReplayableWords) -> Any:
@@ -75,6 +81,15 @@ class Projection(ABC):
     def matrix(self) -> Any:
         """(p, k) whole numbers as doubles: an ndarray, or a scipy CSR array where P is sparse."""
         return self._realised
+
+    def blocks(self) -> Iterator[Any]:
+        """The integer matrix in consecutive blocks of rows: one block where it is stored."""
+        yield self.matrix
+
+    @property
+    def stored(self) -> bool:
+        """Whether the matrix is held in memory, or generated anew each time it is needed."""
+        return True
 
     @property
     @abstractmethod
@@ -124,12 +139,23 @@ class Projection(ABC):
         -------
         (rows, k) floating-point numbers that hold whole numbers
         """
+        if not self.stored:
+            return self._apply_blocks(steps)
         is_sparse: bool = sparse.issparse(steps)  # in a variable, or the stubs narrow Any away
         if is_sparse and self.signs_a_row is not None:
             return self._scatter(sparse.csr_array(steps), self.signs_a_row)
         if steps.dtype == np.float32:
             return np.asarray(steps @ self._remember("single", self._single))
         return dense(steps @ self.matrix)
+
+    def _apply_blocks(self, steps: Any) -> NDArray[np.float64]:
+        columns = sparse.csc_array(steps) if is_sparse(steps) else np.asarray(steps, np.float64)
+        product = np.zeros((steps.shape[0], self.k))
+        start = 0
+        for block in self.blocks():
+            product += dense(columns[:, start : start + block.shape[0]] @ block)
+            start += block.shape[0]
+        return product
 
     def _single(self) -> Any:
         return self.matrix.astype(np.float32)
@@ -189,7 +215,13 @@ class Projection(ABC):
         return reach * int(self._remember("column", self._largest_column))
 
     def _largest_column(self) -> int:
+        if not self.stored:
+            return self._measured().column
         return int(np.asarray(abs(self.matrix).sum(axis=0)).max())
+
+    def _measured(self) -> Measures:
+        known: Measures = self._remember("measured", lambda: measure(self.p, self.k, self.blocks()))
+        return known
 
     def row_norm(self, norm: Literal[1, 2]) -> Exact:
         """Largest ℓ1 or ℓ2 norm of a row of the integer matrix, exactly."""
@@ -197,6 +229,8 @@ class Projection(ABC):
         return known
 
     def _largest_row(self, norm: Literal[1, 2]) -> Exact:
+        if not self.stored:
+            return self._measured().l1 if norm == 1 else self._measured().l2
         sizes = abs(self.matrix)
         if not self.k * int(sizes.max()) ** norm < 2**53:
             return largest_row_norm(self.matrix, norm)
@@ -213,13 +247,8 @@ class Projection(ABC):
         return known
 
     def _majorant(self) -> tuple[Fraction, ...]:
-        sizes = abs(self.matrix)
-        if not is_sparse(sizes):
-            return majorant(sizes.astype(np.int64))
-        counts = np.diff(sizes.indptr)
-        rows = np.zeros((self.p, int(counts.max())), dtype=np.int64)
-        rows[np.arange(rows.shape[1]) < counts[:, None]] = sizes.data
-        return majorant(np.unique(np.sort(rows, axis=1), axis=0))
+        sums = [largest_sums(_sizes(block)) for block in self.blocks()]
+        return majorant_of_sums(np.max(sums, axis=0))
 
     def spectral_norm(self) -> Enclosure:
         """Encloses ‖P‖₂ of the integer matrix: a record that moves by R moves its row by R‖P‖₂."""
@@ -240,23 +269,113 @@ class Projection(ABC):
         SHA-256 of the text ``p k`` followed by the digests of three little-endian int64 streams:
         non-zeros in each row, their columns, their values, row by row in rising column.
         """
-        return digest(f"{self.p} {self.k}", self.matrix)
+        known: str = self._remember("sha256", self._digest)
+        return known
+
+    def _digest(self) -> str:
+        return digest(f"{self.p} {self.k}", self.matrix) if self.stored else self._measured().sha256
 
 
 def digest(text: str, *matrices: Any) -> str:
     """SHA-256 of a text and of the three streams of each matrix; see `Projection.sha256`."""
+    streams = [_Streams() for _ in matrices]
+    for stream, matrix in zip(streams, matrices, strict=True):
+        stream.add(matrix)
+    return _together(text, streams)
+
+
+class _Streams:
+    """The three streams of a matrix, fed with its rows."""
+
+    def __init__(self) -> None:
+        self.parts = [hashlib.sha256() for _ in range(3)]
+
+    def add(self, block: Any) -> None:
+        """Take the next rows."""
+        if not is_sparse(block) and np.all(block):  # as below, without the detour
+            count, width = block.shape
+            columns = np.broadcast_to(np.arange(width), block.shape)
+            streams = np.full(count, width), columns, block
+        else:
+            rows = sparse.csr_array(block)
+            rows.sort_indices()
+            streams = np.diff(rows.indptr), rows.indices, rows.data
+        for part, stream in zip(self.parts, streams, strict=True):
+            part.update(np.ascontiguousarray(stream, dtype="<i8").data)
+
+
+def _together(text: str, matrices: Iterable[_Streams]) -> str:
     total = hashlib.sha256(text.encode())
     for matrix in matrices:
-        rows = sparse.csr_array(matrix)
-        rows.sort_indices()
-        for part in (np.diff(rows.indptr), rows.indices, rows.data):
-            total.update(hashlib.sha256(part.astype("<i8").tobytes()).digest())
+        for part in matrix.parts:
+            total.update(part.digest())
     return total.hexdigest()
 
 
-def _freeze(realised: Any) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """What is known of a matrix after one look at every entry.
+
+    Attributes
+    ----------
+    column : largest sum of sizes in a column
+    l1, l2 : largest norms of a row
+    sha256 : as in `Projection.sha256`
+    """
+
+    column: int
+    l1: Fraction
+    l2: SquareRoot
+    sha256: str
+
+
+def measure(p: int, k: int, blocks: Iterable[Any]) -> Measures:
+    """Measure a p × k matrix of whole numbers in one pass, exactly, whatever its blocks are.
+
+    Parameters
+    ----------
+    p, k : its shape
+    blocks : its rows, in consecutive dense blocks of which one at a time is held
+
+    Raises
+    ------
+    NumericalError
+        If entries are too large for sums of 64-bit integers.
+    """
+    streams = _Streams()
+    columns = np.zeros(k, dtype=np.int64)
+    l1 = squares = 0
+    for block in blocks:
+        sizes = np.abs(block).astype(np.int64)
+        if not max(p, k) * int(sizes.max()) ** 2 < 2**63:
+            raise NumericalError(f"entries up to {sizes.max()} don't fit into exact sums.")
+        columns += sizes.sum(axis=0)
+        l1 = max(l1, int(sizes.sum(axis=1).max()))
+        squares = max(squares, int(np.einsum("ij,ij->i", sizes, sizes).max()))
+        streams.add(block)
+    return Measures(
+        column=int(columns.max()),
+        l1=Fraction(l1),
+        l2=SquareRoot(Fraction(squares)),
+        sha256=_together(f"{p} {k}", [streams]),
+    )
+
+
+def _sizes(block: Any) -> NDArray[np.int64]:
+    """Sizes of the entries of every row, zeros left out where the block is sparse."""
+    sizes = abs(block)
+    if not is_sparse(sizes):
+        return np.asarray(sizes, dtype=np.int64)
+    counts = np.diff(sizes.indptr)
+    rows = np.zeros((sizes.shape[0], int(counts.max())), dtype=np.int64)
+    rows[np.arange(rows.shape[1]) < counts[:, None]] = sizes.data
+    return np.unique(np.sort(rows, axis=1), axis=0)
+
+
+def _frozen(realised: Any) -> Any:
     """Make the arrays read-only: norms are known of this matrix, and of no other."""
     parts = (realised.data, realised.indices, realised.indptr) if is_sparse(realised) else realised
     for array in parts if isinstance(parts, tuple) else (parts,):
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
+    return realised

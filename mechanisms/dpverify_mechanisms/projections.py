@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, Words
-from dpverify_mechanisms.projection import Projection
+from dpverify_mechanisms.projection import LARGEST_STORED, Projection
 
 __all__ = [
     "OPORP",
@@ -36,9 +37,59 @@ __all__ = [
 ]
 
 
+_DRAWN = 2**20  # entries that are drawn at once
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _IndependentEntries(Projection):
-    """What projections of independent, symmetric entries share: c = 1/k and d = (κ − 1)/k."""
+    """What projections of independent, symmetric entries share: c = 1/k and d = (κ − 1)/k.
+
+    They are drawn by blocks of rows, so that a matrix too large to store can be generated each time
+    that it is looked at. The blocks are part of what the seed stands for: words that are left over
+    at the end of one aren't used in the next.
+    """
+
+    @abstractmethod
+    def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> Any:
+        """The next rows of the integer matrix."""
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has at most `LARGEST_STORED` entries."""
+        return self.p * self.k <= LARGEST_STORED
+
+    @property
+    def matrix(self) -> Any:
+        """(p, k) whole numbers as doubles.
+
+        Raises
+        ------
+        ParameterError
+            If it is too large to be stored; `blocks` generates it.
+        """
+        rule = f"at most {LARGEST_STORED}, to be stored"
+        require(self.stored, "p * k", self.p * self.k, rule, "Look at it by blocks.")
+        return Projection.matrix.__get__(self)
+
+    def blocks(self) -> Iterator[Any]:
+        """The integer matrix in consecutive blocks of rows, generated where it isn't stored."""
+        if self.stored:
+            yield self.matrix
+        else:
+            yield from self._generated(self._words())
+
+    def _generated(self, rng: ReplayableWords) -> Iterator[Any]:
+        height = max(1, _DRAWN // self.k)
+        for start in range(0, self.p, height):
+            yield self._draw((min(height, self.p - start), self.k), rng)
+
+    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
+        realised = np.empty((self.p, self.k))
+        start = 0
+        for block in self._generated(rng):
+            realised[start : start + len(block)] = block
+            start += len(block)
+        return realised
 
     @property
     @abstractmethod
@@ -119,8 +170,8 @@ class GaussianProjection(_IndependentEntries):
     name: ClassVar[str] = "gaussian"
     entry: ClassVar[RoundedGaussian] = RoundedGaussian(scale=2.0**20)
 
-    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
-        return self.entry.sample((self.p, self.k), rng=rng).astype(np.float64)
+    def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> NDArray[np.float64]:
+        return self.entry.sample(shape, rng=rng).astype(np.float64)
 
     @property
     def _second(self) -> Fraction:
@@ -140,8 +191,8 @@ class RademacherProjection(_IndependentEntries):
 
     name: ClassVar[str] = "rademacher"
 
-    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
-        return signs(self.p * self.k, rng).reshape(self.p, self.k)
+    def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> NDArray[np.float64]:
+        return signs(math.prod(shape), rng).reshape(shape)
 
     @property
     def _second(self) -> Fraction:
@@ -162,10 +213,10 @@ class UniformProjection(_IndependentEntries):
 
     name: ClassVar[str] = "uniform"
 
-    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
-        count = self.p * self.k
+    def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> NDArray[np.float64]:
+        count = math.prod(shape)
         places = rng.words(-(-count // 4)).astype("<u8").view("<u2")[:count]
-        return (2.0 * places - (2**16 - 1)).reshape(self.p, self.k)
+        return (2.0 * places - (2**16 - 1)).reshape(shape)
 
     @property
     def _second(self) -> Fraction:
@@ -196,17 +247,26 @@ class SparseProjection(_IndependentEntries):
         require(self.sparsity >= 1, "sparsity", self.sparsity, "at least 1")
         Projection.__post_init__(self)
 
+    def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> NDArray[np.float64]:
+        drawn = below(2 * self.sparsity, shape, rng=rng)
+        entries: NDArray[np.float64] = (drawn == 0).astype(np.float64) - (drawn == 1)
+        return entries
+
+    @property
+    def stored(self) -> bool:
+        """Whether it has few enough entries, or few enough that aren't 0 where those are kept."""
+        kept = 1 if self._dense else self.sparsity
+        return self.p * self.k <= kept * LARGEST_STORED
+
+    @property
+    def _dense(self) -> bool:
+        return self.sparsity <= 8
+
     def _realise(self, rng: ReplayableWords) -> Any:
-        # By blocks of rows, so that the words of the zeros are never held all at once.
-        height = max(1, 2**20 // self.k)
-        blocks = []
-        for start in range(0, self.p, height):
-            shape = (min(height, self.p - start), self.k)
-            drawn = below(2 * self.sparsity, shape, rng=rng)
-            entries = (drawn == 0).astype(np.float64) - (drawn == 1)
-            blocks.append(sparse.csr_array(entries))
-        matrix = sparse.vstack(blocks, format="csr")
-        return matrix if self.sparsity > 8 else matrix.toarray()
+        if self._dense:
+            return _IndependentEntries._realise(self, rng)
+        blocks = [sparse.csr_array(block) for block in self._generated(rng)]
+        return sparse.vstack(blocks, format="csr")
 
     @property
     def _second(self) -> Fraction:

@@ -82,9 +82,10 @@ def test_killed_two_hundred_times_while_streaming(workplace: Path, tmp_path: Pat
             process.kill()
         process.communicate()
         now = assert_whole(out)
-        assert process.returncode in (0, -signal.SIGKILL)
         # A run that was killed before its end left the old release; after the exchange, the new.
-        assert process.returncode != 0 or now != published
+        ended = process.returncode in (0, 3)  # 3: its few draws may be inconclusive
+        assert ended or process.returncode == -signal.SIGKILL
+        assert not ended or now != published
         finished += now != published
         published = now
     assert 0 < finished < 200
