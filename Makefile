@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: certify claims test nightly lint types bench build
+.PHONY: certify claims test nightly lint types docs bench build
 
 certify: .venv/installed
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
@@ -22,6 +22,9 @@ types: .venv/installed
 claims: .venv/installed
 	$(BIN)/dpverify claims --markdown > docs/claims.md
 
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
 
@@ -32,5 +35,5 @@ build: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt pip hatchling
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable '.[all]' --group dev
+		--editable '.[all]' --group dev --group docs
 	touch $@

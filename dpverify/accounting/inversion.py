@@ -14,7 +14,7 @@ geometric series of e^{−cT}; for m > 0, f(x) ≤ P[L > x] ≤ M(b)e^{−bx} wi
 them by M(b)e^{−bε} times that of e^{−(b−c)T}. So the sum exceeds f(ε) by a known little.
 
 **Lattice.** Let L = o + uJ with integers J, and ε = o + uj + θ with 0 ≤ θ ≤ u. Then f is linear in
-e^θ on that interval, f(ε) = Σ_{i≥1} P[J = j + i](1 − e^{θ−iu}), and with z = e^{su} the generating
+e^θ on that interval, f(ε) = Σ_{i≥1} P[J = j + i]·(1 − e^{θ−iu}), and with z = e^{su} the generating
 function over j is M(s)e^{−so}·K(z), K(z) = 1/(z − 1) − e^θ/(z·e^u − 1). The inverse discrete
 Fourier transform at the N points sₖ, T = Nu, has the same aliases as above and no other error:
 

@@ -347,8 +347,9 @@ def measure(p: int, k: int, blocks: Iterable[Any]) -> Measures:
     l1 = squares = 0
     for block in blocks:
         sizes = np.abs(block).astype(np.int64)
-        if not max(p, k) * int(sizes.max()) ** 2 < 2**63:
-            raise NumericalError(f"entries up to {sizes.max()} don't fit into exact sums.")
+        largest = int(sizes.max())
+        if not max(p * largest, k * largest**2) < 2**63:
+            raise NumericalError(f"entries up to {largest} don't fit into exact sums.")
         columns += sizes.sum(axis=0)
         l1 = max(l1, int(sizes.sum(axis=1).max()))
         squares = max(squares, int(np.einsum("ij,ij->i", sizes, sizes).max()))
