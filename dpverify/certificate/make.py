@@ -20,6 +20,7 @@ import rfc8785
 from numpy.typing import NDArray
 
 from dpverify import __version__
+from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.files import check_writable, replace_folder, write_file
 from dpverify.certificate.model import (
@@ -29,6 +30,7 @@ from dpverify.certificate.model import (
     Environment,
     Inputs,
     KindInput,
+    OwnerAnswer,
     Release,
 )
 from dpverify.certificate.report import render
@@ -93,6 +95,7 @@ def certify(
         With nothing written, if anything is wrong with the configuration, records or folder.
     """
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    check_answerable(configuration.owner)
     records = _load(configuration, base)
     inputs = _inputs(configuration, records)
     mechanism = build(inputs)
@@ -121,6 +124,7 @@ def certify(
         "inputs": inputs.model_dump(),
         "evidence": evidence.model_dump(),
         "derived": derived.model_dump(),
+        "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
         "release": None if release is None else release.model_dump(),
         "environment": _environment().model_dump(),
     }
@@ -172,6 +176,7 @@ def _inputs(configuration: Configuration, records: Any) -> Inputs:
         draws=audit.draws,
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
+        owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
     )
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.model import (
     Certificate,
@@ -91,11 +92,13 @@ def small() -> Certificate:
     )
     mechanism = build(inputs)
     evidence = collect(inputs, mechanism)
+    derived = derive(inputs, mechanism, evidence)
     return Certificate(
         schema="dpverify-certificate/1",
         inputs=inputs,
         evidence=evidence,
-        derived=derive(inputs, mechanism, evidence),
+        derived=derived,
+        checklist=answers(inputs, derived),
         release=Release(
             file="sketch.npz",
             sha256="ab" * 32,
