@@ -15,11 +15,12 @@ owner's word. What the certificate answers itself, the owner can't.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Literal, NamedTuple
 
 from dpverify.certificate.model import Derived, Inputs
+from dpverify.certificate.rounding import at_least, at_most, exact, percent_at_most
 
 __all__ = [
     "EDITION",
@@ -136,13 +137,14 @@ class LargeEpsilon(Hazard):
                 "pass", f"ε is at most {epsilon}, which the publication calls conservative."
             )
         left = ", ".join(
-            f"{_percent(rate.true_positive_rate.upper)} at {_percent(rate.false_positive_rate)}"
+            f"{percent_at_most(rate.true_positive_rate.upper)} "
+            f"at {percent_at_most(rate.false_positive_rate)}"
             for rate in case.derived.attacker
         )
         return Reply(
             "needs_owner",
-            f"ε is up to {epsilon}. It leaves the strongest attacker a true positive rate of at "
-            f"most {left} of false positives. Is that little enough here?",
+            f"ε is up to {at_most(epsilon)}. It leaves the strongest attacker a true positive rate "
+            f"of at most {left} of false positives. Is that little enough here?",
         )
 
 
@@ -166,13 +168,13 @@ class CatastrophicFailure(Hazard):
         if Fraction(far) * 1000 <= delta:
             return Reply(
                 "pass",
-                f"The proven δ goes on falling: at ten times the asked ε it is at most {far}, less "
-                "than a thousandth of the δ asked for.",
+                "The proven δ goes on falling: at ten times the asked ε it is at most "
+                f"{at_most(far)}, less than a thousandth of the δ asked for.",
             )
         return Reply(
             "needs_owner",
-            f"At ten times the asked ε the proven δ is still up to {far}: a chance that protection "
-            "fails altogether. Is that little enough here?",
+            f"At ten times the asked ε the proven δ is still up to {at_most(far)}: a chance that "
+            "protection fails altogether. Is that little enough here?",
         )
 
 
@@ -263,7 +265,9 @@ class CustomImplementation(Hazard):
                 return Reply("fail", f"{how}.")
             case "no_violation_found":
                 scale = found.power.noise_scale
-                power = f"; noise scaled by {scale} would have been found" if scale else ""
+                power = (
+                    f"; noise scaled by {at_least(scale)} would have been found" if scale else ""
+                )
                 return Reply("pass", f"{how}{power}. No attack proves that there is no mistake.")
             case "inconclusive":
                 return Reply("needs_owner", f"{how}. What else speaks for this implementation?")
@@ -333,7 +337,9 @@ class DeclaredBounds(Hazard):
     @classmethod
     def check(cls, case: Case) -> Reply:
         domain = case.inputs.domain
-        numbers = ", ".join(f"{name} = {value}" for name, value in sorted(domain.numbers.items()))
+        numbers = ", ".join(
+            f"{name} = {exact(value)}" for name, value in sorted(domain.numbers.items())
+        )
         return Reply(
             "needs_owner",
             f"Declared: {domain.kind}{' with ' + numbers if numbers else ''}. Where do these "
@@ -461,9 +467,3 @@ HAZARDS: tuple[type[Hazard], ...] = (
     DataCollection,
 )
 """Every hazard, in the publication's order."""
-
-
-def _percent(rate: str) -> str:
-    """A rate in percent, rounded up to four digits."""
-    shown = Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(rate), Decimal(100))
-    return f"{shown.normalize():f} %"

@@ -2,10 +2,11 @@
 
 Everything here is derived from inputs and evidence; none of it decides a verdict.
 
-**What the counts show of δ.** For each tested event, limits of Clopper and Pearson give p ≥ p₋ on
-its own side and q ≤ q₊ on the other; they all hold at once with probability at least 1 − α where
-each limit has level α/2m for m events. Then δ(ε) ≥ p₋ − e^ε q₊ at every ε. This band has a level α
-of its own, beside that of the verdict, which comes of a sharper test.
+**What the counts show of δ.** For each event whose threshold was fixed before any draw (the tested
+ones, those of the ROC and the complements of these in the other order), limits of Clopper and
+Pearson give p ≥ p₋ on its own side and q ≤ q₊ on the other; they all hold at once with probability
+at least 1 − α where each limit has level α/2m for m events. Then δ(ε) ≥ p₋ − e^ε q₊ at every ε.
+This band has a level α of its own, beside that of the verdict, which comes of a sharper test.
 """
 
 from __future__ import annotations
@@ -122,16 +123,17 @@ def _published(curve: PrivacyCurve, epsilon: Fraction) -> str | None:
 
 def _limits(evidence: Evidence, alpha: float) -> list[tuple[float, float]]:
     """p₋ and q₊ of every tested event, all at once at level alpha."""
-    counts = [counted for pair in evidence.white_box for counted in pair.counts]
+    draws = evidence.draws
+    tested = [counted for pair in evidence.white_box for counted in pair.counts]
+    counts = [(counted.hits, counted.false_hits) for counted in [*tested, *evidence.roc]]
+    # The complement of {L ≥ t} is an event of the other order.
+    counts += [(draws - other.false_hits, draws - other.hits) for other in evidence.roc]
     if not counts:
         return []
     level = alpha / (2 * len(counts))
     return [
-        (
-            lower_limit(counted.hits, evidence.draws, level),
-            upper_limit(counted.false_hits, evidence.draws, level),
-        )
-        for counted in counts
+        (lower_limit(hits, draws, level), upper_limit(false_hits, draws, level))
+        for hits, false_hits in counts
     ]
 
 

@@ -120,7 +120,7 @@ def test_bias(certificate: dict[str, Any], verdict: str, answer: str) -> None:
 def test_large_epsilon_quotes_the_attacker_rounded_up(certificate: dict[str, Any]) -> None:
     read = Certificate.model_validate(certificate)
     evidence = LargeEpsilon.check(Case(inputs=read.inputs, derived=read.derived)).evidence
-    rates = re.findall(r"([\d.]+) % at ([\d.]+) %", evidence)
+    rates = re.findall(r"([\d.]+)\s% at ([\d.]+)\s%", evidence)
     assert len(rates) == len(read.derived.attacker) == 2
     for (shown, at), rate in zip(rates, read.derived.attacker, strict=True):
         assert Fraction(at) == 100 * Fraction(rate.false_positive_rate)
