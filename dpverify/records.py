@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from dpverify.errors import RecordsError
 
-__all__ = ["SOURCES", "load_records", "load_source"]
+__all__ = ["SOURCES", "Shape", "load_records", "load_source", "shape_of"]
 
 
 def load_records(path: Path) -> NDArray[np.float64]:
@@ -61,6 +62,37 @@ def load_records(path: Path) -> NDArray[np.float64]:
         raise RecordsError(f"{path}: can't be read, it may be damaged: {reason}") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """All that may be known of records before anything is decided about them.
+
+    Attributes
+    ----------
+    rows, attributes : their numbers, which are public
+    only_bits : whether the file's type allows no values but 0 and 1
+    """
+
+    rows: int
+    attributes: int
+    only_bits: bool
+
+
+def shape_of(path: Path) -> Shape:
+    """Shape and type of the records in a file. No value is looked at, beyond being a number.
+
+    Raises
+    ------
+    RecordsError
+        As `load_records`, or if the file isn't a table of at least one row and one column.
+    """
+    values = load_records(path)
+    only_bits = path.suffix.lower() == ".npy" and np.load(path, mmap_mode="r").dtype.kind == "b"
+    if values.ndim != 2 or not values.size:
+        size = " x ".join(map(str, values.shape))
+        raise RecordsError(f"{path}: has shape {size}, and records must be rows of attributes.")
+    return Shape(rows=values.shape[0], attributes=values.shape[1], only_bits=only_bits)
+
+
 def load_source(name: str) -> Any:
     """Records of a named source.
 
@@ -89,6 +121,7 @@ def _npz(path: Path) -> Any:
 
 def _csv(path: Path) -> NDArray[np.float64]:
     rows: list[list[float]] = []
+    names: list[str] = []
     with path.open(newline="", encoding="utf-8-sig") as file:
         for number, fields in enumerate(csv.reader(file), start=1):
             if not fields:
@@ -97,9 +130,14 @@ def _csv(path: Path) -> NDArray[np.float64]:
                 row = [float(field) for field in fields]
             except ValueError:
                 if number == 1 and not any(_is_number(field) for field in fields):
-                    continue  # a line of names
-                bad = next(field for field in fields if not _is_number(field))
-                raise RecordsError(f"{path}, line {number}: {bad!r} is not a number.") from None
+                    names = fields
+                    continue
+                place = next(i for i, field in enumerate(fields) if not _is_number(field))
+                name = f" ({names[place]})" if place < len(names) else ""
+                raise RecordsError(
+                    f"{path}, line {number}, column {place + 1}{name}: {fields[place]!r} is not a "
+                    "number. Leave such a column out, or code it as numbers."
+                ) from None
             if rows and len(row) != len(rows[0]):
                 raise RecordsError(
                     f"{path}, line {number}: has {len(row)} values, and line 1 has {len(rows[0])}."

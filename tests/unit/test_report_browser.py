@@ -18,6 +18,9 @@ from dpverify.certificate.report import render
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+HOSTILE = (
+    "<script>console.error('in')</script>\"'&<img src=http://example.invalid/x.png onerror=x()>"
+)
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on this machine: install chromium to open the report"
 )
