@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -21,12 +22,15 @@ from dpverify.errors import ConfigurationError, DPVerifyError
 from dpverify.kinds import ADJACENCIES, DOMAINS
 
 __all__ = [
+    "MAX_SEED",
+    "UNDECIDED",
     "AdjacencySettings",
     "AuditSettings",
     "Configuration",
     "DataSettings",
     "DomainSettings",
     "MechanismSettings",
+    "OwnerSettings",
     "PrivacySettings",
     "ProjectionSettings",
     "load_configuration",
@@ -34,6 +38,9 @@ __all__ = [
 
 MAX_SEED = 2**53 - 1
 """Seeds are JSON integers, which are exact up to here."""
+
+UNDECIDED = "DECIDE"
+"""Stands in a configuration for a value that its owner has yet to choose."""
 
 
 def _number(value: object) -> object:
@@ -133,6 +140,13 @@ class MechanismSettings(BaseModel):
         return dict(self.model_extra or {})
 
 
+class OwnerSettings(_Section):
+    """What the owner says of a hazard of the checklist."""
+
+    answer: Literal["pass", "fail", "not_applicable"]
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
 class Configuration(_Section):
     """A whole configuration file."""
 
@@ -141,6 +155,7 @@ class Configuration(_Section):
     privacy: PrivacySettings
     projection: ProjectionSettings = ProjectionSettings()
     audit: AuditSettings = AuditSettings()
+    owner: dict[str, OwnerSettings] = Field(default_factory=dict)
 
     def domain(self) -> Domain:
         """The declared domain."""
@@ -168,12 +183,31 @@ def load_configuration(path: Path) -> Configuration:
         raise ConfigurationError(f"{path}: can't be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: is not TOML: {error}.") from None
+    undecided = list(_undecided(content))
+    if undecided:
+        raise ConfigurationError(
+            f"{path}: still to be decided: {', '.join(undecided)}. "
+            f'Replace each "{UNDECIDED}" by your decision; the comments beside it say which.'
+        )
     try:
         return Configuration.model_validate(content)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {_first_problem(error)}") from None
     except DPVerifyError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _undecided(value: Any, where: str = "") -> Iterator[str]:
+    """Names of the keys that hold the placeholder."""
+    match value:
+        case dict():
+            for key, part in value.items():
+                yield from _undecided(part, f"{where}.{key}" if where else key)
+        case list():
+            for part in value:
+                yield from _undecided(part, where)
+        case str() if value == UNDECIDED:
+            yield where
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -192,6 +226,7 @@ def _first_problem(error: ValidationError) -> str:
 def _suggestion(location: tuple[int | str, ...]) -> str:
     fields = Configuration.model_fields
     for part in location[:-1]:
-        fields = fields[str(part)].annotation.model_fields  # type: ignore[union-attr]
+        annotation = fields[str(part)].annotation if str(part) in fields else OwnerSettings
+        fields = getattr(annotation, "model_fields", OwnerSettings.model_fields)
     close = difflib.get_close_matches(str(location[-1]), fields, n=1)
     return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(fields)}."

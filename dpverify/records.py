@@ -21,7 +21,15 @@ from scipy import sparse
 from dpverify.domain import as_matrix
 from dpverify.errors import DPVerifyError, RecordsError
 
-__all__ = ["SOURCES", "Table", "load_records", "load_source", "open_records"]
+__all__ = [
+    "SOURCES",
+    "Shape",
+    "Table",
+    "load_records",
+    "load_source",
+    "open_records",
+    "shape_of",
+]
 
 _ROWS = 1024  # records that are read at once
 
@@ -136,6 +144,37 @@ def _damaged(path: Path) -> Iterator[None]:
         raise RecordsError(f"{path}: can't be read, it may be damaged: {reason}") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """All that may be known of records before anything is decided about them.
+
+    Attributes
+    ----------
+    rows, attributes : their numbers, which are public
+    only_bits : whether the file's type allows no values but 0 and 1
+    """
+
+    rows: int
+    attributes: int
+    only_bits: bool
+
+
+def shape_of(path: Path) -> Shape:
+    """Shape and type of the records in a file. No value is looked at, beyond being a number.
+
+    Raises
+    ------
+    RecordsError
+        As `open_records`.
+    """
+    rows, attributes = open_records(path).shape
+    only_bits = (
+        path.suffix.lower() == ".npy"
+        and np.lib.format.open_memmap(path, mode="r").dtype.kind == "b"
+    )
+    return Shape(rows=rows, attributes=attributes, only_bits=only_bits)
+
+
 def load_source(name: str) -> Any:
     """Records of a named source.
 
@@ -177,6 +216,7 @@ def _npz(path: Path) -> Any:
 
 def _csv(path: Path) -> NDArray[np.float64]:
     rows: list[list[float]] = []
+    names: list[str] = []
     with path.open(newline="", encoding="utf-8-sig") as file:
         for number, fields in enumerate(csv.reader(file), start=1):
             if not fields:
@@ -185,9 +225,14 @@ def _csv(path: Path) -> NDArray[np.float64]:
                 row = [float(field) for field in fields]
             except ValueError:
                 if number == 1 and not any(_is_number(field) for field in fields):
-                    continue  # a line of names
-                bad = next(field for field in fields if not _is_number(field))
-                raise RecordsError(f"{path}, line {number}: {bad!r} is not a number.") from None
+                    names = fields
+                    continue
+                place = next(i for i, field in enumerate(fields) if not _is_number(field))
+                name = f" ({names[place]})" if place < len(names) else ""
+                raise RecordsError(
+                    f"{path}, line {number}, column {place + 1}{name}: {fields[place]!r} is not a "
+                    "number. Leave such a column out, or code it as numbers."
+                ) from None
             if rows and len(row) != len(rows[0]):
                 raise RecordsError(
                     f"{path}, line {number}: has {len(row)} values, and line 1 has {len(rows[0])}."

@@ -15,6 +15,7 @@ from dpverify.enclosure import Enclosure, Exact, enclose, rational, squared, to_
 from dpverify.errors import ParameterError, require
 
 __all__ = [
+    "published_delta",
     "published_sigmas",
     "sigma_classical",
     "sigma_kenthapadi",
@@ -131,6 +132,26 @@ def published_sigmas(
         except ParameterError:
             continue  # its conditions don't hold, so it says nothing here
     return levels
+
+
+def published_delta(epsilon: Fraction, *, mu_squared: Fraction) -> Enclosure | None:
+    """½·e^(ε − ε²/2μ²) for Gaussian noise: Kenthapadi et al. 2013, theorem 1, solved for δ.
+
+    Its σ = Δ·√(2(ln(1/2δ) + ε))/ε with σ = Δ/μ says ε²/μ² = 2(ln(1/2δ) + ε).
+
+    Parameters
+    ----------
+    epsilon : ≥ 0, in nats
+    mu_squared : (Δ/σ)² > 0
+
+    Returns
+    -------
+    Enclosure, or None where that δ is ½ or more and the theorem says nothing.
+    """
+    require(epsilon >= 0, "epsilon", epsilon, "at least 0")
+    require(mu_squared > 0, "mu_squared", mu_squared, "positive")
+    exponent = epsilon - epsilon * epsilon / (2 * mu_squared)
+    return enclose(lambda: to_arb(exponent).exp() / 2) if exponent < 0 else None
 
 
 def _level(sensitivity: Exact, factor: Callable[[], arb], epsilon: Fraction) -> Enclosure:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
+from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from dpverify.auditing import moments, planning, whitebox
 from dpverify.auditing.findings import shares
 from dpverify.auditing.judging import Counts, judge
+from dpverify.certificate import meaning
 from dpverify.certificate.model import (
-    CurvePoint,
     Derived,
     Ends,
     EstimatorFinding,
@@ -27,9 +28,10 @@ from dpverify.certificate.model import (
     PairEvidence,
     PowerStatement,
     Prediction,
+    SizeError,
     WhiteBoxFinding,
 )
-from dpverify.enclosure import Enclosure, decimal_string, exact_string
+from dpverify.enclosure import Enclosure, decimal_string
 from dpverify.errors import ConfigurationError, ParameterError, require
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Parameter, Request
@@ -248,10 +250,9 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             }
             for section, numbers in mechanism.facts().items()
         },
-        curve=[
-            CurvePoint(epsilon=exact_string(point), delta=Ends.of(guarantee.curve.delta(point)))
-            for point in (epsilon * step / 20 for step in range(27))
-        ],
+        curve=meaning.curve_points(inputs, guarantee.curve, evidence, plan.alpha),
+        far_delta=Ends.of(guarantee.curve.delta(meaning.FAR * epsilon)),
+        attacker=meaning.attacker_rates(guarantee.curve),
         white_box=_white_box(inputs, mechanism, evidence, plan, epsilon),
         moment_level=_statistic(plan.moment_level),
         margin_mean=_statistic(moments.MARGIN_MEAN),
@@ -265,7 +266,16 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             )
             for probe in _probes(inputs, mechanism)
         ],
+        sizes=_sizes(inputs.model_dump_json()),
     )
+
+
+@lru_cache(maxsize=16)
+def _sizes(inputs: str) -> list[SizeError]:
+    """Kept by the inputs' own text: verification derives again and again from the same."""
+    read = Inputs.model_validate_json(inputs)
+    mechanism = build(read)
+    return meaning.size_errors(read, mechanism, _probes(read, mechanism)[-1], build)
 
 
 def _white_box(

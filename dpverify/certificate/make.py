@@ -17,6 +17,7 @@ from typing import Any
 import rfc8785
 
 from dpverify import __version__
+from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.files import check_writable, replacing, sha256_file, write_file
 from dpverify.certificate.model import (
@@ -26,6 +27,7 @@ from dpverify.certificate.model import (
     Environment,
     Inputs,
     KindInput,
+    OwnerAnswer,
     Release,
 )
 from dpverify.certificate.releasing import ARRAY, check_records, write_release
@@ -89,6 +91,7 @@ def certify(
         With nothing written, if anything is wrong with the configuration, records or folder.
     """
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    check_answerable(configuration.owner)
     table = _load(configuration, base)
     inputs = _inputs(configuration, table)
     mechanism = build(inputs)
@@ -116,6 +119,7 @@ def certify(
             "inputs": inputs.model_dump(),
             "evidence": evidence.model_dump(),
             "derived": derived.model_dump(),
+            "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
             "release": None if release is None else release.model_dump(),
             "environment": _environment().model_dump(),
         }
@@ -166,6 +170,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         draws=audit.draws,
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
+        owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
     )
 
 

@@ -15,11 +15,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpverify.configuration import MAX_SEED
+from dpverify.configuration import MAX_SEED, OwnerSettings
 from dpverify.enclosure import Enclosure
 
 __all__ = [
     "SCHEMA",
+    "AttackerRate",
     "Certificate",
     "CurvePoint",
     "Derived",
@@ -30,13 +31,16 @@ __all__ = [
     "EventFinding",
     "Evidence",
     "GuaranteeStatement",
+    "HazardAnswer",
     "Inputs",
     "KindInput",
     "MomentEvidence",
+    "OwnerAnswer",
     "PairEvidence",
     "PowerStatement",
     "Prediction",
     "Release",
+    "SizeError",
     "WhiteBoxFinding",
     "json_schema",
 ]
@@ -69,8 +73,20 @@ class KindInput(_Part):
     numbers: dict[str, str]
 
 
+class OwnerAnswer(_Part):
+    """What the owner says of a hazard that no computation can judge."""
+
+    answer: Literal["pass", "fail", "not_applicable"]
+    reason: str
+
+    @classmethod
+    def of(cls, given: OwnerSettings) -> OwnerAnswer:
+        """The answer as a configuration gives it."""
+        return cls(answer=given.answer, reason=given.reason)
+
+
 class Inputs(_Part):
-    """What the owner chose."""
+    """What the owner chose, and what the owner says."""
 
     mechanism: str
     parameters: dict[str, Count | str]
@@ -86,6 +102,7 @@ class Inputs(_Part):
     draws: Annotated[int, Field(ge=1, le=10**9)]
     moment_draws: Annotated[int, Field(ge=2, le=10**9)]
     audit_seed: Count
+    owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
 
 
 class EventCounts(_Part):
@@ -136,10 +153,24 @@ class GuaranteeStatement(_Part):
 
 
 class CurvePoint(_Part):
-    """One point of the privacy curve."""
+    """One point of the privacy curve.
+
+    `published` is the δ of the best known published theorem for this noise, where there is one;
+    `shown` the δ that the audit's counts show to be reached, at a level of their own.
+    """
 
     epsilon: str
     delta: Ends
+    published: str | None
+    shown: str
+
+
+class AttackerRate(_Part):
+    """What the curve leaves to the strongest attacker, and the threshold that proves it."""
+
+    false_positive_rate: str
+    threshold: str
+    true_positive_rate: Ends
 
 
 class EventFinding(_Part):
@@ -194,6 +225,13 @@ class Prediction(_Part):
     deviation: str
 
 
+class SizeError(_Part):
+    """Predicted root mean squared error of the first estimator for a sketch of another size."""
+
+    size: Count
+    error: str
+
+
 class Derived(_Part):
     """What follows from inputs and evidence."""
 
@@ -201,12 +239,29 @@ class Derived(_Part):
     guarantee: GuaranteeStatement
     facts: dict[str, dict[str, str | int | Ends]]
     curve: list[CurvePoint]
+    far_delta: Ends
+    attacker: list[AttackerRate]
     white_box: WhiteBoxFinding
     moment_level: str
     margin_mean: str
     margin_variance: str
     estimators: list[EstimatorFinding]
     predictions: list[Prediction]
+    sizes: list[SizeError]
+
+
+class HazardAnswer(_Part):
+    """A hazard of the checklist, how it is answered, and on what evidence.
+
+    `owner` is true where the answer rests on the owner's word.
+    """
+
+    id: str
+    title: str
+    section: str
+    answer: Literal["pass", "fail", "needs_owner", "not_applicable"]
+    evidence: str
+    owner: bool
 
 
 class Release(_Part):
@@ -239,6 +294,7 @@ class Certificate(_Part):
     inputs: Inputs
     evidence: Evidence
     derived: Derived
+    checklist: list[HazardAnswer]
     release: Release | None
     environment: Environment
     digest: str

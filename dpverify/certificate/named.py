@@ -49,7 +49,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
             raise ConfigurationError(
                 f"{key} is missing: {name} is made for an epsilon and a delta."
             )
-    target = {key: exact_string(_number(key, left.pop(key))) for key in ("epsilon", "delta")}
+    epsilon, delta = (exact_string(_number(key, left.pop(key))) for key in ("epsilon", "delta"))
     domain = _kind(DOMAINS, left, family.domain[0])
     adjacency = _kind(ADJACENCIES, left, family.adjacency[0])
     return build(
@@ -66,7 +66,8 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
             draws=1,
             moment_draws=2,
             audit_seed=0,
-            **target,
+            epsilon=epsilon,
+            delta=delta,
         )
     )
 

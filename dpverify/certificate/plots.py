@@ -19,13 +19,14 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
+from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.model import Certificate
 from dpverify.errors import NumericalError
 
-__all__ = ["distance_plot", "number", "outside_band", "privacy_plot", "roc_plot"]
+__all__ = ["distance_plot", "number", "outside_band", "privacy_plot", "roc_plot", "size_plot"]
 
 BLUE, SKY, GREEN, VERMILLION, GREY = "#0072B2", "#56B4E9", "#007A59", "#C24A00", "#5A5A5A"
 BAND = 2
@@ -86,6 +87,12 @@ def distance_plot(certificate: Certificate) -> str:
     return _drawn("distances", label, 3.9, certificate, _estimates)
 
 
+def size_plot(certificate: Certificate) -> str:
+    """Predicted error against the sketch's size at the same guarantee, as inline SVG."""
+    label = "Predicted error of the first estimator against the size of the sketch."
+    return _drawn("sizes", label, 3.3, certificate, _errors)
+
+
 def _drawn(
     key: str,
     label: str,
@@ -139,20 +146,20 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     if attack.power.reach is not None:
         reach = number(attack.power.reach)
         axes.axvspan(0, reach, facecolor=SKY, alpha=0.25, linewidth=0, label="within reach")
-        axes.axvline(reach, color=GREY, linestyle="-.", linewidth=1)
-        if (
-            reach < 0.6 * right and not refuted
-        ):  # room for words, in the corner that a falling curve leaves free
+        axes.axvline(reach, color=GREY, linewidth=1)
+        if reach < 0.6 * right and not refuted:  # the corner that falling curves leave free
             axes.annotate(
-                "the claim rests on its proof alone →",
-                xy=(reach, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(6, -3),
+                "beyond the shaded part the claim\nrests on its proof alone",
+                xy=(1, 1),
+                xycoords="axes fraction",
+                xytext=(-4, -4),
                 textcoords="offset points",
+                horizontalalignment="right",
                 verticalalignment="top",
                 color="#333333",
             )
     axes.plot(points, allowed, color=BLUE, linewidth=2, label="δ(ε), proven")
+    _beside(axes, certificate, bottom)
     axes.plot([epsilon, epsilon, 0], [bottom, claimed, claimed], color=GREY, linestyle=":")
     axes.plot(
         [epsilon], [claimed], "o", color=VERMILLION, markersize=8, clip_on=False, label="claimed"
@@ -167,6 +174,21 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     axes.set(xlabel="ε (nats)", ylabel="δ")
     _decades(axes, "y", top / bottom)
     figure.legend(loc=_OUTSIDE, ncols=4)
+
+
+def _beside(axes: Axes, certificate: Certificate, bottom: float) -> None:
+    """The published bound above the curve, and the audit's band that ends below it."""
+    curve = certificate.derived.curve
+    above = [(number(p.epsilon), number(p.published)) for p in curve if p.published is not None]
+    if above:
+        axes.plot(*zip(*above, strict=True), color=VERMILLION, linestyle=(0, (7, 2, 1.5, 2)))
+        axes.lines[-1].set_label("δ(ε), as published")
+    shown = [(number(p.epsilon), number(p.shown)) for p in curve]
+    last = next((i for i, (_, value) in enumerate(shown) if value <= 0), len(shown) - 1)
+    if last:  # where the band ends it goes to 0, that is through the foot of the axis
+        below = [(x, max(value, bottom / 10)) for x, value in shown[: last + 1]]
+        axes.plot(*zip(*below, strict=True), color=GREEN, linestyle=(0, (5, 2)), linewidth=1.5)
+        axes.lines[-1].set_label("audit's band, from below")
 
 
 def _roc(figure: Figure, certificate: Certificate) -> None:
@@ -263,6 +285,28 @@ def _estimates(figure: Figure, certificate: Certificate) -> None:
         axes.lines[-1].set_label("estimate outside the band")
     axes.set(xlabel="true value, synthetic gridded records", ylabel="estimate")
     figure.legend(loc=_OUTSIDE, ncols=4)
+
+
+def _errors(figure: Figure, certificate: Certificate) -> None:
+    points = certificate.derived.sizes
+    sizes, errors = [point.size for point in points], [number(point.error) for point in points]
+    parameters = certificate.inputs.parameters
+    chosen = next((parameters[name] for name in SIZES if name in parameters), None)
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    axes.plot(sizes, errors, color=BLUE, marker="o", markersize=4.5, label="predicted error")
+    best = min(range(len(sizes)), key=errors.__getitem__)
+    axes.plot([sizes[best]], [errors[best]], "D", color=GREEN, markersize=10, fillstyle="none")
+    axes.lines[-1].set_label("least of these")
+    if chosen in sizes:
+        place = sizes.index(int(chosen))
+        axes.plot([sizes[place]], [errors[place]], "s", color=VERMILLION, markersize=7)
+        axes.lines[-1].set_label("chosen")
+    axes.set_ylim(bottom=0)
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set(xlabel="size of the sketch", ylabel="root mean squared error")
+    figure.legend(loc=_OUTSIDE, ncols=3)
 
 
 def _distances(

@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from dpverify.certificate.hazards import EDITION
+from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.model import Certificate, Ends, EventFinding
+from dpverify.certificate.rounding import (
+    about,
+    at_least,
+    at_most,
+    decimal_of,
+    exact,
+    percent_at_most,
+)
 
-__all__ = ["about", "at_least", "at_most", "exact", "render"]
+__all__ = ["render"]
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
 _SECTIONS = ("grid", "projection", "sensitivity", "noise")
 _SYMBOLS = {"l1": "ℓ1", "l2": "ℓ2", "sha256": "SHA-256", "sigma": "σ", "epsilon": "ε"}
@@ -62,10 +71,10 @@ def render(certificate: Certificate) -> str:
 
     inputs, derived = certificate.inputs, certificate.derived
     attack, power = derived.white_box, derived.white_box.power
-    ceiling = _decimal(attack.ceiling)
+    ceiling = decimal_of(attack.ceiling)
     findings = list(_findings(certificate))
-    factor = _decimal(inputs.epsilon, ROUND_CEILING)
-    excess = _decimal(power.smallest_excess)
+    factor = decimal_of(inputs.epsilon, ROUND_CEILING)
+    excess = decimal_of(power.smallest_excess)
     return _template().render(
         certificate=certificate,
         inputs=inputs,
@@ -78,12 +87,12 @@ def render(certificate: Certificate) -> str:
         factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
         whole_width=_is_whole_width(certificate),
         domain=_domain(certificate),
-        ratio=str(_decimal(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
-        bounded=_decimal(attack.epsilon_lower) > 0,
+        ratio=str(decimal_of(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
+        bounded=decimal_of(attack.epsilon_lower) > 0,
         noise_scale=power.noise_scale,
         excess=power.smallest_excess if excess.is_finite() else None,
         whole_reach=power.reach is not None
-        and _decimal(power.reach) >= _decimal(inputs.epsilon) * _NEARLY,
+        and decimal_of(power.reach) >= decimal_of(inputs.epsilon) * _NEARLY,
         moments=list(zip(derived.estimators, certificate.evidence.moments, strict=True)),
         moment_verdicts=Counter(
             verdict
@@ -94,10 +103,17 @@ def render(certificate: Certificate) -> str:
         distances=list(zip(derived.predictions, certificate.evidence.probe_estimates, strict=True)),
         outside_band=plots.outside_band(certificate),
         facts=_sections(derived.facts),
+        edition=EDITION,
+        words=Counter(answer.answer for answer in certificate.checklist),
+        owned=[answer for answer in certificate.checklist if answer.owner],
+        asked=[answer for answer in certificate.checklist if answer.answer == "needs_owner"],
+        chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
+        best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
         figures={
             "privacy": plots.privacy_plot(certificate),
             "roc": plots.roc_plot(certificate),
             "distances": plots.distance_plot(certificate),
+            "sizes": plots.size_plot(certificate) if len(derived.sizes) > 1 else None,
         },
     )
 
@@ -116,81 +132,28 @@ def _template() -> Template:
         "at_least": at_least,
         "at_most": at_most,
         "exact": exact,
+        "percent": percent_at_most,
         "grouped": "{:,}".format,
         "sentence": lambda text: text[:1].upper() + text[1:],
+        "magnitude": lambda text: text.removeprefix("-"),
         "deviations": _deviations,
         "excess_over": _excess_over,
     }
     return environment.get_template("report.html.j2")
 
 
-def about(text: str, digits: int = 4) -> str:
-    """The number rounded to nearest, for where no side is safe."""
-    return _rounded(text, digits, ROUND_HALF_EVEN)
-
-
-def at_least(text: str, digits: int = 4) -> str:
-    """The number rounded down."""
-    return _rounded(text, digits, ROUND_FLOOR)
-
-
-def at_most(text: str, digits: int = 4) -> str:
-    """The number rounded up."""
-    return _rounded(text, digits, ROUND_CEILING)
-
-
-def exact(text: str) -> str:
-    """The number with all of its digits, a fraction as it is."""
-    return text if "/" in text else _written(_decimal(text))
-
-
-def _rounded(text: str, digits: int, rounding: str) -> str:
-    number = _decimal(text, rounding)
-    return _written(Context(prec=digits, rounding=rounding).plus(number), largest=7)
-
-
-def _written(number: Decimal, *, largest: int = 15) -> str:
-    if number.is_infinite():
-        return "∞" if number > 0 else "−∞"
-    if number.is_nan():
-        return "undefined"
-    if number == 0:
-        return "0"
-    sign, number = "−" if number < 0 else "", abs(number)
-    exponent = number.adjusted()
-    if -5 <= exponent < largest:
-        return sign + _without_zeros(f"{number:f}")
-    mantissa = _without_zeros(f"{number.scaleb(-exponent, Context(prec=60)):f}")
-    power = "10" + str(exponent).translate(_SUPERSCRIPTS)
-    return sign + (power if mantissa == "1" else f"{mantissa}×{power}")
-
-
-def _without_zeros(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _decimal(text: str, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-    """A number of a certificate; a fraction is divided out in the given direction."""
-    if "/" not in text:
-        return Decimal(text)
-    value = Fraction(text)
-    return Context(prec=60, rounding=rounding).divide(
-        Decimal(value.numerator), Decimal(value.denominator)
-    )
-
-
 def _deviations(mean: str, expectation: str, variance: str) -> str:
     """Distance of a sample mean from its expectation, in predicted standard deviations."""
-    spread = _decimal(variance)
+    spread = decimal_of(variance)
     if not spread > 0:
         return "nan"
-    return str((_decimal(mean) - _decimal(expectation)) / spread.sqrt())
+    return str((decimal_of(mean) - decimal_of(expectation)) / spread.sqrt())
 
 
 def _excess_over(value: str, predicted: str) -> str:
     """Relative difference from a prediction."""
-    expected = _decimal(predicted)
-    return str(_decimal(value) / expected - 1) if expected > 0 else "nan"
+    expected = decimal_of(predicted)
+    return str(decimal_of(value) / expected - 1) if expected > 0 else "nan"
 
 
 def _findings(certificate: Certificate) -> Iterator[_Finding]:

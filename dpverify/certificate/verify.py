@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import ValidationError
 
+from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive, misfits
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, versions
@@ -165,7 +166,7 @@ def _recompute(
     derived = derive(certificate.inputs, mechanism, evidence)
     sections = {
         "projection and sensitivity": ("facts", "protects"),
-        "guarantee and curve": ("guarantee", "curve"),
+        "guarantee and curve": ("guarantee", "curve", "far_delta", "attacker"),
         "attack": ("white_box",),
         "estimators": (
             "moment_level",
@@ -173,6 +174,7 @@ def _recompute(
             "margin_variance",
             "estimators",
             "predictions",
+            "sizes",
         ),
     }
     stored, again = certificate.derived.model_dump(), derived.model_dump()
@@ -188,6 +190,15 @@ def _recompute(
             detail="recomputed from inputs and counts",
             fields=fields,
         )
+    answered = [answer.model_dump() for answer in answers(certificate.inputs, derived)]
+    listed = [answer.model_dump() for answer in certificate.checklist]
+    fields = tuple(_differences("checklist", listed, answered))
+    yield Check(
+        name="checklist",
+        status="differs" if fields else "agrees",
+        detail="answered again, from the certificate and the owner's words in it",
+        fields=fields,
+    )
     if derived.white_box.verdict == "violation":
         detail = "the audit refutes the claim" + (
             "" if certificate.release is None else ", and yet something was released"

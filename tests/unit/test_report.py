@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.model import (
     Certificate,
@@ -27,7 +28,8 @@ from dpverify.certificate.model import (
     KindInput,
     Release,
 )
-from dpverify.certificate.report import about, at_least, at_most, exact, render
+from dpverify.certificate.report import render
+from dpverify.certificate.rounding import about, at_least, at_most, exact
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
@@ -91,11 +93,13 @@ def small() -> Certificate:
     )
     mechanism = build(inputs)
     evidence = collect(inputs, mechanism)
+    derived = derive(inputs, mechanism, evidence)
     return Certificate(
         schema="dpverify-certificate/1",
         inputs=inputs,
         evidence=evidence,
-        derived=derive(inputs, mechanism, evidence),
+        derived=derived,
+        checklist=answers(inputs, derived),
         release=Release(
             file="sketch.npz",
             sha256="ab" * 32,
@@ -193,7 +197,7 @@ def test_tags_balance_and_ids_are_unique(small: Certificate, violated: Certifica
     for certificate in (small, violated):
         html = render(certificate)
         page = Page(html)
-        assert page.tags["svg"] == page.tags["figure"] == page.tags["figcaption"] == 3
+        assert page.tags["svg"] == page.tags["figure"] == page.tags["figcaption"] == 4
         assert page.ids
         assert not [name for name, count in page.ids.items() if count > 1]
         referred = set(re.findall(r'(?:href="|url\()#([^")]+)', html))
@@ -205,7 +209,7 @@ def test_tags_balance_and_ids_are_unique(small: Certificate, violated: Certifica
 
 def test_figures_and_tables_can_be_read_aloud(small: Certificate) -> None:
     html = render(small)
-    assert len(re.findall(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', html)) == 3
+    assert len(re.findall(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', html)) == 4
     assert html.count("<table") == html.count("<caption>")
     assert len(re.findall(r"<th\b", html)) == len(re.findall(r"<th scope=", html))
 
@@ -221,9 +225,12 @@ def test_every_string_is_escaped(small: Certificate) -> None:
         "derived.estimators.0.name",
         "derived.facts.projection.kind",
         "evidence.white_box.0.pair",
+        "checklist.0.title",
+        "checklist.0.evidence",
+        "checklist.1.id",
+        "checklist.2.section",
         "release.file",
         "release.sha256",
-        "release.array",
         "release.randomness",
         "environment.created",
         "environment.platform",
@@ -231,7 +238,10 @@ def test_every_string_is_escaped(small: Certificate) -> None:
         "digest",
     ]
     clean = Page(render(small))
-    keys = {"derived.facts." + HOSTILE: {HOSTILE: HOSTILE}, "inputs.parameters": {HOSTILE: 1}}
+    keys = {
+        "derived.facts." + HOSTILE: {HOSTILE: HOSTILE},
+        "inputs.parameters": {HOSTILE: 1, "k": 4},
+    }
     html = render(altered(small, dict.fromkeys(strings, HOSTILE) | keys))
     page = Page(html)
     assert "<script" not in html
@@ -262,18 +272,69 @@ def test_violation_is_announced_before_all_else(violated: Certificate) -> None:
     assert "passed" not in text.lower()
 
 
-def test_summary_says_who_is_protected_first(small: Certificate) -> None:
+def test_the_page_for_the_signer_comes_first(small: Certificate) -> None:
     text = Page(render(small)).words
     parts = [
+        "an array of 7 × 4",
         "One attribute of one record, changed by at most 1",
         "ε = 2, δ = 0.001",
-        "An array of 7 × 4",
+        "What was proven",
+        "What was attacked",
+        "What it could find",
+        "What rests on the owner's word",
+        "What isn't covered",
+        "Figures",
     ]
-    places = [text.index(part) for part in [*parts, "What was proven", "What was attacked"]]
+    places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "the whole width of the domain" in text
     assert "protection of a whole record, or against larger changes, is not claimed" in text
     assert "at most 7.39 (eε, rounded up)" in text
+
+
+def test_attacker_is_said_in_percent_rounded_up(small: Certificate) -> None:
+    text = Page(render(small)).words
+    for rate in small.derived.attacker:
+        shown = 100 * Fraction(rate.true_positive_rate.upper)
+        (percent,) = {
+            Fraction(found)
+            for found in re.findall(r"in at most ([\d.]+)\s%", text)
+            if abs(Fraction(found) - shown) < Fraction(1, 100)
+        }
+        assert percent >= shown
+
+
+def test_a_refuted_claim_promises_nothing_against_attackers(violated: Certificate) -> None:
+    text = Page(render(violated)).words
+    summary = text[: text.index("Figures")]
+    assert "nothing is known of what it leaves to an attacker" in summary
+    assert "they notice it" not in summary
+
+
+def test_owner_is_named_where_the_owner_answers(small: Certificate) -> None:
+    before = Page(render(small)).words
+    assert "the owner answered 0" in before
+    assert "The owner says" not in before
+    given = {"trust-model": {"answer": "pass", "reason": HOSTILE}}
+    inputs = Inputs.model_validate(small.inputs.model_dump() | {"owner": given})
+    listed = [answer.model_dump() for answer in answers(inputs, small.derived)]
+    html = render(altered(small, {"inputs": inputs.model_dump(), "checklist": listed}))
+    text = Page(html).words
+    assert "the owner answered 1 (trust-model: pass)" in text
+    assert "The owner says: <script>alert(1)</script>" in text
+    assert "<script" not in html
+
+
+def test_every_hazard_is_listed(small: Certificate) -> None:
+    text = Page(render(small)).words
+    for answer in small.checklist:
+        row = f"{answer.id} {answer.section} {answer.answer} {answer.evidence}"
+        assert " ".join(row.split()) in text
+
+
+def test_a_mechanism_without_a_size_has_no_figure_of_sizes(small: Certificate) -> None:
+    page = Page(render(altered(small, {"derived.sizes": []})))
+    assert page.tags["svg"] == page.tags["figure"] == 3
 
 
 def test_other_adjacency_has_its_own_limit(small: Certificate) -> None:

@@ -1,0 +1,91 @@
+"""What a curve leaves to the strongest attacker: exact trade-off functions as oracles."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpverify.accounting.attacker import attacker_bound
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.errors import ParameterError
+
+RATES = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))
+
+
+def gaussian_trade_off(mu_squared: Fraction, rate: Fraction) -> mpmath.mpf:
+    """Φ(μ + Φ⁻¹(f)), in 40 digits."""
+    with mpmath.workdps(40):
+        mu = mpmath.sqrt(mpmath.mpf(mu_squared.numerator) / mu_squared.denominator)
+        quantile = mpmath.sqrt(2) * mpmath.erfinv(
+            2 * mpmath.mpf(rate.numerator) / rate.denominator - 1
+        )
+        return mpmath.ncdf(mu + quantile)
+
+
+@settings(max_examples=60)
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=30), RATES)
+def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fraction) -> None:
+    found = attacker_bound(GaussianCurve(mu_squared=mu_squared), rate)
+    exact = gaussian_trade_off(mu_squared, rate)
+    upper = mpmath.mpf(found.true_positive_rate.upper)
+    assert exact <= upper  # safe
+    assert upper - exact <= 1e-12  # and not loose
+
+
+@settings(max_examples=60)
+@given(st.fractions(min_value=Fraction(501, 1000), max_value=Fraction(999, 1000)), RATES)
+def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
+    """Its best test is known exactly: accept one answer, with a coin on the other."""
+    found = attacker_bound(
+        RandomizedResponseCurve(keep=keep, other=1 - keep, positions=1), rate
+    ).true_positive_rate
+    ratio = keep / (1 - keep)
+    exact = min(ratio * rate, 1 - (1 - rate) / ratio)
+    assert Fraction(found.upper) >= exact
+    assert float(found.upper - exact) <= 1e-12
+
+
+@settings(max_examples=25)
+@given(st.fractions(min_value=Fraction(1, 10), max_value=6), RATES)
+def test_laplace_noise(shift: Fraction, rate: Fraction) -> None:
+    """The best test of Laplace(0, 1) against Laplace(a, 1) is a threshold on the output."""
+    found = attacker_bound(LaplaceCurve(shifts=((shift, 1),)), rate).true_positive_rate
+    a, f = float(shift), float(rate)
+    quantile = -mpmath.log(2 * f) if f <= 0.5 else mpmath.log(2 * (1 - f))  # P[X ≥ q] = f
+    beyond = quantile - a
+    exact = mpmath.exp(-beyond) / 2 if beyond >= 0 else 1 - mpmath.exp(beyond) / 2
+    assert found.upper >= exact - 1e-15
+    assert found.upper - exact <= 1e-3  # the planning rates of this curve are on a lattice
+
+
+class _Careless:
+    """A planted bug: the bound with δ left out."""
+
+    def __init__(self, curve: GaussianCurve) -> None:
+        self.curve = curve
+
+    def delta(self, epsilon: Fraction) -> object:
+        exact = self.curve.delta(epsilon)
+        return type(exact)(0.0, 0.0)
+
+    def rates(self, threshold: float) -> tuple[float, float]:
+        return self.curve.rates(threshold)
+
+
+def test_leaving_out_delta_is_noticed() -> None:
+    careless = _Careless(GaussianCurve(mu_squared=Fraction(1)))
+    found = attacker_bound(careless, Fraction(1, 100))  # type: ignore[arg-type]
+    exact = gaussian_trade_off(Fraction(1), Fraction(1, 100))
+    assert found.true_positive_rate.upper < exact
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1, float("nan")])
+def test_rates_outside_their_domain_are_refused(rate: float) -> None:
+    with pytest.raises(ParameterError, match="false_positive_rate"):
+        attacker_bound(GaussianCurve(mu_squared=Fraction(1)), rate)
