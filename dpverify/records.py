@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.errors import RecordsError
+from dpverify.errors import RecordsError, did_you_mean
 
 __all__ = ["SOURCES", "load_records", "load_source"]
 
@@ -70,7 +70,7 @@ def load_source(name: str) -> Any:
         If the name is unknown or the package that ships the data isn't installed.
     """
     if name not in SOURCES:
-        raise RecordsError(f"source={name!r} must be one of {', '.join(SOURCES)}.")
+        raise RecordsError(f"source={name!r} is unknown. {did_you_mean(name, SOURCES)}")
     return SOURCES[name]()
 
 

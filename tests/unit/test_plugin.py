@@ -172,7 +172,9 @@ def test_mine(dp_audit):
     monkeypatch.setenv("DPVERIFY_PROFILE", "fast")
     result = ran(pytester, body)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*DPVERIFY_PROFILE=fast must be one of dev, ci, nightly*"])
+    result.stderr.fnmatch_lines(
+        ["*DPVERIFY_PROFILE: profile=fast is unknown. Known: dev, ci, nightly*"]
+    )
 
 
 SEVERAL = "".join(
