@@ -1,6 +1,6 @@
 """Adapters on the real libraries, where they are installed, and the example either way.
 
-They need an environment of their own (benchmarks/peers/requirements.txt): diffprivlib wants an older
+They need an environment of their own (benchmarks/peers): diffprivlib wants an older
 scikit-learn than this project pins.
 """
 
