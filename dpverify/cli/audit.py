@@ -94,7 +94,7 @@ def audit(
         _show(settings, as_json=as_json)
         return 0
     for name, setting in settings.items():
-        talk(f"{name}: {_shown(setting.value)} ({setting.origin})", detail=True)
+        talk(f"{name}: {_shown(name, setting.value)} ({setting.origin})", detail=True)
     at = None if delta is None else rational("delta", decimal("delta", delta))
     subjects = [subject for target in targets or _suites() for subject in _subjects(target)]
     require(bool(subjects), "targets", ", ".join(targets) or "none", "one that holds a mechanism")
@@ -141,14 +141,16 @@ def _show(settings: Mapping[str, Setting], *, as_json: bool) -> None:
         }
         emit_json("audit", result)
         return
-    rows = [[name, _shown(setting.value), setting.origin] for name, setting in settings.items()]
+    rows = [[name, _shown(name, each.value), each.origin] for name, each in settings.items()]
     emit_table(rows, headings=["setting", "value", "from"])
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
-    return "not set" if value is None else str(value)
+    if value is None:
+        return "those that apply" if name == "kinds" else "none"
+    return str(value)
 
 
 def _suites() -> list[str]:

@@ -27,7 +27,7 @@ from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, set
 
 if TYPE_CHECKING:
     from dpverify.adjacency import Adjacency
-    from dpverify.auditing.findings import AuditKind
+    from dpverify.auditing.findings import AuditKind, Verdict
     from dpverify.auditing.run import Report
     from dpverify.domain import Domain
     from dpverify.enclosure import Real
@@ -110,8 +110,9 @@ class Auditor:
         kinds: Sequence[AuditKind] | None = None,
         draws: int | None = None,
         alpha: float | None = None,
+        expect: Verdict = "no_violation_found",
     ) -> Report:
-        """Audit, and fail the test unless no violation was found.
+        """Audit, and fail the test unless the verdict is the one that is expected.
 
         Parameters
         ----------
@@ -120,11 +121,13 @@ class Auditor:
         domain, attributes : of the records, as for `adapt`
         pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the settings'
             (`dpverify.settings`)
+        expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
+            of the right one can fail
 
         Returns
         -------
         Report
-            With the findings, none of them a violation.
+            With the findings.
         """
         from dpverify.auditing.run import audit
 
@@ -160,10 +163,11 @@ class Auditor:
             workers=1,
             replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
         )
-        if report.verdict != "no_violation_found":
+        if report.verdict != expect:
             from dpverify.auditing.text import lines
 
-            pytest.fail("\n".join(lines(report)), pytrace=False)
+            wanted = [] if expect == "no_violation_found" else [f"expected: {expect}"]
+            pytest.fail("\n".join([*wanted, *lines(report)]), pytrace=False)
         return report
 
 

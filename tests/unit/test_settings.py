@@ -128,7 +128,7 @@ def test_show_config(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ["alpha", "0.0001", f"profile ci, {origin}"],
         ["draws", "300", "command line"],
         ["seed", "0", "default"],
-        ["kinds", "not set", f"profile ci, {origin}"],
+        ["kinds", "those that apply", f"profile ci, {origin}"],
         ["without", "precision", f"profile ci, {origin}"],
         ["workers", "-1", "default"],
     ]
