@@ -5,7 +5,6 @@ Numbers with a point are read as exact decimals: 0.1 is one tenth.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
@@ -18,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from dpverify.adjacency import Adjacency
 from dpverify.domain import Domain
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, DPVerifyError
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
 from dpverify.kinds import ADJACENCIES, DOMAINS
 
 __all__ = [
@@ -214,7 +213,7 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"]) or "the file"
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {where}.{_suggestion(problem['loc'])}"
+        return f"unknown key {where}. {_suggestion(problem['loc'])}"
     if problem["type"] == "missing":
         return f"{where} is missing."
     message = problem["msg"].removeprefix("Value error, ")
@@ -228,5 +227,4 @@ def _suggestion(location: tuple[int | str, ...]) -> str:
     for part in location[:-1]:
         annotation = fields[str(part)].annotation if str(part) in fields else OwnerSettings
         fields = getattr(annotation, "model_fields", OwnerSettings.model_fields)
-    close = difflib.get_close_matches(str(location[-1]), fields, n=1)
-    return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(fields)}."
+    return did_you_mean(str(location[-1]), fields)

@@ -6,6 +6,8 @@ what the command line returns for it: 2 where the user can mend it, 4 where the 
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar, NoReturn
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "RecordsError",
+    "did_you_mean",
     "require",
 ]
 
@@ -97,6 +100,18 @@ def require(condition: bool, name: str, value: object, rule: str, way_out: str =
     """
     if not condition:
         _refuse(name, value, rule, way_out)
+
+
+def did_you_mean(given: str, known: Iterable[str], *, otherwise: str = "") -> str:
+    """The way out where a name is unknown: the one that was probably meant.
+
+    Where none is close it is what to do `otherwise`, by default to choose from all there are.
+    """
+    names = list(known)
+    close = difflib.get_close_matches(given, names, n=1)
+    if close:
+        return f"Did you mean {close[0]}?"
+    return otherwise or (f"Known: {', '.join(names)}." if names else "None is installed.")
 
 
 def _refuse(name: str, value: object, rule: str, way_out: str) -> NoReturn:

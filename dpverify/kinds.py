@@ -22,7 +22,7 @@ from dpverify.adjacency import (
     RowAdjacency,
 )
 from dpverify.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.errors import ConfigurationError, ParameterError
+from dpverify.errors import ConfigurationError, ParameterError, did_you_mean
 
 __all__ = ["ADJACENCIES", "DOMAINS", "Kinds"]
 
@@ -52,7 +52,7 @@ class Kinds(Generic[_T]):
         """
         if kind not in self.classes:
             raise ConfigurationError(
-                f"{self.what}.kind={kind} must be one of {', '.join(self.classes)}."
+                f"{self.what}.kind={kind} is unknown. {did_you_mean(kind, self.classes)}"
             )
         known = {field.name: field for field in fields(self.classes[kind])}
         numeric = {name for name, field in known.items() if _is_number(field)}

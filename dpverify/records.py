@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.domain import as_matrix
-from dpverify.errors import DPVerifyError, RecordsError
+from dpverify.errors import DPVerifyError, RecordsError, did_you_mean
 
 __all__ = [
     "SOURCES",
@@ -184,7 +184,7 @@ def load_source(name: str) -> Any:
         If the name is unknown or the package that ships the data isn't installed.
     """
     if name not in SOURCES:
-        raise RecordsError(f"source={name!r} must be one of {', '.join(SOURCES)}.")
+        raise RecordsError(f"source={name!r} is unknown. {did_you_mean(name, SOURCES)}")
     return SOURCES[name]()
 
 

@@ -27,7 +27,6 @@ words doesn't leave with the output; it shows in the running time, and the findi
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -295,7 +294,7 @@ def _between(
                 reason = f"a process took longer than {time_limit:g} s"
                 return _unable(mechanism, pair, name, reason, replay)
             runs.append(receiver.recv())
-    except (pickle.PicklingError, TypeError, AttributeError, EOFError, OSError) as error:
+    except Exception as error:  # what pickling says of it, or a child that died
         reason = f"it can't be sent to a process ({type(error).__name__}: {error})"
         return _unable(mechanism, pair, name, reason, replay)
     finally:

@@ -7,9 +7,11 @@ them.
 
 Nothing that a mechanism does passes silently: an exception, a release that takes longer than its
 time limit, a NaN, a change of shape, an output that is neither numbers nor a set, a worker that
-dies and a mechanism that can't be sent to one all end in a `DrawError` that names the mechanism and
-the pair. The time limit interrupts Python code by an alarm signal, which exists on the main thread
-of a POSIX system alone; a call that hangs outside the interpreter is ended with its worker.
+dies and a mechanism that breaks on its way to one all end in a `DrawError` that names the mechanism
+and the pair. What can't be pickled (a pointer into another library, the system's entropy source) is
+drawn from in this process, with the same result. The time limit interrupts Python code by an alarm
+signal, which exists on the main thread of a POSIX system alone; a call that hangs outside the
+interpreter is ended with its worker.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from time import perf_counter
 from types import FrameType
 from typing import Any
 
+import cloudpickle
 import numpy as np
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -82,7 +85,7 @@ def both_sides(
     ------
     DrawError
         If a release raises, is late, holds a NaN, changes its shape, or is neither numbers nor a
-        set; if a worker dies, or the mechanism can't be sent to one.
+        set; if a worker dies, or the mechanism breaks on its way to one.
     """
     require(draws >= 1, "draws", draws, "at least 1")
     require(time_limit > 0, "time_limit", time_limit, "positive")
@@ -95,7 +98,7 @@ def both_sides(
     start = perf_counter()
     chunks = [_chunk(*tasks[0])]
     expected = (perf_counter() - start) * (len(tasks) - 1)
-    if workers == 1 or expected < _INLINE:
+    if workers == 1 or expected < _INLINE or not _sendable(mechanism):
         chunks += [_chunk(*task) for task in tasks[1:]]
     else:
         chunks += _by_workers(tasks[1:], workers, time_limit)
@@ -104,6 +107,14 @@ def both_sides(
         raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
     own, other = chunks[: len(sizes)], chunks[len(sizes) :]
     return np.concatenate(own), np.concatenate(other)
+
+
+def _sendable(mechanism: Mechanism) -> bool:
+    try:
+        cloudpickle.dumps(mechanism)
+    except Exception:  # whatever an object of another library says to being pickled
+        return False
+    return True
 
 
 def _by_workers(
@@ -115,7 +126,7 @@ def _by_workers(
     try:
         chunks: list[NDArray[Any]] = parallel(delayed(_chunk)(*task) for task in tasks)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        reason = f"can't be sent to a worker ({error}); workers=1 draws without"
+        reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
         raise _error(mechanism, pair, reason) from error
     except BrokenProcessPool as error:
         raise _error(mechanism, pair, "ended its worker process") from error

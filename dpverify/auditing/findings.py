@@ -12,22 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpverify.auditing.kinds import AuditKind
 from dpverify.errors import require
 from dpverify.mechanism import Pair
 
 __all__ = ["AuditKind", "Finding", "Verdict", "combined", "shares"]
 
 Verdict = Literal["violation", "no_violation_found", "inconclusive"]
-AuditKind = Literal[
-    "exhaustive",
-    "grey-box",
-    "determinism",
-    "precision",
-    "white-box",
-    "black-box",
-    "sequential",
-    "moments",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,19 +21,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 from dpverify.auditing.draws import DrawError, both_sides, named
-from dpverify.auditing.findings import AuditKind, Finding, Verdict, combined, shares
+from dpverify.auditing.findings import Finding, Verdict, combined, shares
+from dpverify.auditing.kinds import KINDS, AuditKind
 from dpverify.auditing.runners import RUNNERS, Plan
 from dpverify.errors import DPVerifyError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
 __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
-
-KINDS: tuple[AuditKind, ...] = tuple(kind for kind in get_args(AuditKind) if kind != "moments")
-"""Kinds of audit that test a privacy claim, in the order in which they run."""
 
 _WEIGHTS: dict[str, float] = {
     "white-box": 4,
@@ -87,6 +85,7 @@ def audit(
     draws: int = 10_000,
     seed: int = 0,
     kinds: Iterable[AuditKind] | None = None,
+    without: Iterable[AuditKind] = (),
     pairs: Sequence[Pair] | None = None,
     workers: int = -1,
     time_limit: float = 10.0,
@@ -103,6 +102,7 @@ def audit(
     draws : counted on each side of each pair by each kind
     seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
+    without : kinds that are left out unless `kinds` asks for them
     pairs : neighbours; by default the mechanism's own worst pairs
     workers : processes, −1 for all cores, no effect on the result; with 1 the mechanism never
         leaves this process
@@ -119,7 +119,7 @@ def audit(
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(draws >= 20, "draws", draws, "at least 20")
     require(time_limit > 0, "time_limit", time_limit, "positive")
-    chosen = applicable(mechanism, kinds)
+    chosen = applicable(mechanism, kinds, without=without)
     curve = mechanism.privacy()
     at = fitting_delta(curve) if delta is None else delta
     claimed = curve.epsilon(at).upper
@@ -183,9 +183,14 @@ def fitting_delta(curve: PrivacyCurve) -> Fraction:
 
 
 def applicable(
-    mechanism: Mechanism, kinds: Iterable[AuditKind] | None = None
+    mechanism: Mechanism,
+    kinds: Iterable[AuditKind] | None = None,
+    *,
+    without: Iterable[AuditKind] = (),
 ) -> tuple[AuditKind, ...]:
     """Kinds of audit that are run on a mechanism: those asked for, or all that suit it.
+
+    Where none is asked for, those `without` which it is audited are left out.
 
     Raises
     ------
@@ -206,6 +211,7 @@ def applicable(
             possible.discard("black-box")
         if "exhaustive" in possible and not _few_outputs(mechanism):
             possible.discard("exhaustive")
+        possible -= set(without)
         require(bool(possible), "mechanism", named(mechanism), "one that some audit applies to")
         return tuple(kind for kind in KINDS if kind in possible)
     asked = set(kinds)

@@ -14,7 +14,7 @@ from dpverify.auditing.run import Report
 from dpverify.domain import is_sparse
 from dpverify.mechanism import Pair
 
-__all__ = ["lines", "plain"]
+__all__ = ["finding_lines", "lines", "plain"]
 
 _SHOWN = 12  # places of a data set that are shown
 
@@ -29,11 +29,12 @@ def lines(report: Report) -> list[str]:
     ]
     out += [f"  could not be audited: {reason}" for reason in report.failed]
     for finding in sorted(report.findings, key=lambda finding: finding.verdict != "violation"):
-        out += _finding(finding)
+        out += finding_lines(finding)
     return [*out, f"  replay: {report.replay}"]
 
 
-def _finding(finding: Finding) -> list[str]:
+def finding_lines(finding: Finding) -> list[str]:
+    """One finding as lines of text, indented as in a report."""
     out = [f"  {finding.audit}: {finding.verdict.replace('_', ' ')}", f"    {finding.statement}"]
     if finding.pair is not None and finding.verdict == "violation":
         out += _pair(finding.pair)

@@ -32,7 +32,7 @@ from dpverify.certificate.model import (
     WhiteBoxFinding,
 )
 from dpverify.enclosure import Enclosure, decimal_string
-from dpverify.errors import ConfigurationError, ParameterError, require
+from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Parameter, Request
 from dpverify.sampling.words import ReplayableWords
@@ -65,7 +65,8 @@ def build(inputs: Inputs) -> Certifiable:
     known = {entry.name: entry for entry in entry_points(group="dpverify.mechanisms")}
     if inputs.mechanism not in known:
         raise ConfigurationError(
-            f"mechanism.name={inputs.mechanism} must be one of {', '.join(sorted(known))}."
+            f"mechanism.name={inputs.mechanism} is not installed. "
+            f"{did_you_mean(inputs.mechanism, sorted(known))}"
         )
     family: MechanismFamily = known[inputs.mechanism].load()
     if family.build is None:
@@ -109,8 +110,13 @@ def _parameters(family: MechanismFamily, given: Mapping[str, int | str]) -> dict
     unknown, missing = given.keys() - known.keys(), [name for name in needed if name not in given]
     if unknown or missing:
         takes = ", ".join(known) or "no parameters"
-        wrong = f"doesn't know {sorted(unknown)[0]}" if unknown else f"needs {missing[0]}"
-        raise ConfigurationError(f"{family.name} {wrong}: it takes {takes} beside its name.")
+        if unknown:
+            first = sorted(unknown)[0]
+            hint = did_you_mean(first, known, otherwise=f"It takes {takes} beside its name.")
+            raise ConfigurationError(f"{family.name} doesn't know {first}. {hint}")
+        raise ConfigurationError(
+            f"{family.name} needs {missing[0]}: it takes {takes} beside its name."
+        )
     return {
         name: _parameter(parameter, given[name]) if name in given else parameter.default
         for name, parameter in known.items()
@@ -128,9 +134,9 @@ def _parameter(parameter: Parameter, value: int | str) -> int | Fraction | str:
         case "choice":
             if value in parameter.choices:
                 return str(value)
-            choices = ", ".join(parameter.choices)
             raise ConfigurationError(
-                f"mechanism.{parameter.name}={value} must be one of {choices}."
+                f"mechanism.{parameter.name}={value} is unknown. "
+                f"{did_you_mean(str(value), parameter.choices)}"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,7 +11,7 @@ from typing import Any
 from dpverify.certificate.derive import build, families
 from dpverify.certificate.model import Inputs, KindInput
 from dpverify.enclosure import exact_string, rational
-from dpverify.errors import ConfigurationError
+from dpverify.errors import ConfigurationError, did_you_mean
 from dpverify.kinds import ADJACENCIES, DOMAINS, Kinds
 from dpverify.mechanism import Certifiable
 
@@ -39,9 +38,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     """
     known = families()
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else f" Known are {', '.join(known)}."
-        raise ConfigurationError(f"there is no mechanism {name}.{hint}")
+        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
     family, left = known[name], dict(given)
     whole = {key: _whole(key, left.pop(key, default)) for key, default in _WHOLE.items()}
     for key in ("epsilon", "delta"):

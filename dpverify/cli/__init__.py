@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dpverify import __version__
-from dpverify.errors import DPVerifyError
+from dpverify.errors import DPVerifyError, did_you_mean
 
 __all__ = ["cli", "main"]
 
@@ -33,7 +33,11 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
-            return None
+            if name.startswith("-"):  # click says which option it doesn't know
+                return None
+            raise click.UsageError(
+                f"there is no command {name}. {did_you_mean(name, _COMMANDS)}", ctx
+            )
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name)
         return command
 

@@ -17,6 +17,7 @@ from dpverify.cli.output import (
     parse_parameters,
 )
 from dpverify.enclosure import Enclosure, Real, rational
+from dpverify.errors import ConfigurationError, did_you_mean
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Certifiable
 
@@ -109,8 +110,12 @@ def _point(curve: PrivacyCurve, epsilon: str | None, delta: str | None) -> dict[
 
 def _made(name: str, parameters: Sequence[str]) -> Certifiable:
     # Imports every installed mechanism: a noise distribution's accountant doesn't wait for that.
+    from dpverify.certificate.derive import families
     from dpverify.certificate.named import named_mechanism
 
+    if name not in families():
+        hint = did_you_mean(name, [*DISTRIBUTIONS, *families()])
+        raise ConfigurationError(f"there is no mechanism {name}. {hint}")
     return named_mechanism(name, key_values(parameters))
 
 

@@ -6,41 +6,47 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from time import perf_counter
 from typing import Any
-from xml.etree import ElementTree
 
 import click
 
 from dpverify import __version__
 from dpverify.auditing.draws import named
 from dpverify.auditing.findings import Finding
-from dpverify.auditing.run import KINDS, Report
+from dpverify.auditing.junit import junit
+from dpverify.auditing.kinds import KINDS
+from dpverify.auditing.run import Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
-from dpverify.cli.output import decimal, talk
+from dpverify.certificate.files import write_file
+from dpverify.cli.output import Choice, decimal, emit_json, emit_table, talk, talk_options
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, OutputError, ParameterError, require
+from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.settings import PROFILES, Setting, Source, settle
 
 __all__ = ["audit"]
 
 
 @click.command(short_help="Attack what a mechanism claims.")
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Level of the run.")
-@click.option("--draws", type=int, default=10_000, show_default=True, help="On each side.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the audit's randomness.")
+@click.option("--profile", type=Choice(list(PROFILES)), help="Draws, level and kinds by one name.")
+@click.option("--alpha", type=float, help="Level of the run.  [default: 0.01]")
+@click.option("--draws", type=int, help="On each side.  [default: 10000]")
+@click.option("--seed", type=int, help="Of the audit's randomness.  [default: 0]")
 @click.option("--delta", help="Where epsilon is bounded; by default 0, or what the claim needs.")
-@click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only this kind.")
-@click.option("--workers", type=int, default=-1, help="Processes; the result is the same.")
+@click.option("--kind", "kinds", type=Choice(KINDS), multiple=True, help="Only this kind.")
+@click.option("--without", type=Choice(KINDS), multiple=True, help="All kinds but this.")
+@click.option("--workers", type=int, help="Processes; the result is the same.  [default: -1, all]")
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "json", "junit"]),
+    type=Choice(["text", "json", "junit"]),
     default="text",
     show_default=True,
     help="Of the report.",
@@ -48,54 +54,103 @@ __all__ = ["audit"]
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write it there.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 where nothing could be said.")
+@click.option("--show-config", is_flag=True, help="Print the settings and where each comes from.")
+@talk_options
 def audit(
     targets: tuple[str, ...],
-    alpha: float,
-    draws: int,
-    seed: int,
+    profile: str | None,
+    alpha: float | None,
+    draws: int | None,
+    seed: int | None,
     delta: str | None,
     kinds: tuple[Any, ...],
-    workers: int,
+    without: tuple[Any, ...],
+    workers: int | None,
     style: str,
     as_json: bool,
     output: Path | None,
     allow_inconclusive: bool,
+    show_config: bool,
 ) -> int:
     """Audit each TARGET: a suite's name, or package.module:object.
 
     The object is a mechanism, or a sequence of mechanisms. Without a target every installed suite
     is audited. The level is shared equally by all mechanisms.
+
+    What isn't given here comes from DPVERIFY_PROFILE, then from dpverify.toml or the table
+    tool.dpverify of pyproject.toml, in this folder or the nearest above it.
     """
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(seed >= 0, "seed", seed, "at least 0")
+    given = {
+        "profile": profile,
+        "alpha": alpha,
+        "draws": draws,
+        "seed": seed,
+        "kinds": kinds or None,
+        "without": without or None,
+        "workers": workers,
+    }
+    settings = settle(Source("command line", given), folder=Path.cwd())
+    if show_config:
+        _show(settings, as_json=as_json)
+        return 0
+    for name, setting in settings.items():
+        talk(f"{name}: {_shown(name, setting.value)} ({setting.origin})", detail=True)
     at = None if delta is None else rational("delta", decimal("delta", delta))
     subjects = [subject for target in targets or _suites() for subject in _subjects(target)]
     require(bool(subjects), "targets", ", ".join(targets) or "none", "one that holds a mechanism")
-    share = alpha / len(subjects) * (1 - 1e-12)
-    # All targets: the level of one depends on how many there are.
-    words = ["dpverify", "audit", *targets, "--alpha", str(alpha), "--draws", str(draws)]
-    words += ["--seed", str(seed)] + (["--delta", delta] if delta else [])
-    replay_line = shlex.join([*words, *(word for kind in kinds for word in ("--kind", kind))])
+    chosen = {name: setting.value for name, setting in settings.items() if name != "profile"}
+    replay_line = _replay(targets, chosen, delta)
+    chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     reports = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
         talk(f"{number} of {len(subjects)}: {name}")
+        start = perf_counter()
         report = run_audit(
             mechanism,
-            alpha=share,
+            **chosen,
             delta=at,
-            draws=draws,
-            seed=seed,
-            kinds=kinds or None,
-            workers=workers,
             replay=replay_line,
             progress=lambda kind: talk(f"  {kind}"),
         )
+        talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
         reports.append(replace(report, mechanism=name))
     _write(_rendered(reports, "json" if as_json else style), output)
     verdicts = {report.verdict for report in reports}
     if "violation" in verdicts:
         return 1
     return 3 if "inconclusive" in verdicts and not allow_inconclusive else 0
+
+
+def _replay(targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None) -> str:
+    # All targets, as the level of one depends on how many there are; and every setting that has an
+    # effect on the result, so that the line holds wherever it is typed.
+    words = ["dpverify", "audit", *targets]
+    for name in ("alpha", "draws", "seed"):
+        words += [f"--{name}", str(chosen[name])]
+    words += ["--delta", delta] if delta else []
+    words += [word for kind in chosen["kinds"] or () for word in ("--kind", kind)]
+    words += [word for kind in chosen["without"] for word in ("--without", kind)]
+    return shlex.join(words)
+
+
+def _show(settings: Mapping[str, Setting], *, as_json: bool) -> None:
+    if as_json:
+        result = {
+            name: {"value": setting.value, "from": setting.origin}
+            for name, setting in settings.items()
+        }
+        emit_json("audit", result)
+        return
+    rows = [[name, _shown(name, each.value), each.origin] for name, each in settings.items()]
+    emit_table(rows, headings=["setting", "value", "from"])
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    if value is None:
+        return "those that apply" if name == "kinds" else "none"
+    return str(value)
 
 
 def _suites() -> list[str]:
@@ -118,8 +173,10 @@ def _loaded(target: str) -> Any:
     if not colon:
         suites = entry_points(group="dpverify.audits", name=target)
         if not suites:
-            known = ", ".join(_suites()) or "none is installed"
-            raise ParameterError("TARGET", target, f"a suite ({known}) or package.module:object")
+            raise ConfigurationError(
+                f"TARGET {target} is no installed suite. {did_you_mean(target, _suites())} "
+                "A mechanism of your own is package.module:object."
+            )
         return next(iter(suites)).load()
     if os.getcwd() not in sys.path:  # noqa: PTH109  # what `python -m` would find, this finds
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
@@ -143,7 +200,7 @@ def _rendered(reports: Sequence[Report], style: str) -> str:
         document = {"dpverify": __version__, "command": "audit", "result": result}
         return json.dumps(document, indent=2, ensure_ascii=False)
     if style == "junit":
-        return _junit(reports)
+        return junit(reports)
     return "\n\n".join("\n".join(lines(report)) for report in reports)
 
 
@@ -180,39 +237,9 @@ def _described_finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _junit(reports: Sequence[Report]) -> str:
-    verdicts = [report.verdict for report in reports]
-    suite = ElementTree.Element(
-        "testsuite",
-        name="dpverify audit",
-        tests=str(len(reports)),
-        failures=str(verdicts.count("violation")),
-        errors="0",
-        skipped=str(verdicts.count("inconclusive")),
-    )
-    outcomes = {"violation": "failure", "inconclusive": "skipped"}
-    for report in reports:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="dpverify", name=report.mechanism
-        )
-        text = "\n".join(lines(report))
-        if report.verdict in outcomes:
-            outcome = ElementTree.SubElement(case, outcomes[report.verdict], message=report.verdict)
-            outcome.text = text
-        else:
-            ElementTree.SubElement(case, "system-out").text = text
-    ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode")
-
-
 def _write(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text)
         return
-    beside = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(output)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise OutputError(f"the report can't be written to {output}: {error}.") from error
+    write_file(output, f"{text}\n".encode())
+    talk(f"report: {output}")

@@ -9,6 +9,7 @@ import click
 
 from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.errors import did_you_mean
 
 __all__ = ["claims", "errata"]
 
@@ -37,7 +38,7 @@ def claims(
     chosen = [claim for claim in known_claims() if paper in (None, claim.paper)]
     if not chosen:
         papers = sorted({claim.paper for claim in known_claims()})
-        raise click.UsageError(f"there is no claim of {paper}: {', '.join(papers)}.")
+        raise click.UsageError(f"there is no claim of {paper}. {did_you_mean(paper or '', papers)}")
     found = [found for found in _judged(chosen) if verdict in (None, found.verdict)]
     if as_json:
         emit_json("claims", [_described(judgement) for judgement in found])
@@ -59,7 +60,8 @@ def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users k
     """Check one statement and show what was computed."""
     known = {claim.id: claim for claim in known_claims()}
     if id not in known:
-        raise click.UsageError(f"there is no claim {id}; `dpverify claims` lists them.")
+        hint = did_you_mean(id, known, otherwise="`dpverify claims` lists them.")
+        raise click.UsageError(f"there is no claim {id}. {hint}")
     judgement = judged(known[id])
     if as_json:
         emit_json("claims", _described(judgement))

@@ -8,6 +8,7 @@ import click
 
 from dpverify.certificate.derive import families
 from dpverify.cli.output import emit_json, emit_table, json_option
+from dpverify.errors import did_you_mean
 from dpverify.mechanism import MechanismFamily, Parameter
 
 __all__ = ["mechanisms"]
@@ -23,7 +24,7 @@ def mechanisms(name: str | None, as_json: bool) -> None:
     """
     known = families()
     if name is not None and name not in known:
-        raise click.UsageError(f"there is no mechanism {name}: {', '.join(known)}.")
+        raise click.UsageError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
     chosen = known.values() if name is None else [known[name]]
     if as_json:
         emit_json("mechanisms", [_described(family) for family in chosen])

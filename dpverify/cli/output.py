@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -17,9 +18,10 @@ from rich.text import Text
 
 from dpverify import __version__
 from dpverify.enclosure import Real
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, did_you_mean
 
 __all__ = [
+    "Choice",
     "decimal",
     "emit_json",
     "emit_table",
@@ -28,9 +30,42 @@ __all__ = [
     "parse_parameters",
     "progress_bar",
     "talk",
+    "talk_options",
 ]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+_QUIET, _NORMAL, _VERBOSE = -1, 0, 1
+_KEY = "dpverify.talk"
+
+
+def talk_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--quiet`` and ``--verbose``, which decide what `talk` says and change no result."""
+
+    def set_level(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
+        def callback(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+            if given and context.meta.setdefault(_KEY, level) != level:
+                raise click.UsageError("give either --quiet or --verbose, and not both.")
+
+        return callback
+
+    for names, level, text in (
+        (("-v", "--verbose"), _VERBOSE, "Say more on stderr: settings, times."),
+        (("-q", "--quiet"), _QUIET, "Say nothing on stderr but errors."),
+    ):
+        option = click.option(
+            *names, is_flag=True, expose_value=False, callback=set_level(level), help=text
+        )
+        command = option(command)
+    return command
+
+
+class Choice(click.Choice[str]):
+    """One of a few words, which says what a mistyped one was probably meant to be."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Text of the refusal."""
+        return f"{value} is unknown. {did_you_mean(str(value), self.choices)}"
 
 
 def emit_json(command: str, result: Any) -> None:
@@ -49,16 +84,31 @@ def emit_table(rows: Sequence[Sequence[str]], *, headings: Sequence[str] = ()) -
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     # Piped output is never cut to a width that nobody sees.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    console = Console(
+        highlight=False,
+        width=None if sys.stdout.isatty() else 200,
+        color_system=_colours(),
+    )
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
 
 
-def talk(message: str) -> None:
-    """Say something that isn't the result."""
-    click.echo(message, err=True)
+def _colours() -> Literal["auto"] | None:
+    # Where NO_COLOR is set, rich would leave out colours alone, and keep bold headings.
+    return None if os.environ.get("NO_COLOR") else "auto"
+
+
+def talk(message: str, *, detail: bool = False) -> None:
+    """Say something that isn't the result; a detail only if ``--verbose`` asks for it."""
+    if _level() >= (_VERBOSE if detail else _NORMAL):
+        click.echo(message, err=True)
+
+
+def _level() -> int:
+    context = click.get_current_context(silent=True)
+    return _NORMAL if context is None else int(context.meta.get(_KEY, _NORMAL))
 
 
 @contextmanager
@@ -70,10 +120,9 @@ def progress_bar(description: str) -> Iterator[Callable[[int], Callable[[int], N
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    console = Console(stderr=True, color_system=_colours())
+    shown = console.is_terminal and _level() > _QUIET
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
 
         def start(total: int) -> Callable[[int], None]:
             task = bar.add_task(description, total=total)

@@ -12,7 +12,7 @@ its own randomness can't be replayed: its audit keeps its level, but a second ru
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,7 +29,8 @@ from dpverify.sampling.words import Words
 
 __all__ = ["Adapted", "adapt"]
 
-Takes = Literal["record and rng", "record", "numbers"]
+Takes = Literal["record and rng", "record", "number", "numbers"]
+Element = Literal["any", "float", "whole", "truth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,9 @@ class Adapted:
     Attributes
     ----------
     function : called once for each record
-    takes : a record of shape (p,) and numpy's generator, the record alone, or Python's own numbers
-        (one if p is 1, else a list)
+    takes : a record of shape (p,) and numpy's generator, the record alone, one of Python's own
+        numbers, or a list of them
+    element : what each of Python's own numbers must be; "any" leaves it as it is recorded
     adjacency, claim : whom it says it protects, and how well
     domain : of the records; None where it is all numbers
     attributes : p of the data sets that are made for the audit
@@ -49,6 +51,7 @@ class Adapted:
 
     function: Callable[..., Any]
     takes: Takes
+    element: Element
     adjacency: Adjacency
     claim: PrivacyCurve
     domain: Domain | None
@@ -87,8 +90,8 @@ class Adapted:
             return self.function(row.copy(), generator())
         if self.takes == "record":
             return self.function(row.copy())
-        numbers = row.tolist()
-        return self.function(numbers[0] if len(numbers) == 1 else numbers)
+        numbers = [_as_element(self.element, value) for value in row.tolist()]
+        return self.function(numbers[0] if self.takes == "number" else numbers)
 
 
 def adapt(
@@ -105,8 +108,9 @@ def adapt(
     Parameters
     ----------
     function : f(record, rng) with numpy's generator, f(record), an object with `randomise`, or a
-        measurement with `input_carrier_type`. The last two get Python's own numbers: whole ones
-        where the records that are audited are of an integer type.
+        measurement with `input_carrier_type`. The last two get Python's own numbers, and floats,
+        whole ones or truth values as they want them: a measurement says what it takes, an object
+        with `randomise` is asked once, by a call with 0.
     adjacency, claim : whom it says it protects, and how well
     domain : of the records; None where it is all numbers
     attributes : p of the data sets that are made for the audit
@@ -115,24 +119,78 @@ def adapt(
     Raises
     ------
     ParameterError
-        If the function can't be called with a record, or a record and a generator.
+        If the function can't be called with a record, or a record and a generator; if a
+        measurement or object takes something else than numbers.
     """
     require(attributes >= 1, "attributes", attributes, "at least 1")
-    takes: Takes = "numbers"
+    takes: Takes
+    element: Element = "any"
     called = function
     if callable(getattr(function, "randomise", None)):
-        called = function.randomise
-    elif not hasattr(function, "input_carrier_type"):
+        require(attributes == 1, "attributes", attributes, "1, as `randomise` takes one number")
+        called, takes, element = function.randomise, "number", _asked(function)
+    elif hasattr(function, "input_carrier_type"):
+        takes, element = _carried(str(function.input_carrier_type))
+        require(
+            takes == "numbers" or attributes == 1, "attributes", attributes, "1 for a single number"
+        )
+    else:
         takes = _takes(function)
     return Adapted(
         function=called,
         takes=takes,
+        element=element,
         adjacency=adjacency,
         claim=claim,
         domain=domain,
         attributes=attributes,
         name=name or str(getattr(function, "__name__", type(function).__name__)),
     )
+
+
+_CARRIED: Mapping[str, Element] = {
+    **dict.fromkeys(("f32", "f64"), "float"),
+    **dict.fromkeys([f"{sign}{size}" for sign in "iu" for size in (8, 16, 32, 64, 128)], "whole"),
+    "usize": "whole",
+    "bool": "truth",
+}
+
+
+def _carried(carrier: str) -> tuple[Takes, Element]:
+    """What a measurement of OpenDP takes, by its carrier type: ``f64``, ``Vec<i32>``."""
+    inner = carrier.removeprefix("Vec<").removesuffix(">")
+    rule = "numbers, truth values, or a vector of them"
+    require(inner in _CARRIED, "input_carrier_type", carrier, rule, "Wrap it in a function.")
+    return ("number" if inner == carrier else "numbers"), _CARRIED[inner]
+
+
+def _asked(mechanism: Any) -> Element:
+    """What an object with `randomise` takes: a float, or whole numbers alone (diffprivlib's)."""
+    try:
+        mechanism.randomise(0.0)
+    except TypeError:
+        try:
+            mechanism.randomise(0)
+        except TypeError as error:
+            raise ParameterError(
+                "function", mechanism, f"one that takes a number: {error}", "Wrap it in a function."
+            ) from None
+        return "whole"
+    return "any"
+
+
+def _as_element(element: Element, value: Any) -> Any:
+    match element:
+        case "any":
+            return value
+        case "float":
+            return float(value)
+        case "whole":
+            require(value == int(value), "record", value, "whole, as this mechanism takes them")
+            return int(value)
+        case "truth":
+            require(value in (0, 1), "record", value, "0 or 1, as this mechanism takes them")
+            return bool(value)
 
 
 def _takes(function: Any) -> Takes:

@@ -4,17 +4,17 @@
     def test_my_mechanism(dp_audit):
         dp_audit(my_function)
 
-The seed comes from the test's node id, so a test draws the same whatever runs beside it, in which
-order and in which process. The audit stays in the test's process, which a test's own functions
-never need to leave. A marker on a test that never audits is an error: its name promises a check.
+The seed comes from the test's node id (and from `seed`, where the project's table sets one), so a
+test draws the same whatever runs beside it, in which order and in which process. The audit stays in
+the test's process, which a test's own functions never need to leave. A marker on a test that never
+audits is an error: its name promises a check.
 
-Everything of dpverify is imported when a test first audits, because pytest loads this in every run.
+What is heavy is imported when a test first audits, because pytest loads this in every run.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,46 +22,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dpverify.errors import ConfigurationError
+from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, settle
+
 if TYPE_CHECKING:
     from dpverify.adjacency import Adjacency
-    from dpverify.auditing.findings import AuditKind
+    from dpverify.auditing.findings import AuditKind, Verdict
     from dpverify.auditing.run import Report
     from dpverify.domain import Domain
     from dpverify.enclosure import Real
     from dpverify.mechanism import Pair
 
-__all__ = ["PROFILES", "Auditor", "Profile", "dp_audit"]
+__all__ = ["Auditor", "dp_audit"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """How hard an audit tries.
-
-    Attributes
-    ----------
-    draws : on each side of each pair
-    alpha : level of one call of `dp_audit`; with a seed fixed by the test's name, a false alarm
-        stays, so it is rare
-    without : kinds of audit that are left out unless they are asked for
-    """
-
-    draws: int
-    alpha: float
-    without: tuple[AuditKind, ...] = ()
-
-
-# Doubles from a continuous distribution fail the precision audit, and rightly so. Those who develop
-# on paper's terms first see it where a release is near.
-PROFILES = {
-    "dev": Profile(draws=2_000, alpha=1e-3, without=("precision",)),
-    "ci": Profile(draws=10_000, alpha=1e-4, without=("precision",)),
-    "nightly": Profile(draws=100_000, alpha=1e-4),
-    "certify": Profile(draws=1_000_000, alpha=1e-6),
-}
-
-_VARIABLE = "DPVERIFY_PROFILE"
+# Where nobody chooses a profile, that of those who develop.
+_DEFAULTS = {**DEFAULTS, "alpha": None, "draws": None, "profile": "dev", "without": None}
 _AUDITED = pytest.StashKey[int]()
 _PASSED = pytest.StashKey[bool]()
+_SETTINGS = pytest.StashKey[dict[str, Setting]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,21 +49,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dp-profile",
         choices=tuple(PROFILES),
         default=None,
-        help=f"How hard privacy audits try (default: ${_VARIABLE}, else dev).",
+        help=f"How hard privacy audits try (default: ${VARIABLE}, the project's table, else dev).",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Announce the marker, and refuse an unknown profile of the environment."""
+    """Announce the marker, and read the settings: a mistake in them ends the run here."""
     config.addinivalue_line(
         "markers",
         "dp_audit(epsilon, delta, adjacency, …): the claim that dp_audit's calls in this test "
         "audit; a test that never audits is an error",
     )
-    if _profile_name(config) not in PROFILES:
-        raise pytest.UsageError(
-            f"{_VARIABLE}={_profile_name(config)} must be one of {', '.join(PROFILES)}."
-        )
+    given = Source("--dp-profile", {"profile": config.getoption("--dp-profile")})
+    try:
+        config.stash[_SETTINGS] = settle(given, folder=config.rootpath, defaults=_DEFAULTS)
+    except ConfigurationError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -130,22 +110,26 @@ class Auditor:
         kinds: Sequence[AuditKind] | None = None,
         draws: int | None = None,
         alpha: float | None = None,
+        expect: Verdict = "no_violation_found",
     ) -> Report:
-        """Audit, and fail the test unless no violation was found.
+        """Audit, and fail the test unless the verdict is the one that is expected.
 
         Parameters
         ----------
         subject : a mechanism with a claim of its own, or what `adapt` takes
         adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
         domain, attributes : of the records, as for `adapt`
-        pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the profile's
+        pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the settings'
+            (`dpverify.settings`)
+        expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
+            of the right one can fail
 
         Returns
         -------
         Report
-            With the findings, none of them a violation.
+            With the findings.
         """
-        from dpverify.auditing.run import applicable, audit
+        from dpverify.auditing.run import audit
 
         item = self.request.node
         item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
@@ -165,27 +149,25 @@ class Auditor:
         if (marker and marker.args) or not given.keys() <= called.keys():
             raise pytest.UsageError(f"the marker dp_audit takes only {', '.join(called)}, by name.")
         given |= {name: value for name, value in called.items() if value is not None}
-        name = _profile_name(self.request.config)
-        profile = PROFILES[name]
+        settings = {n: s.value for n, s in self.request.config.stash[_SETTINGS].items()}
         mechanism, at = _mechanism(subject, given)
-        chosen = given.get("kinds")
-        if chosen is None and profile.without:
-            chosen = [kind for kind in applicable(mechanism) if kind not in profile.without]
         report = audit(
             mechanism,
-            alpha=given.get("alpha", profile.alpha),
+            alpha=given.get("alpha", settings["alpha"]),
             delta=at,
-            draws=given.get("draws", profile.draws),
-            seed=_seed(item.nodeid, number),
-            kinds=chosen,
+            draws=given.get("draws", settings["draws"]),
+            seed=_seed(item.nodeid, number, settings["seed"]),
+            kinds=given.get("kinds", settings["kinds"]),
+            without=settings["without"],
             pairs=given.get("pairs"),
             workers=1,
-            replay=f'pytest "{item.nodeid}" --dp-profile={name}',
+            replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
         )
-        if report.verdict != "no_violation_found":
+        if report.verdict != expect:
             from dpverify.auditing.text import lines
 
-            pytest.fail("\n".join(lines(report)), pytrace=False)
+            wanted = [] if expect == "no_violation_found" else [f"expected: {expect}"]
+            pytest.fail("\n".join([*wanted, *lines(report)]), pytrace=False)
         return report
 
 
@@ -224,10 +206,7 @@ def _mechanism(subject: Any, given: dict[str, Any]) -> tuple[Any, Any]:
     )
 
 
-def _profile_name(config: pytest.Config) -> str:
-    return str(config.getoption("--dp-profile") or os.environ.get(_VARIABLE) or "dev")
-
-
-def _seed(nodeid: str, number: int) -> int:
-    digest = hashlib.sha256(f"{nodeid}\n{number}".encode()).digest()
+def _seed(nodeid: str, number: int, chosen: int) -> int:
+    key = f"{nodeid}\n{number}" + (f"\n{chosen}" if chosen else "")
+    digest = hashlib.sha256(key.encode()).digest()
     return int.from_bytes(digest[:4], "big")

@@ -102,8 +102,59 @@ def test_numbers_of_python() -> None:
     words = ReplayableWords(1, "key")
     assert adapted(Randomises()).release(np.array([[1.0]]), rng=words).tolist() == [1.5]
     assert adapted(Randomises()).release(np.array([[1]]), rng=words).tolist() == [2]
-    assert adapted(Measurement()).release(np.ones((1, 2)), rng=words).tolist() == [[2.0, 2.0]]
+    measured = adapted(Measurement(), attributes=2)
+    assert measured.release(np.ones((1, 2)), rng=words).tolist() == [[2.0, 2.0]]
+    assert adapted(Measurement()).release(np.ones((1, 1)), rng=words).tolist() == [[2.0]]
     assert adapted(Randomises()).name == "Randomises"
+
+
+class Strict:
+    """Takes one type alone, as the libraries do."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def randomise(self, value: Any) -> Any:
+        if type(value) is not self.kind:
+            raise TypeError(f"must be {self.kind.__name__}")
+        return value
+
+    __call__ = randomise
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_a_mechanism_gets_the_numbers_that_it_takes(kind: type) -> None:
+    mechanism = adapted(Strict(kind))
+    released = mechanism.release(np.array([[3.0]]), rng=ReplayableWords(1, "key"))
+    assert released.tolist() == [3]
+    assert released.dtype.kind == np.dtype(kind).kind
+
+
+@pytest.mark.parametrize(("carrier", "kind"), [("f64", float), ("i32", int), ("bool", bool)])
+def test_a_measurement_gets_its_carrier_type(carrier: str, kind: type) -> None:
+    measurement: Any = Strict(kind)
+    measurement.input_carrier_type = carrier
+    measurement.randomise = None
+    for records in (np.ones((1, 1)), np.ones((1, 1), dtype=int)):
+        released = adapted(measurement).release(records, rng=ReplayableWords(1, "key"))
+        assert released.tolist() == [1]
+
+
+def test_other_numbers_are_refused() -> None:
+    words = ReplayableWords(1, "key")
+    with pytest.raises(ParameterError, match=r"record=0\.5 must be whole"):
+        adapted(Strict(int)).release(np.array([[0.5]]), rng=words)
+    with pytest.raises(ParameterError, match="takes a number: must be str"):
+        adapted(Strict(str))
+    with pytest.raises(ParameterError, match="attributes=2 must be 1"):
+        adapted(Strict(int), attributes=2)
+    measurement: Any = Measurement()
+    measurement.input_carrier_type = "DataFrame"
+    with pytest.raises(ParameterError, match="input_carrier_type=DataFrame must be numbers"):
+        adapted(measurement)
+    measurement.input_carrier_type = "f64"
+    with pytest.raises(ParameterError, match="attributes=2 must be 1"):
+        adapted(measurement, attributes=2)
 
 
 def test_sets_stay_sets() -> None:

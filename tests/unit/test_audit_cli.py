@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -103,12 +106,22 @@ def test_junit_into_a_file(module: str, capsys: pytest.CaptureFixture[str]) -> N
     assert _run(["audit", f"{module}:BOTH", f"{module}:LOST", *FAST, *options]) == 1
     assert capsys.readouterr().out == ""
     suite = ElementTree.parse("audit.xml").getroot()  # noqa: S314  # our own file
-    assert suite.attrib["tests"] == "3"
-    assert [[child.tag for child in case] for case in suite] == [
-        ["system-out"],
-        ["failure"],
-        ["skipped"],
+    assert suite.tag == "testsuites"
+    assert [(one.get("name"), one.get("failures"), one.get("skipped")) for one in suite] == [
+        ("laplace", "0", "0"),
+        ("halved", "2", "0"),
+        ("lost", "0", "2"),
     ]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("6", "2", "2")
+    assert [[child.tag for child in case] for case in suite.iter("testcase")] == [
+        *[["system-out"]] * 2,
+        *[["failure"]] * 2,
+        *[["skipped"]] * 2,
+    ]
+    failed = suite.find(".//failure")
+    assert failed is not None
+    assert failed.attrib["message"].startswith("violation: output")
+    assert "replay: dpverify audit" in (failed.text or "")
     left = [path.name for path in Path().iterdir() if "audit.xml" in path.name]
     assert left == ["audit.xml"]
 
@@ -122,3 +135,44 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "clipped_mean: no violation found" in shown
     assert "clipped_mean_forgets_n: violation" in shown
+
+
+def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for option in ("--quiet", "--draws=500", "--verbose"):  # the second says nothing new
+        assert _run(["audit", f"{module}:GOOD", *FAST, option]) == 0
+        shown[option] = capsys.readouterr()
+    assert len({text.out for text in shown.values()}) == 1
+    assert shown["--quiet"].err == ""
+    assert shown["--draws=500"].err.splitlines() == ["1 of 1: laplace", "  black-box"]
+    said = shown["--verbose"].err
+    assert "draws: 500 (command line)" in said
+    assert "seed: 0 (default)" in said
+    assert "  no_violation_found, " in said
+    assert _run(["audit", f"{module}:GOOD", *FAST, "-q", "-v"]) == 2
+    assert "not both" in capsys.readouterr().err
+
+
+def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", f"{module}:BAD", "--profile", "dev", "--draws", "300", "-q"]) == 1
+    shown = capsys.readouterr().out
+    assert "halved: violation, at level 0.001" in shown
+    assert "precision" not in shown.split("replay")[0]
+    assert shown.rstrip().endswith("--alpha 0.001 --draws 300 --seed 0 --without precision")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
+@pytest.mark.parametrize("given", ["", "1"])
+def test_no_color(given: str) -> None:
+    import pty
+
+    own, other = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": given, "TERM": "xterm-256color", "COLUMNS": "100"}
+    code = "from dpverify.cli import main; main(['audit', '--show-config'])"
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, env=environment, stdout=other, stderr=other)
+    os.close(other)
+    shown = os.read(own, 1 << 16)
+    os.close(own)
+    assert b"default" in shown
+    assert (b"\x1b" in shown) == (not given)

@@ -193,9 +193,32 @@ def test_what_no_worker_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
     def holding(records: Any, rng: Words) -> float:
         return 0.0 if held else 1.0
 
-    finding = black_box(Function(function=holding), PAIR, draws=20, seed=1, workers=2)
+    two, one = (
+        black_box(Function(function=holding), PAIR, draws=20, seed=1, workers=workers)
+        for workers in (2, 1)
+    )
+    assert two == one
+
+
+class BreaksOnTheWay:
+    """Can be pickled, and not be made again."""
+
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+
+    def __reduce__(self) -> Any:
+        return (type(self), ())
+
+    def __call__(self, records: Any, rng: Words) -> float:
+        return 0.0
+
+
+def test_what_breaks_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "_INLINE", 0.0)
+    subject = Function(function=BreaksOnTheWay(1))
+    finding = black_box(subject, PAIR, draws=20, seed=1, workers=2)
     assert finding.verdict == "inconclusive"
-    assert "workers=1" in finding.statement
+    assert "Function" in finding.statement or "worker" in finding.statement
 
 
 def test_another_alarm_is_given_back() -> None:

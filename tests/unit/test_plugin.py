@@ -115,6 +115,23 @@ def test_has_no_marker(dp_audit):
     result.stdout.fnmatch_lines(["*test_forgets is marked dp_audit and never audited*"])
 
 
+def test_a_bug_on_purpose_is_expected(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT, kinds=["black-box"])
+
+def test_found(dp_audit):
+    assert dp_audit(halved, expect="violation").violations
+
+def test_not_found(dp_audit):
+    dp_audit(laplace, expect="violation")
+""",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["expected: violation", "laplace: no violation found*"])
+
+
 def test_what_can_not_be_drawn_from_fails(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
@@ -172,7 +189,9 @@ def test_mine(dp_audit):
     monkeypatch.setenv("DPVERIFY_PROFILE", "fast")
     result = ran(pytester, body)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*DPVERIFY_PROFILE=fast must be one of dev, ci, nightly*"])
+    result.stderr.fnmatch_lines(
+        ["*DPVERIFY_PROFILE: profile=fast is unknown. Known: dev, ci, nightly*"]
+    )
 
 
 SEVERAL = "".join(

@@ -1,0 +1,21 @@
+"""The kinds of audit by name, where nothing heavy is imported to know them."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+__all__ = ["KINDS", "AuditKind"]
+
+AuditKind = Literal[
+    "exhaustive",
+    "grey-box",
+    "determinism",
+    "precision",
+    "white-box",
+    "black-box",
+    "sequential",
+    "moments",
+]
+
+KINDS: tuple[AuditKind, ...] = tuple(kind for kind in get_args(AuditKind) if kind != "moments")
+"""Kinds of audit that test a privacy claim, in the order in which they run."""

@@ -1,0 +1,1 @@
+"""Survey answers under local differential privacy."""

@@ -1,0 +1,47 @@
+"""What this package announces: a mechanism for configurations, and a suite for audits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dp_survey.answers import SurveyAnswers
+from dpverify.adjacency import AttributeAdjacency, RecordAdjacency
+from dpverify.domain import Box
+from dpverify.errors import require
+from dpverify.mechanism import MechanismFamily, Parameter, Request
+
+
+def _build(request: Request) -> SurveyAnswers:
+    choices, domain, adjacency = request.parameters["choices"], request.domain, request.adjacency
+    # What the family announces below is all that a request holds.
+    assert isinstance(domain, Box)
+    assert isinstance(adjacency, AttributeAdjacency | RecordAdjacency)
+    require(domain.low == 0, "low", domain.low, "0, the first choice")
+    require(domain.high == choices - 1, "high", domain.high, f"{choices - 1}, the last choice")
+    return SurveyAnswers.calibrated(
+        questions=request.attributes,
+        choices=choices,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        adjacency=adjacency,
+        outside=domain.outside,
+    )
+
+
+SURVEY_ANSWERS = MechanismFamily(
+    name="survey-answers",
+    paper="Warner 1965, with several choices",
+    guarantee="epsilon, or (epsilon, delta)",
+    adjacency=("attribute", "record"),
+    domain=("box",),
+    estimates=("agreement",),
+    parameters=(Parameter(name="choices", domain="at least 2", meaning="choices of an answer"),),
+    build=_build,
+)
+
+SUITE = tuple(
+    SurveyAnswers.calibrated(
+        questions=2, choices=5, epsilon=Fraction(1), delta=Fraction(0), adjacency=adjacency
+    )
+    for adjacency in (AttributeAdjacency(beta=Fraction(4)), RecordAdjacency())
+)

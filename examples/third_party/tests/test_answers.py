@@ -1,0 +1,56 @@
+"""The mechanism keeps what it claims, and a broken one is found."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dp_survey.answers import SurveyAnswers
+from dp_survey.family import SUITE
+
+from dpverify.certificate.make import certify
+from dpverify.certificate.verify import read_certificate, verify
+from dpverify.configuration import load_configuration
+
+CONFIGURATION = Path(__file__).parents[1] / "survey.toml"
+
+
+@pytest.mark.dp_audit
+@pytest.mark.parametrize("mechanism", SUITE, ids=lambda mechanism: mechanism.adjacency.unit)
+def test_the_claim(dp_audit: Any, mechanism: SurveyAnswers) -> None:
+    dp_audit(mechanism)
+
+
+class Twice(SurveyAnswers):
+    """Draws again what was replaced, so that more is kept than it claims."""
+
+    def release(self, records: Any, *, rng: Any) -> Any:
+        """Answers of shape (n, questions)."""
+        first, second = (SurveyAnswers.release(self, records, rng=rng) for _ in range(2))
+        return np.where(first == np.asarray(records), first, second)
+
+
+@pytest.mark.dp_audit
+def test_a_broken_one_is_found(dp_audit: Any) -> None:
+    right = SUITE[0]
+    broken = Twice(**{field.name: getattr(right, field.name) for field in fields(right)})
+    dp_audit(broken, expect="violation")
+
+
+def test_probabilities_add_up() -> None:
+    law = SUITE[0].distribution([[1, 3]])
+    assert sum(law.values()) == 1
+    odds = law[1, 3] / law[0, 3]
+    assert odds == SUITE[0].keep / SUITE[0].other
+    assert float(odds) == pytest.approx(2.718281828459045)
+
+
+def test_it_certifies(tmp_path: Path) -> None:
+    configuration = load_configuration(CONFIGURATION)
+    outcome = certify(configuration, tmp_path / "out", base=CONFIGURATION.parent)
+    assert outcome.certificate.derived.white_box.verdict == "no_violation_found"
+    checks = verify(read_certificate(outcome.folder / "certificate.json"), outcome.folder)
+    assert {check.status for check in checks} == {"agrees"}
