@@ -20,8 +20,10 @@ _COMMANDS = {
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
+    "compose": ("dpverify.cli.compose", "What several releases reveal together."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
+    "sign": ("dpverify.cli.sign", "Sign a certificate and its released file."),
     "verify": ("dpverify.cli.verify", "Check a certificate again."),
 }
 
