@@ -222,8 +222,11 @@ def _folder_of(part: Mapping[str, Any], folder: Path) -> Path | None:
     places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
     for place in places:
         path = place / name
-        if path.is_file() and sha256_file(path) == sha256:
-            return place
+        try:
+            if path.is_file() and sha256_file(path) == sha256:
+                return place
+        except OSError:  # a folder beside it that is not ours to read
+            continue
     return None
 
 
