@@ -15,6 +15,7 @@ __all__ = [
     "ConfigurationError",
     "DPVerifyError",
     "EntropyError",
+    "KeyFileError",
     "NumericalError",
     "OutputError",
     "ParameterError",
@@ -75,6 +76,10 @@ class ConfigurationError(DPVerifyError, ValueError):
 
 class CertificateError(DPVerifyError, ValueError):
     """A certificate that can't be read at all (one that reads but disagrees is a finding)."""
+
+
+class KeyFileError(DPVerifyError):
+    """A signer's key that can't be used, or that others may read."""
 
 
 class OutputError(DPVerifyError, OSError):

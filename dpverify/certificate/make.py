@@ -40,7 +40,16 @@ from dpverify.mechanism import Certifiable
 from dpverify.records import Table, load_source, open_records
 from dpverify.sampling.words import SecureWords
 
-__all__ = ["CERTIFICATE", "REPORT", "SKETCH", "Outcome", "certify", "document_digest", "versions"]
+__all__ = [
+    "CERTIFICATE",
+    "REPORT",
+    "SKETCH",
+    "Outcome",
+    "certify",
+    "document_digest",
+    "environment",
+    "versions",
+]
 
 CERTIFICATE, REPORT, SKETCH = "certificate.json", "report.html", "sketch.npz"
 
@@ -121,7 +130,7 @@ def certify(
             "derived": derived.model_dump(),
             "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
             "release": None if release is None else release.model_dump(),
-            "environment": _environment().model_dump(),
+            "environment": environment().model_dump(),
         }
         fields["digest"] = document_digest(fields)
         certificate = Certificate.model_validate(fields)
@@ -192,7 +201,8 @@ def _parameter(name: str, value: Any) -> int | str:
     raise ConfigurationError(f"mechanism.{name}={value} must be a number or a word.")
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """What made a document, and when."""
     return Environment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions() | {"python": platform.python_version()},

@@ -20,7 +20,7 @@ from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Rele
 from dpverify.errors import CertificateError, DPVerifyError
 from dpverify.mechanism import Certifiable
 
-__all__ = ["MAX_BYTES", "Check", "read_certificate", "verify"]
+__all__ = ["MAX_BYTES", "Check", "check_digest", "differences", "read_certificate", "verify"]
 
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
@@ -70,8 +70,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
 
 def verify(
     fields: dict[str, Any],
-    folder: Path,
+    folder: Path | None,
     *,
+    replay: bool = True,
     announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
 ) -> list[Check]:
     """Verify a certificate against itself, this code, and the released file in `folder`.
@@ -79,7 +80,8 @@ def verify(
     Parameters
     ----------
     fields : as `read_certificate` returns them
-    folder : where the released file lies
+    folder : where the released file lies; None where it wasn't found
+    replay : whether to draw the audits again; if not, the recorded counts are taken as they are
     announce : called once with what will be replayed; returns the progress callback
 
     Returns
@@ -93,7 +95,7 @@ def verify(
         detail = error.errors()[0]["msg"]
         return [Check(name="schema", status="differs", detail=detail, fields=wrong)]
     checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
-    checks.append(_digest(fields))
+    checks.append(check_digest(fields))
     try:
         mechanism = build(certificate.inputs)
     except DPVerifyError as error:
@@ -109,8 +111,8 @@ def verify(
                 *checks,
                 Check(name="replay", status="differs", detail=detail, fields=tuple(unfit)),
             ]
-        evidence, replay = _replay(certificate, mechanism, announce)
-        checks.append(replay)
+        evidence, replayed = _replay(certificate, mechanism, announce, wanted=replay)
+        checks.append(replayed)
         checks.extend(_recompute(certificate, mechanism, evidence))
     except (DPVerifyError, ValueError) as error:
         # Built from the certificate's own numbers: what can't be computed doesn't agree.
@@ -124,7 +126,8 @@ def verify(
     return checks
 
 
-def _digest(fields: dict[str, Any]) -> Check:
+def check_digest(fields: dict[str, Any]) -> Check:
+    """Whether the digest that a document carries is its own."""
     computed = document_digest(fields)
     if computed == fields["digest"]:
         detail = "SHA-256 of the canonical JSON"
@@ -141,9 +144,14 @@ def _replay(
     certificate: Certificate,
     mechanism: Certifiable,
     announce: Callable[[Inputs, Certifiable], Callable[[int], None]],
+    *,
+    wanted: bool,
 ) -> tuple[Evidence, Check]:
     """Evidence to derive from: drawn again, or as recorded where the draws may differ."""
     recorded = certificate.evidence
+    if not wanted:
+        detail = "left out as asked: bounds recomputed from the recorded counts"
+        return recorded, Check(name="replay", status="not checked", detail=detail)
     here = versions()
     other = [
         f"{name} {certificate.environment.versions.get(name)} (here {current})"
@@ -182,7 +190,7 @@ def _recompute(
         fields = tuple(
             field
             for part in parts
-            for field in _differences(f"derived.{part}", stored[part], again[part])
+            for field in differences(f"derived.{part}", stored[part], again[part])
         )
         yield Check(
             name=name,
@@ -206,7 +214,9 @@ def _recompute(
         yield Check(name="verdict", status="violation", detail=detail)
 
 
-def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> Iterator[Check]:
+def _release(
+    certificate: Certificate, mechanism: Certifiable, folder: Path | None
+) -> Iterator[Check]:
     release = certificate.release
     if release is None:
         yield Check(name="release", status="not checked", detail="nothing was released")
@@ -221,16 +231,17 @@ def _release(certificate: Certificate, mechanism: Certifiable, folder: Path) -> 
     step = mechanism.step()
     due = None if step is None else Ends.of(step).model_dump()
     stated = None if release.step is None else release.step.model_dump()
-    fields = tuple(_differences("release.step", stated, due))
+    fields = tuple(differences("release.step", stated, due))
     yield Check(
         name="step",
         status="differs" if fields else "agrees",
         detail="size of a released integer's step",
         fields=fields,
     )
-    path = folder / Path(release.file).name
-    if not path.is_file():
-        detail = f"{path} is not there"
+    name = Path(release.file).name
+    path = None if folder is None else folder / name
+    if path is None or not path.is_file():
+        detail = f"{path} is not there" if path else f"no {name} with its SHA-256 was found"
         yield Check(name="released file", status="inconclusive", detail=detail)
         return
     wrong = [] if sha256_file(path) == release.sha256 else ["release.sha256"]
@@ -262,17 +273,17 @@ def _shape_problems(path: Path, release: Release) -> list[str]:
 
 
 def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:
-    fields = tuple(_differences(prefix, stored.model_dump(), again.model_dump()))
+    fields = tuple(differences(prefix, stored.model_dump(), again.model_dump()))
     return Check(name=name, status="differs" if fields else "agrees", detail=detail, fields=fields)
 
 
-def _differences(name: str, stored: Any, again: Any) -> Iterator[str]:
+def differences(name: str, stored: Any, again: Any) -> Iterator[str]:
     """Names of the leaves that are not equal."""
     if isinstance(stored, dict) and isinstance(again, dict):
         for key in stored.keys() | again.keys():
-            yield from _differences(f"{name}.{key}", stored.get(key), again.get(key))
+            yield from differences(f"{name}.{key}", stored.get(key), again.get(key))
     elif isinstance(stored, list) and isinstance(again, list) and len(stored) == len(again):
         for index, (one, two) in enumerate(zip(stored, again, strict=True)):
-            yield from _differences(f"{name}[{index}]", one, two)
+            yield from differences(f"{name}[{index}]", one, two)
     elif stored != again:
         yield name

@@ -20,9 +20,11 @@ _COMMANDS = {
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
+    "compose": ("dpverify.cli.compose", "What several releases reveal together."),
     "init": ("dpverify.cli.init", "Begin a configuration for a file."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
+    "sign": ("dpverify.cli.sign", "Sign a certificate and its released file."),
     "verify": ("dpverify.cli.verify", "Check a certificate again."),
 }
 

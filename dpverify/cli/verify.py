@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
+from dpverify.certificate.composing import verify_document
 from dpverify.certificate.derive import total_draws
+from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.model import Inputs
-from dpverify.certificate.verify import read_certificate
-from dpverify.certificate.verify import verify as verify_certificate
+from dpverify.certificate.signing import check_signatures, envelope_beside
+from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
 from dpverify.mechanism import Certifiable
 
-__all__ = ["verify"]
+__all__ = ["exit_code", "replay_option", "verify", "verify_aloud"]
+
+replay_option = click.option(
+    "--no-replay",
+    "replay",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Take the recorded counts as they are, and recompute the bounds alone.",
+)
 
 
 @click.command(short_help="Check a certificate again.")
 @click.argument("certificate", type=click.Path(path_type=Path))
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Public key whose signature must hold; may be repeated.",
+)
+@replay_option
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
-def verify(certificate: Path, allow_inconclusive: bool, as_json: bool) -> int:
+def verify(
+    certificate: Path,
+    keys: tuple[Path, ...],
+    replay: bool,
+    allow_inconclusive: bool,
+    as_json: bool,
+) -> int:
     """Rebuild, replay and recompute all that CERTIFICATE says, and compare.
 
-    The released file is looked for beside it. This can't show that dpverify made the release:
-    only that everything stated follows from the stated inputs.
+    The released file is looked for beside it; those of a composed certificate also one folder
+    below. With --key, the signature beside it must hold too, over this certificate and this file.
+    This can't show that dpverify made the release: only that everything stated follows from the
+    stated inputs.
     """
+    signers = [load_public_key(key) for key in keys]
     fields = read_certificate(certificate)
-    with progress_bar("replaying") as start:
-
-        def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
-            return start(total_draws(inputs, mechanism))
-
-        checks = verify_certificate(fields, certificate.parent, announce=announce)
+    checks = verify_aloud(fields, certificate.parent, replay=replay)
+    envelope = envelope_beside(certificate)
+    if signers or envelope.exists():
+        checks += check_signatures(fields, envelope, signers)
     if as_json:
         emit_json(
             "verify",
@@ -48,6 +75,21 @@ def verify(certificate: Path, allow_inconclusive: bool, as_json: bool) -> int:
         for check in checks:
             for field in check.fields:
                 click.echo(f"no longer agrees: {field}")
+    return exit_code(checks, allow_inconclusive=allow_inconclusive)
+
+
+def verify_aloud(fields: dict[str, Any], folder: Path, *, replay: bool) -> list[Check]:
+    """Verify with a progress bar."""
+    with progress_bar("replaying") as start:
+
+        def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
+            return start(total_draws(inputs, mechanism))
+
+        return verify_document(fields, folder, replay=replay, announce=announce)
+
+
+def exit_code(checks: Iterable[Check], *, allow_inconclusive: bool) -> int:
+    """What a verification says to the shell."""
     statuses = {check.status for check in checks}
     if statuses & {"differs", "violation"}:
         return 1

@@ -7,6 +7,7 @@ import pkgutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from dpverify.certificate.composing import composition_schema
 from dpverify.certificate.model import json_schema
 
 ROOT = Path(__file__).parents[2]
@@ -28,21 +30,24 @@ def modules() -> list[str]:
     return names
 
 
-def published() -> dict[str, Any]:
-    text = resources.files("dpverify.certificate").joinpath("schemas/certificate-1.json")
+def published(name: str) -> dict[str, Any]:
+    text = resources.files("dpverify.certificate").joinpath(f"schemas/{name}-1.json")
     schema: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
     return schema
 
 
-def test_published_schema_is_the_models() -> None:
-    assert published() == json_schema(), (
-        "the model changed: publish a new version, or before the first release write json_schema() "
-        "to dpverify/certificate/schemas/certificate-1.json"
+@pytest.mark.parametrize(
+    ("name", "schema"), [("certificate", json_schema), ("composition", composition_schema)]
+)
+def test_published_schema_is_the_models(name: str, schema: Callable[[], dict[str, Any]]) -> None:
+    assert published(name) == schema(), (
+        "the model changed: publish a new version, or before the first release write what "
+        f"{schema.__name__}() returns to dpverify/certificate/schemas/{name}-1.json"
     )
 
 
 def test_certificates_validate(certificate: dict[str, Any]) -> None:
-    validator = jsonschema.Draft202012Validator(published())
+    validator = jsonschema.Draft202012Validator(published("certificate"))
     validator.validate(certificate)
     certificate = certificate | {"surprise": 1}
     assert not validator.is_valid(certificate)

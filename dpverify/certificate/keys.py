@@ -1,0 +1,117 @@
+"""Ed25519 keys of signers, in PEM files: as ``openssl genpkey -algorithm ed25519`` writes them.
+
+A private key is read from a file that its owner alone can read, is never written, and stands in no
+message: errors name the file and the rule, and drop what the parser said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+
+from dpverify.errors import KeyFileError
+
+__all__ = ["key_id", "load_private_key", "load_public_key"]
+
+_MAX_BYTES = 1 << 16
+_HOW_TO_MAKE = "openssl genpkey -algorithm ed25519 -out"
+
+
+def load_private_key(path: Path, *, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
+    """Private key of a PEM file that nobody but its owner may read.
+
+    Parameters
+    ----------
+    path : of the file
+    passphrase : called once, and only if the key is encrypted
+
+    Raises
+    ------
+    KeyFileError
+        If the file can't be read, its mode lets others in, or it holds no such key.
+    """
+    content = _read(path, private=True)
+    if b"-----BEGIN PUBLIC KEY-----" in content:
+        raise KeyFileError(f"{path}: is a public key, and signing takes the private one.")
+    try:
+        key = load_pem_private_key(content, password=_secret(content, passphrase))
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        wrong = "the passphrase is wrong, or it is" if _encrypted(content) else "is"
+        raise KeyFileError(
+            f"{path}: {wrong} not a private key in PEM. Make one: {_HOW_TO_MAKE} {path}"
+        ) from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(
+            f"{path}: is a key of another kind, and must be Ed25519. Make one: {_HOW_TO_MAKE} FILE"
+        )
+    return key
+
+
+def load_public_key(path: Path) -> Ed25519PublicKey:
+    """Public key of a PEM file.
+
+    Raises
+    ------
+    KeyFileError
+        If the file can't be read or holds no such key.
+    """
+    content = _read(path, private=False)
+    extract = f"openssl pkey -in {path} -pubout -out PUBLIC"
+    if b"PRIVATE KEY-----" in content:
+        raise KeyFileError(
+            f"{path}: is a private key, and verification takes the public one. Make it: {extract}"
+        )
+    try:
+        key = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm):
+        raise KeyFileError(
+            f"{path}: is not a public key in PEM. "
+            "Its owner makes it: openssl pkey -in PRIVATE -pubout -out PUBLIC"
+        ) from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise KeyFileError(f"{path}: is a key of another kind, and must be Ed25519.")
+    return key
+
+
+def key_id(key: Ed25519PublicKey) -> str:
+    """SHA-256 of the key's SubjectPublicKeyInfo in DER, in hexadecimal.
+
+    ``openssl pkey -pubin -in PUBLIC -outform DER | sha256sum`` prints the same.
+    """
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(der).hexdigest()
+
+
+def _read(path: Path, *, private: bool) -> bytes:
+    try:
+        with path.open("rb") as file:
+            # Asked of the open file: what is checked is what is read.
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if private and os.name == "posix" and mode & 0o077:
+                raise KeyFileError(
+                    f"{path}: its mode is {mode:04o}, and a private key must be closed to all but "
+                    f"its owner (0600). Mend it: chmod 600 {path}"
+                )
+            return file.read(_MAX_BYTES)
+    except OSError as error:
+        raise KeyFileError(f"{path}: can't be read: {error.strerror}.") from None
+
+
+def _encrypted(content: bytes) -> bool:
+    return b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in content
+
+
+def _secret(content: bytes, passphrase: Callable[[], str]) -> bytes | None:
+    return passphrase().encode() if _encrypted(content) else None

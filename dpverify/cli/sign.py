@@ -1,0 +1,60 @@
+"""``dpverify sign``: bind a certificate and its released file to a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dpverify.certificate.keys import key_id, load_private_key
+from dpverify.certificate.signing import envelope_beside
+from dpverify.certificate.signing import sign as sign_certificate
+from dpverify.certificate.verify import read_certificate
+from dpverify.cli.output import emit_json, emit_table, json_option, talk
+from dpverify.cli.verify import exit_code, verify_aloud
+
+__all__ = ["sign"]
+
+
+@click.command(short_help="Sign a certificate and its released file.")
+@click.argument("certificate", type=click.Path(path_type=Path))
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Ed25519 private key in PEM; only its owner may read the file.",
+)
+@json_option
+def sign(certificate: Path, key: Path, as_json: bool) -> int:
+    r"""Sign CERTIFICATE together with its released file.
+
+    Writes certificate.dsse.json beside it, or adds a signature to the one that is there. Checks
+    everything but the replay of the audits first, and signs nothing that doesn't agree.
+
+    \b
+    openssl genpkey -algorithm ed25519 -out signer.pem       a new key
+    openssl pkey -in signer.pem -pubout -out signer.pub.pem  what others verify with
+    """
+    private = load_private_key(
+        key, passphrase=lambda: click.prompt(f"Passphrase of {key}", hide_input=True, err=True)
+    )
+    fields = read_certificate(certificate)
+    checks = verify_aloud(fields, certificate.parent, replay=False)
+    code = exit_code(checks, allow_inconclusive=False)
+    if code:
+        for check in checks:
+            if check.status not in ("agrees", "not checked"):
+                talk(f"{check.status}: {check.name}: {check.detail}")
+        talk("Nothing was signed.")
+        return code
+    path = envelope_beside(certificate)
+    envelope = sign_certificate(fields, path, private)
+    signer = key_id(private.public_key())
+    signers = [signature.keyid for signature in envelope.signatures]
+    if as_json:
+        emit_json("sign", {"envelope": str(path), "signed_by": signer, "signatures": signers})
+    else:
+        rows = [["signed", str(path)], ["by", f"{signer} (SHA-256 of the public key)"]]
+        others = [name for name in signers if name != signer]
+        emit_table([*rows, *(["beside", name] for name in others)])
+    return 0
