@@ -32,7 +32,7 @@ from dpverify.accounting.point import PointCurve
 from dpverify.certificate.derive import build
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, environment
-from dpverify.certificate.model import Certificate, CurvePoint, Ends, Environment, Inputs
+from dpverify.certificate.model import Certificate, Ends, Environment, Inputs
 from dpverify.certificate.verify import Check, check_digest, differences, verify
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, require
@@ -44,6 +44,7 @@ __all__ = [
     "Composition",
     "OwnersWord",
     "Total",
+    "TotalPoint",
     "compose",
     "composition_schema",
     "verify_document",
@@ -80,6 +81,13 @@ class OwnersWord(_Part):
     same_records: bool = False
 
 
+class TotalPoint(_Part):
+    """One point of the privacy curve."""
+
+    epsilon: str
+    delta: Ends
+
+
 class Total(_Part):
     """What all releases together guarantee."""
 
@@ -87,7 +95,7 @@ class Total(_Part):
     epsilon: Ends
     added_epsilon: str
     added_delta: str
-    curve: list[CurvePoint]
+    curve: list[TotalPoint]
     theorem: str
     randomness: str
     data_choice: str
@@ -286,7 +294,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         added_epsilon=exact_string(sum((r.epsilon for r in releases), Fraction(0))),
         added_delta=exact_string(sum((r.delta for r in releases), Fraction(0))),
         curve=[
-            CurvePoint(epsilon=exact_string(point), delta=Ends.of(total.curve.delta(point)))
+            TotalPoint(epsilon=exact_string(point), delta=Ends.of(total.curve.delta(point)))
             for point in (_rounded(largest * step / 10) for step in range(_POINTS))
         ],
         theorem=total.theorem,

@@ -200,7 +200,7 @@ def _recompute(
         )
     answered = [answer.model_dump() for answer in answers(certificate.inputs, derived)]
     listed = [answer.model_dump() for answer in certificate.checklist]
-    fields = tuple(_differences("checklist", listed, answered))
+    fields = tuple(differences("checklist", listed, answered))
     yield Check(
         name="checklist",
         status="differs" if fields else "agrees",

@@ -295,7 +295,7 @@ def test_compose_and_verify(
     assert run("compose", *parts, "--json") == 0
     found = json.loads(capsys.readouterr().out)["result"]
     assert found["epsilon"] == composed["total"]["epsilon"]
-    assert found["releases"][0]["checks"] == {"agrees": 10}
+    assert set(found["releases"][0]["checks"]) == {"agrees"}
     out.unlink()
 
 
