@@ -13,9 +13,8 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import at_most, equals, number
-
-from .noise import wherever
 
 __all__ = ["CLAIMS"]
 

@@ -6,16 +6,16 @@ that of one dimension and a shift by ‖v‖; projections are tried on all binar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
-from dpverify.auditing.claims import Claim, Evidence, Formula, Means
+from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import (
-    PRECISION,
     at_most,
     cdf,
     density,
@@ -25,7 +25,7 @@ from dpverify_audits.li2023.truth import (
     number,
 )
 
-__all__ = ["CLAIMS", "wherever"]
+__all__ = ["CLAIMS"]
 
 _MATRIX = ((1, 2), (3, -1), (0, 2))
 _SQUARE = ((1, 2), (3, 4))
@@ -35,25 +35,6 @@ _TARGETS = [
     for e in ("1/10", "1", "5", "20")
     for d in (_SMALL, Fraction(1, 100), Fraction(49, 100))
 ]
-
-
-def wherever(
-    claim: Callable[[Any], bool], means: Means, name: str = "case"
-) -> Callable[[Formula], Evidence]:
-    """A check that a statement is true for everything that the formula names."""
-
-    def check(formula: Formula) -> Evidence:
-        cases = list(formula())
-        with ctx.workprec(PRECISION):
-            failed = [case for case in cases if not claim(case)]
-        return Evidence(
-            holds=bool(cases) and not failed,
-            means=means,
-            numbers={"tried": [str(case) for case in cases]},
-            counterexample=f"{name} {failed[0]}" if failed else "",
-        )
-
-    return check
 
 
 def _kenthapadi(epsilon: Fraction, delta: Fraction) -> arb:
@@ -224,13 +205,13 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed means: equal variance, in the tails.",
     ),
     Claim(
-        id="slides2025.page-13.sensitivity",
+        id="slides2025.page-12.sensitivity",
         where="Privacy via JL Transform, step 2, with appendix A's w₂(P) = maxᵢ ‖eᵢP‖",
         statement="One bit moves the projection by at most the longest row of P.",
-        conditions="appendix A projects by xP, page 13 by Px",
+        conditions="appendix A projects by xP, page 12 by Px",
         printed=lambda matrix: _longest_row(matrix),
         readings={
-            "y = Px as on page 13: bits belong to columns of P": lambda matrix: _longest_row(
+            "y = Px as on page 12: bits belong to columns of P": lambda matrix: _longest_row(
                 list(zip(*matrix, strict=True))
             )
         },
