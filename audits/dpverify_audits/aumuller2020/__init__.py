@@ -2,7 +2,7 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import appendices, laplace, responses, setup
+from . import appendices, experiments, laplace, responses, setup, steps
 
 __all__ = ["CLAIMS"]
 
@@ -10,5 +10,7 @@ CLAIMS: tuple[Claim, ...] = (
     *setup.CLAIMS,
     *responses.CLAIMS,
     *laplace.CLAIMS,
+    *steps.CLAIMS,
+    *experiments.CLAIMS,
     *appendices.CLAIMS,
 )
