@@ -2,7 +2,7 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import appendices, experiments, laplace, responses, setup, steps
+from . import appendices, experiments, laplace, responses, setup, steps, table
 
 __all__ = ["CLAIMS"]
 
@@ -12,5 +12,6 @@ CLAIMS: tuple[Claim, ...] = (
     *laplace.CLAIMS,
     *steps.CLAIMS,
     *experiments.CLAIMS,
+    *table.CLAIMS,
     *appendices.CLAIMS,
 )

@@ -2,12 +2,23 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import comparison, crossover, definitions, privacy, responses, steps, tails, utility
+from . import (
+    comparison,
+    crossover,
+    definitions,
+    privacy,
+    projections,
+    responses,
+    steps,
+    tails,
+    utility,
+)
 
 __all__ = ["CLAIMS"]
 
 CLAIMS: tuple[Claim, ...] = (
     *definitions.CLAIMS,
+    *projections.CLAIMS,
     *privacy.CLAIMS,
     *utility.CLAIMS,
     *comparison.CLAIMS,
