@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from flint import ctx
+from flint import arb, ctx
 
 from dpverify.auditing.claims import Evidence, Formula, Means
 from dpverify_audits.li2023.truth import PRECISION, at_most, number
@@ -26,8 +26,8 @@ def wherever(
         return Evidence(
             holds=bool(cases) and not failed,
             means=means,
-            numbers={"tried": [str(case) for case in cases]},
-            counterexample=f"{name} {failed[0]}" if failed else "",
+            numbers={"tried": "; ".join(_shown(case) for case in cases)},
+            counterexample=f"{name} {_shown(failed[0])}" if failed else "",
         )
 
     return check
@@ -43,3 +43,10 @@ def order(
         return (said / true if said > true else true / said), factor
 
     return at_most(ratio, cases, means)
+
+
+def _shown(case: Any) -> str:
+    """A case for a reader: parts of tuples one by one, so that fractions look like fractions."""
+    if isinstance(case, tuple | list):
+        return f"({', '.join(_shown(part) for part in case)})"
+    return case.str(4, radius=False) if isinstance(case, arb) else str(case)

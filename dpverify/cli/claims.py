@@ -158,6 +158,11 @@ def _entry(judgement: Judgement) -> list[str]:
         "Found": "" if printed is None else printed.counterexample or printed.slack,
         "Right": judgement.correction(),
         "Holds if": ", ".join(name for name in claim.readings if judgement.others[name].holds),
+        "Fails if": "; ".join(
+            f"{name} ({judgement.others[name].counterexample})"
+            for name in claim.readings
+            if not judgement.others[name].holds
+        ),
         "Note": claim.reason,
         "Used by": ", ".join(claim.mechanisms),
     }
