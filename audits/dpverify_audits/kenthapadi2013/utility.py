@@ -18,7 +18,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.cases import order
+from dpverify_audits.cases import order, wherever
 from dpverify_audits.li2023.truth import at_most, equals, number
 
 from .tails import chi_square_above
@@ -51,6 +51,25 @@ def distance_moments(k: int, r: int, s: Fraction) -> tuple[Fraction, Fraction]:
 def variance(k: Any, r2: Any, s2: Any) -> Any:
     """Theorem 2, part 2, from the squared distance and σ²."""
     return 2 * r2**2 / k + 8 * s2 * r2 + 8 * s2**2 * k
+
+
+def _has_variance(case: tuple[str, Fraction]) -> bool:
+    """Whether one column and one bit of distance have theorem 2's variance.
+
+    Independent of P, σ = q. Else σ = |P|·q/√3, as theorem 1 has it for the P that was drawn, with
+    w₂(P) = |P|: in √3·(u, v, w) for P and the noise the estimate is 3u²((1 + q(v − w))² − 2q²/3).
+    """
+    noise, q = case
+    if noise == "independent of P":
+        mean, spread = distance_moments(1, 1, q)
+        return mean - 2 * q * q == 1 and spread == Fraction(variance(1, Fraction(1), q * q))
+    law = [
+        (_THREE[u] * _THREE[v] * _THREE[w], 3 * u * u * ((1 + q * (v - w)) ** 2 - 2 * q * q / 3))
+        for u, v, w in product(_THREE, repeat=3)
+    ]
+    mean = sum((p * x for p, x in law), Fraction(0))
+    square = sum((p * x * x for p, x in law), Fraction(0))
+    return mean == 1 and square - mean**2 == Fraction(variance(1, Fraction(1), q * q / 3))
 
 
 def _outside(k: int, scale: Any, low: Any, high: Any) -> arb:
@@ -123,6 +142,22 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda k, r, s: variance(k, Fraction(r), s * s / k),
         check=equals(lambda k, r, s: distance_moments(k, r, s)[1], _CASES, "enumeration"),
         mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.independence",
+        where="section 3.2.2, theorem 2, condition on σ",
+        statement="The estimate is unbiased and has that variance, at the mean of σ².",
+        conditions="σ is chosen independently of P: theorem 1's isn't, lemma 2's is",
+        printed=lambda: [("independent of P", Fraction(q)) for q in ("1/2", "2")],
+        readings={
+            "σ proportional to w₂(P)": lambda: [
+                ("proportional to w₂(P)", Fraction(q)) for q in ("1/2", "2")
+            ]
+        },
+        check=wherever(_has_variance, "enumeration", "(σ, q)"),
+        mechanisms=("dp-rp-g",),
+        reason="Printed means: independent of P. Otherwise the mean stays right over the draw and "
+        "the variance is larger: for given P use its own rows.",
     ),
     Claim(
         id="kenthapadi2013.theorem-2.proof.projection",
