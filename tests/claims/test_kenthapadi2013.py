@@ -58,6 +58,9 @@ def test_a_changed_formula_changes_the_verdict(claim: Claim) -> None:
     elif verdict == "conservative":
         verdicts = {judged(perturbed(claim, factor)).verdict for factor in _BOUND_FACTORS}
         assert "refuted" in verdicts
+    elif verdict == "refuted":
+        verdicts = {judged(perturbed(claim, factor)).verdict for factor in _BOUND_FACTORS}
+        assert verdicts != {"refuted"}
 
 
 def test_the_failing_claims_exist() -> None:

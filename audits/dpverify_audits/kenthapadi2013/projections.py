@@ -222,6 +222,11 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Its squared ℓ2-sensitivity is 1 in expectation, here for c = 2 copies.",
         conditions="for one row; the largest of d rows grows with d, up to c",
         printed=lambda k, c, d: Fraction(1),
+        corrections={
+            "2 − (1 − 1/2k)^d − (1/2k)^d, for c = 2": lambda k, c, d: (
+                2 - (1 - Fraction(1, 2 * k)) ** d - Fraction(1, 2 * k) ** d
+            )
+        },
         check=equals(_hashed_longest, [(2, 2, 1), (3, 2, 1), (2, 2, 2)], "enumeration"),
         reason="Two copies in one column make a row of squared norm 0 or 2: read the sensitivity "
         "off the matrix that was drawn.",
