@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from flint import arb
 
 from dpverify.auditing.claims import Claim, judged, perturbed
-from dpverify_audits.slides2025 import CLAIMS
+from dpverify_audits.slides2025 import CLAIMS, rows
 
 _CHECKED = [claim for claim in CLAIMS if claim.check is not None]
 _FACTORS = [Fraction(10) ** power for power in (-1, 1, -2, 2, -3, 3, -7, 7)]
@@ -53,6 +54,21 @@ def test_a_changed_formula_changes_the_verdict(claim: Claim) -> None:
     if judgement.verdict == "refuted":
         assert judgement.printed is not None
         assert judgement.printed.counterexample
+
+
+@pytest.mark.parametrize("ratio", [2, 5])
+@pytest.mark.parametrize("count", [2, 32])
+def test_the_bound_for_two_columns_is_above_the_exact_account_of_one(
+    ratio: int, count: int
+) -> None:
+    for tenths in (1, 20, 80):
+        epsilon = arb(tenths) / 10
+        exact = rows._exact_delta(count, arb(ratio - 1), epsilon)
+        above = [
+            rows._chernoff(count, pair, epsilon)
+            for pair in ((arb(ratio), arb(1)), (1 / arb(ratio), arb(1)))
+        ]
+        assert exact <= above[0].max(above[1])
 
 
 def test_unchecked_claims_are_known_and_say_why() -> None:
