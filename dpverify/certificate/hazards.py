@@ -134,7 +134,8 @@ class LargeEpsilon(Hazard):
         epsilon = case.derived.guarantee.epsilon.upper
         if Decimal(epsilon) <= 1:
             return Reply(
-                "pass", f"ε is at most {epsilon}, which the publication calls conservative."
+                "pass",
+                f"ε is at most {at_most(epsilon)}, which the publication calls conservative.",
             )
         left = ", ".join(
             f"{percent_at_most(rate.true_positive_rate.upper)} "

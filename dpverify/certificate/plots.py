@@ -136,8 +136,9 @@ def _privacy(figure: Figure, certificate: Certificate) -> None:
     refuted = sorted({number(f.refuted_at) for f in attack.findings if f.refuted_at is not None})
     right = max([float(points[-1]), lower * 1.05, *refuted]) or 1.0
     # A δ of 0 is below every logarithmic axis: the curve leaves it there, and the claim sits on it.
+    band = [number(point.shown) for point in certificate.derived.curve]
     shown = [value for value in (*allowed.tolist(), delta) if value > _SMALLEST]
-    bottom, top = min(shown, default=0.5) / 2, min(max(shown, default=0.5) * 2, 1.0)
+    bottom, top = min(shown, default=0.5) / 2, min(max(*shown, *band, 0.0) * 2 or 0.5, 1.0)
     claimed = max(delta, bottom)
 
     axes = figure.add_subplot()

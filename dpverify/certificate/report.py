@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from dpverify.certificate.hazards import EDITION
 from dpverify.certificate.meaning import SIZES
-from dpverify.certificate.model import Certificate, Ends, EventFinding
+from dpverify.certificate.model import Certificate, Ends, EventFinding, Prediction
 from dpverify.certificate.rounding import (
     about,
     at_least,
@@ -53,6 +53,17 @@ class _Fact:
     value: str
     side: str
     enclosure: Ends | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Usefulness:
+    """What is estimated for synthetic pairs, beside the spread of the estimates."""
+
+    pairs: int
+    least: str
+    largest: str
+    deviation: str
+    drowned: bool
 
 
 def render(certificate: Certificate) -> str:
@@ -103,6 +114,7 @@ def render(certificate: Certificate) -> str:
         distances=list(zip(derived.predictions, certificate.evidence.probe_estimates, strict=True)),
         outside_band=plots.outside_band(certificate),
         facts=_sections(derived.facts),
+        usefulness=_usefulness(derived.predictions),
         edition=EDITION,
         words=Counter(answer.answer for answer in certificate.checklist),
         owned=[answer for answer in certificate.checklist if answer.owner],
@@ -154,6 +166,21 @@ def _excess_over(value: str, predicted: str) -> str:
     """Relative difference from a prediction."""
     expected = decimal_of(predicted)
     return str(decimal_of(value) / expected - 1) if expected > 0 else "nan"
+
+
+def _usefulness(predictions: list[Prediction]) -> _Usefulness | None:
+    if not predictions:
+        return None
+    truths = sorted((p.truth for p in predictions), key=decimal_of)
+    deviations = sorted((p.deviation for p in predictions), key=decimal_of)
+    middle = deviations[len(deviations) // 2]
+    return _Usefulness(
+        pairs=len(predictions),
+        least=truths[0],
+        largest=truths[-1],
+        deviation=middle,
+        drowned=decimal_of(middle) > decimal_of(truths[-1]) - decimal_of(truths[0]),
+    )
 
 
 def _findings(certificate: Certificate) -> Iterator[_Finding]:

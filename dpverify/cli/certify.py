@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,8 @@ def _result(certificate: Certificate, paths: dict[str, str]) -> dict[str, Any]:
         "epsilon_lower": derived.white_box.epsilon_lower,
         "ceiling": derived.white_box.ceiling,
         "estimators": [e.model_dump() for e in derived.estimators],
+        "attacker": [rate.model_dump() for rate in derived.attacker],
+        "hazards": {answer.id: answer.answer for answer in certificate.checklist},
         "files": paths,
     }
 
@@ -106,7 +109,7 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
     reach = attack.power.reach
     rows = [
         ["protects", derived.protects],
-        ["mechanism", f"{inputs.mechanism} {_settings(inputs)}, released: {released}"],
+        ["mechanism", f"{' '.join([inputs.mechanism, *_settings(inputs)])}, released: {released}"],
         ["proven", f"{guarantee.notion}, epsilon = {inputs.epsilon}, delta = {inputs.delta}"],
         ["", f"by {guarantee.theorem}"],
         ["", f"delta({inputs.epsilon}) <= {guarantee.delta.upper}"],
@@ -126,6 +129,9 @@ def _rows(certificate: Certificate, paths: dict[str, str]) -> list[list[str]]:
         ]
         for number, e in enumerate(derived.estimators)
     ]
+    words: Counter[str] = Counter(answer.answer for answer in certificate.checklist)
+    order = ("pass", "fail", "needs_owner", "not_applicable")
+    rows.append(["hazards", ", ".join(f"{words[word]} {word}" for word in order)])
     return rows + [[name.rpartition(".")[0], path] for name, path in paths.items()]
 
 
@@ -134,5 +140,6 @@ def _released(release: Release) -> str:
     return f"{size} {'bytes' if release.dtype == 'uint8' else 'whole numbers'}"
 
 
-def _settings(inputs: Inputs) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in inputs.parameters.items())
+def _settings(inputs: Inputs) -> list[str]:
+    settings = ", ".join(f"{name} = {value}" for name, value in inputs.parameters.items())
+    return [settings] if settings else []

@@ -52,7 +52,8 @@ epsilon = "$undecided"
 # Far less than 1/$rows, one in the number of rows: 1e-6 is common. 0 needs noise = "laplace".
 delta = "$undecided"
 # Whose privacy? One of these, in place of "$undecided":
-#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta
+#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
+#                                      whole width of the domain, for any change of it)
 #   { kind = "record" }                one whole record; costs much more noise
 # A person who is in several records is protected in none of them as a whole.
 adjacency = "$undecided"

@@ -58,6 +58,17 @@ def test_from_a_table_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "out" / "certificate.json").exists()
 
 
+def test_the_readme_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("$ dpverify init survey.csv\n")[2].partition("$ ")[0]
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("survey.csv", np.zeros((400, 4)), delimiter=",")
+    assert _run(["init", "survey.csv"]) == 0
+    assert capsys.readouterr().out == shown
+
+
 @pytest.mark.parametrize("columns", [3, 100])
 def test_values_leave_no_trace(tmp_path: Path, columns: int) -> None:
     """Two tables of one shape give the same bytes; another shape doesn't."""
@@ -99,7 +110,7 @@ def test_bits_have_their_domain_by_type(tmp_path: Path) -> None:
     [
         ("name,age\nada,36\n", "line 2, column 1 (name): 'ada' is not a number"),
         ("a,b\n1,\n", "line 2, column 2 (b): '' is not a number"),
-        ("a,b\n", "has shape 0"),
+        ("a,b\n", "of shape (0,)"),
     ],
 )
 def test_what_is_no_table_of_numbers(

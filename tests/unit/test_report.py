@@ -325,6 +325,18 @@ def test_owner_is_named_where_the_owner_answers(small: Certificate) -> None:
     assert "<script" not in html
 
 
+@pytest.mark.parametrize(("deviation", "drowned"), [("1e9", True), ("1e-9", False)])
+def test_noise_that_hides_everything_is_said_so(
+    small: Certificate, deviation: str, drowned: bool
+) -> None:
+    changes = {
+        f"derived.predictions.{place}.deviation": deviation
+        for place in range(len(small.derived.predictions))
+    }
+    text = Page(render(altered(small, changes))).words
+    assert ("a single estimate tells next to nothing" in text) == drowned
+
+
 def test_every_hazard_is_listed(small: Certificate) -> None:
     text = Page(render(small)).words
     for answer in small.checklist:
