@@ -128,7 +128,9 @@ def test_not_found(dp_audit):
 """,
     )
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["expected violation, found no_violation_found", "laplace: no violation found*"])
+    result.stdout.fnmatch_lines(
+        ["expected violation, found no_violation_found", "laplace: no violation found*"]
+    )
 
 
 def test_what_can_not_be_drawn_from_fails(pytester: pytest.Pytester) -> None:
