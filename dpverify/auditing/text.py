@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.findings import Finding
+from dpverify.auditing.kinds import AuditKind
 from dpverify.auditing.run import Report
 from dpverify.domain import is_sparse
 from dpverify.mechanism import Pair
@@ -17,20 +19,71 @@ from dpverify.mechanism import Pair
 __all__ = ["finding_lines", "lines", "plain"]
 
 _SHOWN = 12  # places of a data set that are shown
+_MEANINGS: Mapping[AuditKind, str] = {
+    "exhaustive": "exact probabilities of all outputs are further apart than the claim allows",
+    "grey-box": "the noise that is asked for doesn't cover what changes without it",
+    "determinism": "the noise isn't fresh, or the behaviour shows which neighbour it was",
+    "precision": "low bits of the floats show which neighbour it was, whatever the scale",
+    "white-box": "outputs of large likelihood ratio are too frequent for the claim",
+    "black-box": "some outputs are too frequent at one neighbour for the claim",
+    "sequential": "bets against the claim, output by output, have won too much",
+    "moments": "the formula for a mean or variance is wrong",
+}
 
 
 def lines(report: Report) -> list[str]:
-    """The report as lines of text, violations first."""
+    """The report as lines of text.
+
+    Where the claim is refuted, only what refutes it is told, pair by pair, so that a screen holds
+    it; the other kinds have a line each. Where it isn't, every finding comes with its power, which
+    is then what a reader wants to know.
+    """
     epsilon, delta = report.claim
     verdict = report.verdict.replace("_", " ")
     out = [
         f"{report.mechanism}: {verdict}, at level {report.alpha:g}",
         f"  claim: epsilon {epsilon:.6g} at delta {_number(delta)}",
     ]
+    out += _violations(report) if report.violations else []
     out += [f"  could not be audited: {reason}" for reason in report.failed]
-    for finding in sorted(report.findings, key=lambda finding: finding.verdict != "violation"):
+    for finding in () if report.violations else report.findings:
         out += finding_lines(finding)
     return [*out, f"  replay: {report.replay}"]
+
+
+def _violations(report: Report) -> list[str]:
+    violations = report.violations
+    kinds = list(dict.fromkeys(found.audit for found in violations))
+    width = max(map(len, kinds))
+    out = ["  refuted by", *(f"    {kind:{width}}  {_MEANINGS[kind]}" for kind in kinds)]
+    bounds = {found.audit: found.epsilon_lower or 0.0 for found in violations}
+    for found in violations:
+        bounds[found.audit] = max(bounds[found.audit], found.epsilon_lower or 0.0)
+    largest = max(bounds, key=lambda kind: bounds[kind])
+    if bounds[largest]:
+        out.append(f"  epsilon is at least {bounds[largest]:.6g}, by {largest}")
+    by_pair: dict[str, list[Finding]] = {}
+    for found in violations:
+        by_pair.setdefault("" if found.pair is None else found.pair.name, []).append(found)
+    for findings in by_pair.values():
+        pair = findings[0].pair
+        out += ["  at any pair:"] if pair is None else [line[2:] for line in _pair(pair)]
+        for found in findings:
+            where = f"{report.mechanism}, at the pair “{pair.name}”: " if pair else ""
+            out += [
+                f"    {found.audit}, {_level(found)}:",
+                f"      {found.statement.removeprefix(where)}",
+            ]
+    others = Counter(
+        f"{found.audit}: {found.verdict.replace('_', ' ')}"
+        for found in report.findings
+        if found.verdict != "violation"
+    )
+    return out + [f"  {kind}" + (f", {n} times" if n > 1 else "") for kind, n in others.items()]
+
+
+def _level(finding: Finding) -> str:
+    return f"at level {finding.level:.3g}" if finding.level else "certain"
 
 
 def finding_lines(finding: Finding) -> list[str]:
@@ -42,7 +95,7 @@ def finding_lines(finding: Finding) -> list[str]:
         out.append(f"    epsilon is at least {finding.epsilon_lower:.6g}")
     if finding.verdict == "violation" and finding.evidence:
         out.append(f"    evidence: {_named(finding.evidence)}")
-    out.append(f"    level: {finding.level:.3g}" if finding.level else "    level: certain")
+    out.append(f"    {_level(finding)}")
     if finding.power:
         out.append(f"    power: {_named(finding.power)}")
     return out

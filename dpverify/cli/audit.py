@@ -182,10 +182,14 @@ def _loaded(target: str) -> Any:
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, ValueError) as error:
         raise ConfigurationError(f"TARGET {target} can't be loaded: {error}.") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [entry for entry in dir(found) if not entry.startswith("_")]
+            hint = did_you_mean(part, known, otherwise="Name an object that it holds.")
+            raise ConfigurationError(f"TARGET {target}: there is no {part} in it. {hint}")
+        found = getattr(found, part)
     if not hasattr(found, "release") and not isinstance(found, list | tuple):
         raise ConfigurationError(
             f"{target} is neither a mechanism nor a list of them: make one of a function with "

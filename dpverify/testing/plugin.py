@@ -166,8 +166,10 @@ class Auditor:
         if report.verdict != expect:
             from dpverify.auditing.text import lines
 
-            wanted = [] if expect == "no_violation_found" else [f"expected: {expect}"]
-            pytest.fail("\n".join([*wanted, *lines(report)]), pytrace=False)
+            told = lines(report)
+            if expect != "no_violation_found":
+                told.insert(0, f"expected {expect}, found {report.verdict}")
+            pytest.fail("\n".join(told), pytrace=False)
         return report
 
 

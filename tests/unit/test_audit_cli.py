@@ -83,7 +83,7 @@ def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["audit", f"{module}:BAD", *FAST]) == 1
     shown = capsys.readouterr()
     assert "halved: violation, at level 0.01" in shown.out
-    for word in ("record", "neighbour", "epsilon is at least 1.", "evidence", "power"):
+    for word in ("refuted by", "record", "neighbour", "epsilon is at least 1.", "at level"):
         assert word in shown.out
     assert shown.err.splitlines() == ["1 of 1: halved", "  black-box"]
     # The replay line gives the same report.
