@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
@@ -37,6 +38,7 @@ __all__ = [
     "Verdict",
     "judged",
     "known_claims",
+    "known_papers",
     "perturbed",
 ]
 
@@ -192,3 +194,15 @@ def known_claims() -> Iterator[Claim]:
     """Every claim of every installed ledger, by the entry-point group ``dpverify.claims``."""
     for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
         yield from entry.load()
+
+
+def known_papers() -> dict[str, str]:
+    """What each installed ledger is about, by the name of its entry point.
+
+    A ledger lies in a module whose docstring's first line names the paper: "Ledger of …".
+    """
+    titles = {}
+    for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
+        first = (import_module(entry.module).__doc__ or entry.name).strip().partition("\n")[0]
+        titles[entry.name] = first.removeprefix("Ledger of ").removesuffix(".")
+    return titles
