@@ -118,7 +118,7 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     yield "# What the papers say, checked by machine"
     yield ""
     yield f"{total} statements, each with the verdict that its check computed. What fails comes"
-    yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one statement;"
+    yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one of them;"
     yield "`dpverify claims --markdown` prints this page, and `--html FILE` writes it for printing."
     yield ""
     verdicts = [verdict for verdict in MEANINGS if any(c.counts.get(verdict) for c in content)]
@@ -158,10 +158,8 @@ def _entry(judgement: Judgement) -> Entry:
     holding = [name for name in claim.readings if judgement.others[name].holds]
     if judgement.verdict == "holds_under_reading" and printed is not None and printed.holds:
         holding.insert(0, "as printed")
-    counterexamples = [judgement.others[name].counterexample for name in claim.readings]
-    failed = (
-        "" if printed is None else printed.counterexample or next(filter(None, counterexamples), "")
-    )
+    tried = [printed, *(judgement.others[name] for name in claim.readings)]
+    failed = next((e.counterexample for e in tried if e is not None and e.counterexample), "")
     facts = {
         "Supposing": claim.conditions,
         "Fails": failed if judgement.verdict in _FAILING else "",

@@ -11,7 +11,7 @@ from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_cl
 from dpverify.certificate import errata
 from dpverify.certificate.files import write_file
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
-from dpverify.errors import did_you_mean
+from dpverify.errors import OutputError, did_you_mean
 
 __all__ = ["claims"]
 
@@ -43,6 +43,8 @@ def claims(
     """
     if context.invoked_subcommand is not None:
         return
+    if html is not None and not html.parent.is_dir():
+        raise OutputError(f"{html}: there is no folder {html.parent}.")
     chosen = [claim for claim in known_claims() if paper in (None, claim.paper)]
     if not chosen:
         papers = sorted({claim.paper for claim in known_claims()})
