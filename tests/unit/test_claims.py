@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpverify.auditing.claims import (
@@ -54,7 +55,7 @@ def squares(n: int) -> Fraction:
 
 
 def claim(
-    printed: Formula, check: Callable[[Formula], Evidence] = equals, **others: object
+    printed: Formula, check: Callable[..., Evidence] = equals, **others: object
 ) -> Claim:
     return Claim(
         id="toy2026.lemma-1",
@@ -64,15 +65,23 @@ def claim(
     )
 
 
-def drawn(formula: Formula) -> Evidence:
-    return Evidence(holds=equals(formula).holds, means="simulation")
+def drawn(formula: Formula, *, seed: int) -> Evidence:
+    """A mean of 4,000 sizes of random graphs of eight, within a twentieth of the formula."""
+    sizes = np.random.default_rng(seed).binomial(comb(8, 2), 0.5, size=4000)
+    found = 2 * float(sizes.mean())
+    return Evidence(
+        holds=abs(found / float(formula(8)) - 1) < 0.05,
+        means="simulation",
+        numbers={"twice the mean": found},
+    )
 
 
 @pytest.mark.parametrize(
     ("made", "verdict"),
     [
         (claim(pairs), "confirmed_exactly"),
-        (claim(pairs, drawn), "confirmed_statistically"),
+        (claim(pairs, drawn, seeded=True), "confirmed_statistically"),
+        (claim(squares, drawn, seeded=True), "refuted"),
         (claim(pairs, bounds), "confirmed_exactly"),
         (claim(squares, bounds), "conservative"),
         (claim(squares), "refuted"),
@@ -95,6 +104,23 @@ def test_the_verdict_comes_out_of_the_check(made: Claim, verdict: Verdict) -> No
         verdict in {"confirmed_exactly", "confirmed_statistically", "conservative"}
     )
     assert (found.correction() == "without the diagonal") is (verdict == "misprint")
+
+
+def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
+    made = claim(pairs, drawn, seeded=True)
+    first, again, other = (judged(made, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first.printed != other.printed
+    assert first.verdict == other.verdict
+    with pytest.raises(ParameterError, match="seeded where it simulates"):
+        judged(claim(pairs, lambda formula: drawn(formula, seed=3)))
+
+
+def test_every_kind_of_value_is_perturbed() -> None:
+    value = (True, 2, Fraction(1, 3), 0, 1.0, [None, {"a": False}])
+    changed = perturbed(claim(lambda: value), Fraction(3, 2)).printed
+    assert changed is not None
+    assert changed() == (False, 3, Fraction(1, 2), Fraction(1, 2), 1.5, [None, {"a": True}])
 
 
 def test_a_perturbed_formula_is_noticed() -> None:
