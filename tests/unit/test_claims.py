@@ -54,9 +54,7 @@ def squares(n: int) -> Fraction:
     return Fraction(n * n, 2)
 
 
-def claim(
-    printed: Formula, check: Callable[..., Evidence] = equals, **others: object
-) -> Claim:
+def claim(printed: Formula, check: Callable[..., Evidence] = equals, **others: object) -> Claim:
     return Claim(
         id="toy2026.lemma-1",
         printed=printed,
