@@ -13,6 +13,7 @@ import pytest
 
 from dpverify.auditing.claims import Claim, known_claims, perturbed
 from dpverify.certificate import reliance
+from dpverify.certificate.composing import compose
 from dpverify.certificate.derive import families
 from dpverify.certificate.verify import verify
 from dpverify.cli import _run
@@ -118,6 +119,14 @@ def test_a_certificate_made_before_the_refutation_fails(
     last = verify(certificate, tmp_path)[-1]
     assert last.status == "differs"
     assert STOOD_ON in last.detail
+
+
+def test_nothing_is_composed_of_it_either(
+    certificate: dict[str, Any], plant: Callable[[Change], None]
+) -> None:
+    plant(wrong)
+    with pytest.raises(ConfigurationError, match=STOOD_ON):
+        compose([certificate, certificate])
 
 
 def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path) -> None:
