@@ -158,14 +158,17 @@ def _entry(judgement: Judgement) -> Entry:
     holding = [name for name in claim.readings if judgement.others[name].holds]
     if judgement.verdict == "holds_under_reading" and printed is not None and printed.holds:
         holding.insert(0, "as printed")
-    tried = [printed, *(judgement.others[name] for name in claim.readings)]
-    failed = next((e.counterexample for e in tried if e is not None and e.counterexample), "")
+    failed = "" if printed is None else printed.counterexample
     facts = {
         "Supposing": claim.conditions,
         "Fails": failed if judgement.verdict in _FAILING else "",
         "Read instead": judgement.correction(),
         "Holds": "; ".join(holding),
-        "Fails if": "; ".join(n for n in claim.readings if not judgement.others[n].holds),
+        "Fails if": "; ".join(
+            f"{name} ({judgement.others[name].counterexample})"
+            for name in claim.readings
+            if not judgement.others[name].holds
+        ),
         "Off by": "" if printed is None or printed.tight else printed.slack,
         "Note": claim.reason,
         "Used by": ", ".join(claim.mechanisms),

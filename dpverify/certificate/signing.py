@@ -162,10 +162,11 @@ def sign(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envel
                 "Move it away to sign this one."
             )
     name = key_id(key.public_key())
-    others = [signature for signature in envelope.signatures if signature.keyid != name]
     own = Signature(keyid=name, sig=base64.b64encode(key.sign(envelope.signed())).decode())
-    envelope = envelope.model_copy(update={"signatures": [*others, own]})
-    write_file(path, envelope.as_bytes())
+    if own not in envelope.signatures:  # Ed25519 has one signature for a key and a message
+        others = [signature for signature in envelope.signatures if signature.keyid != name]
+        envelope = envelope.model_copy(update={"signatures": [*others, own]})
+        write_file(path, envelope.as_bytes())
     return envelope
 
 

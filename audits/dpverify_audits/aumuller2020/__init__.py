@@ -2,7 +2,7 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import appendices, laplace, responses, setup
+from . import appendices, experiments, laplace, responses, setup, steps, table
 
 __all__ = ["CLAIMS"]
 
@@ -10,5 +10,8 @@ CLAIMS: tuple[Claim, ...] = (
     *setup.CLAIMS,
     *responses.CLAIMS,
     *laplace.CLAIMS,
+    *steps.CLAIMS,
+    *experiments.CLAIMS,
+    *table.CLAIMS,
     *appendices.CLAIMS,
 )

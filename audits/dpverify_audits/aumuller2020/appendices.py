@@ -11,7 +11,7 @@ from dpverify.auditing.claims import Claim
 from dpverify_audits.li2023.truth import at_most, equals, number
 
 from .laplace import estimate as from_squares
-from .laws import PAIRS, Items, binomial, jaccard
+from .laws import PAIRS, Items, binomial, jaccard, min_hash_law
 from .responses import estimate as from_shares
 
 __all__ = ["CLAIMS"]
@@ -22,6 +22,7 @@ _KEPT_X, _KEPT_Y = (2, 0, 2, 2), (0, 0, 2, 2)
 _NOISY_X = tuple(Fraction(v) for v in ("1.98", "0.02", "1.23", "1.08"))
 _NOISY_Y = tuple(Fraction(v) for v in ("2.49", "1.68", "2.03", "1.50"))
 _KEEP = Fraction(3, 4)
+_BASES = (Fraction(2), Fraction(10))
 
 
 def _matches(one: Any, other: Any) -> int:
@@ -36,6 +37,39 @@ def _second_meets_first(x: Items, y: Items) -> Fraction:
         for order in permutations(union)
     )
     return Fraction(hits, factorial(len(union)))
+
+
+def _chosen(order: tuple[int, ...], items: Items, r: Fraction) -> dict[int, Fraction]:
+    """Law of the exponential mechanism: N − 1 powers of r for the first item, 0 for the last."""
+    ranked = [item for item in order if item in items]
+    weights = {item: r ** (len(ranked) - 1 - place) for place, item in enumerate(ranked)}
+    total = sum(weights.values(), Fraction(0))
+    return {item: weight / total for item, weight in weights.items()}
+
+
+def _telling(x: Items, y: Items, r: Fraction) -> int:
+    """How many items x may answer with and y can't, in every order."""
+    counts = {
+        sum(item not in _chosen(order, y, r) for item in _chosen(order, x, r))
+        for order in permutations(sorted(x | y))
+    }
+    (count,) = counts
+    return count
+
+
+def _chosen_alike(x: Items, y: Items, r: Fraction) -> Fraction:
+    """P that both answer with the same item, over orders and choices."""
+    union = sorted(x | y)
+    total = Fraction(0)
+    for order in permutations(union):
+        one, other = _chosen(order, x, r), _chosen(order, y, r)
+        total += sum((p * other.get(item, Fraction(0)) for item, p in one.items()), Fraction(0))
+    return total / factorial(len(union))
+
+
+def _told_apart(x: Items, y: Items) -> Fraction:
+    """Share of the orders in which x and y answer differently for certain."""
+    return 1 - sum((w for (a, b), w in min_hash_law(x, y).items() if a == b), Fraction(0))
 
 
 def _squares() -> tuple[Fraction, Fraction]:
@@ -98,6 +132,44 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("exponential-min-hash",),
     ),
     Claim(
+        id="aumuller2020.appendix-a.support",
+        where="appendix A.2, first point",
+        statement="An item that the neighbour lacks can be the answer for one and never for the "
+        "other: one such item, at every ε.",
+        printed=lambda x, y, r: 1,
+        check=equals(
+            _telling, [(*pair, r) for pair in (PAIRS[0], PAIRS[1]) for r in _BASES], "enumeration"
+        ),
+        mechanisms=("exponential-min-hash",),
+        reason="So no ε does, whatever the exponent; δ is at least that item's probability.",
+    ),
+    Claim(
+        id="aumuller2020.appendix-a.mean",
+        where="appendix A.2, second point",
+        statement="The share of equal answers of the exponential mechanism isn't J in the mean.",
+        printed=lambda x, y, r: True,
+        check=equals(
+            lambda x, y, r: _chosen_alike(x, y, r) != jaccard(x, y),
+            [(*pair, r) for pair in (PAIRS[0], PAIRS[3]) for r in _BASES],
+            "enumeration",
+        ),
+        mechanisms=("exponential-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.appendix-a.deterministic",
+        where="appendix A.2, third point",
+        statement="If only the smallest value is left to choose from, records are told apart for "
+        "certain in a share 1 − J of the draws of a function.",
+        printed=lambda x, y: 1 - jaccard(x, y),
+        check=equals(_told_apart, PAIRS, "enumeration"),
+    ),
+    Claim(
+        id="aumuller2020.appendix-a.self-adaptation",
+        where="appendix A.2, third point",
+        statement="At ε = 1 the self-adaptation of Yan et al. leaves two values, from 1.2 on one.",
+        reason="It depends on their parameters, which the paper cites without giving them.",
+    ),
+    Claim(
         id="aumuller2020.theorem-b.1",
         where="appendix B, theorem 0.B.1",
         statement="Of K Laplace draws one reaches ln(K/δ) scales with probability at most δ.",
@@ -114,6 +186,32 @@ CLAIMS: tuple[Claim, ...] = (
         statement="{2, 3, 5} and {3, 5, 6} have J = 1/2.",
         printed=lambda: Fraction(1, 2),
         check=equals(lambda: jaccard(_X, _Y), [()], "enumeration"),
+    ),
+    Claim(
+        id="aumuller2020.appendix-c.sketches",
+        where="appendix C",
+        statement="The sketches (2, 0, 1, 2) and (2, 0, 2, 2) differ in the third position alone.",
+        printed=lambda: 3,
+        check=equals(
+            lambda: sum(
+                place
+                for place, (a, b) in enumerate(zip(_SKETCH_X, _SKETCH_Y, strict=True), start=1)
+                if a != b
+            ),
+            [()],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.appendix-c.responses",
+        where="appendix C, first case; figure 3",
+        statement="One of four values is flipped in each sketch, as flips of 1/4 have it.",
+        printed=lambda sketch, kept: Fraction(1, 4),
+        check=equals(
+            lambda sketch, kept: 1 - Fraction(_matches(sketch, kept), 4),
+            [(_SKETCH_X, _KEPT_X), (_SKETCH_Y, _KEPT_Y)],
+            "enumeration",
+        ),
     ),
     Claim(
         id="aumuller2020.appendix-c.collisions",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import chain, combinations, product
+from math import comb
 from typing import Any
 
 from dpverify.auditing.claims import Claim
@@ -96,6 +97,42 @@ def _response_ratio(ratio: Fraction, keep: Fraction, buckets: int, differ: int) 
         a / b for a, b in zip(responses(0, buckets, keep), responses(1, buckets, keep), strict=True)
     )
     return one**differ
+
+
+def _excess(differ: int, buckets: int, epsilon: Any, level: Any) -> Any:
+    """δ at ε of responses with budget ε/level each to sketches that differ in so many places.
+
+    An output takes one sketch's value in i of them, the other's in j: the loss is (i − j)ε/level.
+    """
+    r = (epsilon / level).exp()
+    keep, other = r / (r + buckets - 1), 1 / (r + buckets - 1)
+    total = number(Fraction(0))
+    for i in range(differ + 1):
+        for j in range(differ + 1 - i):
+            rest = differ - i - j
+            if number(i - j) > level and (rest == 0 or buckets > 2):
+                ways = comb(differ, i) * comb(differ - i, j) * (buckets - 2) ** rest
+                mass = ways * keep**i * other ** (differ - i)
+                total += mass * (1 - (epsilon - (i - j) * epsilon / level).exp())
+    return total
+
+
+def _mechanism(
+    formula: Any, k: int, buckets: int, ratio: Fraction, delta: Fraction, epsilon: Fraction
+) -> tuple[Any, Any]:
+    """δ of RRMinHash over the draw of the functions; far tails count whole.
+
+    For α = 1, τ items and one more: 1 − J = 1/(τ + 1), the farthest that neighbours are.
+    """
+    level = number(formula(k, buckets, ratio, delta))
+    found = number(Fraction(0))
+    for differ, weight in enumerate(binomial(k, ratio / (1 + ratio) * (1 - Fraction(1, buckets)))):
+        if number(differ) > level:
+            near = differ < level + 4
+            found += number(weight) * (
+                _excess(differ, buckets, number(epsilon), level) if near else 1
+            )
+    return found, delta
 
 
 _RESPONSES = [(Fraction(r), b, n) for r in (2, 5) for b in (2, 3, 5) for n in (1, 3)]
@@ -241,6 +278,18 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda *case: differing_bound(*case).ceil(),
         readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
         check=at_most(_tail, _TAILS, "enclosure"),
+        mechanisms=("rr-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.lemma-3.mechanism",
+        where="section 4, lemma 3",
+        statement="RRMinHash with ε/L a position is (ε, δ)-private over the draw of the functions.",
+        conditions="α = 1; the exact δ, in which a position too many costs little",
+        printed=lambda *case: differing_bound(*case).ceil(),
+        readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
+        check=at_most(
+            _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"
+        ),
         mechanisms=("rr-min-hash",),
     ),
     Claim(

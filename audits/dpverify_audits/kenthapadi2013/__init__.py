@@ -2,14 +2,28 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import comparison, privacy, responses, tails, utility
+from . import (
+    comparison,
+    crossover,
+    definitions,
+    privacy,
+    projections,
+    responses,
+    steps,
+    tails,
+    utility,
+)
 
 __all__ = ["CLAIMS"]
 
 CLAIMS: tuple[Claim, ...] = (
+    *definitions.CLAIMS,
+    *projections.CLAIMS,
     *privacy.CLAIMS,
     *utility.CLAIMS,
     *comparison.CLAIMS,
     *responses.CLAIMS,
+    *crossover.CLAIMS,
+    *steps.CLAIMS,
     *tails.CLAIMS,
 )

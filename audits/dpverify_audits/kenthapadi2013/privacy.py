@@ -307,6 +307,11 @@ CLAIMS: tuple[Claim, ...] = (
         "here for 2 columns.",
         conditions="for one row; the largest of d rows grows with d",
         printed=lambda d: Fraction(1),
+        corrections={
+            "3 − 3((8/9)^d + (4/9)^d)/2": lambda d: (
+                3 - Fraction(3, 2) * (Fraction(8, 9) ** d + Fraction(4, 9) ** d)
+            )
+        },
         check=equals(_sparse_longest, [(1,), (2,), (3,)], "enumeration"),
         reason="the paper says concentrated around 1, which needs k well above ln d: left unsaid",
     ),

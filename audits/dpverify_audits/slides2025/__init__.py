@@ -2,7 +2,7 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import comparisons, covariances, cuts, distances, graphs, noise
+from . import comparisons, covariances, cuts, distances, graphs, noise, rows, summaries
 
 __all__ = ["CLAIMS"]
 
@@ -13,4 +13,6 @@ CLAIMS: tuple[Claim, ...] = (
     *graphs.CLAIMS,
     *cuts.CLAIMS,
     *covariances.CLAIMS,
+    *rows.CLAIMS,
+    *summaries.CLAIMS,
 )

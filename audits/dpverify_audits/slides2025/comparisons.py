@@ -1,4 +1,4 @@
-"""Pages 6 and 15: distances in many dimensions, and projections beside two other mechanisms.
+"""Pages 5 and 15: distances in many dimensions, and projections beside two other mechanisms.
 
 Noisy projections have the variance of appendix B, which `distances` checks; the other mechanisms'
 errors are enumerated, or follow from independent bits.
@@ -13,10 +13,10 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import equals, number
 
 from .distances import Law, mapped, moment, sum_of, variance
-from .noise import wherever
 
 __all__ = ["CLAIMS"]
 
@@ -84,7 +84,7 @@ def _spread(shared: bool, d: int) -> Fraction:
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
-        id="slides2025.page-6.equidistant",
+        id="slides2025.page-5.equidistant",
         where="Curse of Dimensionality Illustration, first and second items",
         statement="In 64 dimensions squared distances vary 64 times less, relatively, than in one.",
         conditions="not stated: how the coordinates depend on each other",

@@ -1,4 +1,4 @@
-"""Pages 11 and 20, appendix F: sketches of a covariance matrix by a secret projection.
+"""Page 11, appendix F: sketches of a covariance matrix by a secret projection.
 
 Sign matrices have the first two moments of normal ones, so that means of quadratic forms are found
 by enumeration. The smoothing is that of the paper: w = 16√(r ln(2/δ))·ln(16r/δ)/ε.
@@ -13,11 +13,10 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import at_most, equals, number
 
-from .noise import wherever
-
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "published_offset"]
 
 Matrix = tuple[tuple[Any, ...], ...]
 _A: Matrix = ((1, 2), (0, 3))
@@ -133,6 +132,11 @@ def _within(case: tuple[bool, Fraction, Fraction, Fraction]) -> bool:
         abs((1 + s * width) * (value + w**2) - centre - value) <= width * value + w**2 * width
         for s in (-1, 1)
     )
+
+
+def published_offset(epsilon: Fraction, delta: Fraction, rows: Any) -> arb:
+    """The w of Blocki et al. 2012, section 4."""
+    return _floor(number(rows), epsilon, delta)
 
 
 def _floor(rows: arb, epsilon: Fraction, delta: Fraction) -> arb:

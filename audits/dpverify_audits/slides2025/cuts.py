@@ -79,6 +79,25 @@ def _log_growth(coarse: Fraction, fine: Fraction, failure: Fraction, delta: Frac
     return other / one
 
 
+def _sketched(weights: tuple[Fraction, ...], s: tuple[int, ...], rows: int) -> Fraction:
+    """Mean of ‖ME1_S‖²/r over all sign matrices M; weights are 0 or 1."""
+    pairs = combinations(range(len(s)), 2)
+    image = [u * (s[i] - s[j]) for u, (i, j) in zip(weights, pairs, strict=True)]
+    draws = list(product((1, -1), repeat=len(image)))
+    one = sum(
+        (sum((m * v for m, v in zip(row, image, strict=True)), Fraction(0)) ** 2 for row in draws),
+        Fraction(0),
+    )
+    return rows * one / len(draws) / rows
+
+
+def _recovered(weights: tuple[Fraction, ...], s: tuple[int, ...], width: Fraction) -> Fraction:
+    """The cut recovered from 1 + η times its smoothed value."""
+    n = len(s)
+    return _recovery((1 + width) * form(smoothed(n, weights, _W), s), _W, n, sum(s))
+
+
+_CUTS = [(u, s) for u in graphs(3) for s in ((1, 0, 0), (1, 1, 0), (1, 1, 1))]
 _ETAS = [(Fraction(1, 2), Fraction(1, 64), Fraction(1, 100), _SMALL)]
 
 CLAIMS: tuple[Claim, ...] = (
@@ -123,6 +142,48 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
         mechanisms=("jl-graph-cuts",),
+    ),
+    Claim(
+        id="slides2025.appendix-e.form",
+        where="appendix E, JL preservation, right side",
+        statement="1_SᵀL1_S is the weight of the cut.",
+        printed=lambda u, s: form(laplacian(len(s), u), s),
+        check=equals(lambda u, s: _cut(u, s, _W), _CUTS, "enumeration"),
+    ),
+    Claim(
+        id="slides2025.appendix-e.mean",
+        where="appendix E, JL preservation, left side",
+        statement="‖ME1_S‖²/r is the cut in the mean.",
+        printed=lambda u, s, rows: form(laplacian(len(s), u), s),
+        check=equals(_sketched, [(*cut, r) for cut in _CUTS for r in (1, 2)], "enumeration"),
+    ),
+    Claim(
+        id="slides2025.appendix-e.complete",
+        where="appendix E, query recovery, the term s(n − s)",
+        statement="The complete graph's cut is s(n − s).",
+        printed=lambda n, size: Fraction(size * (n - size)),
+        check=equals(
+            lambda n, size: _cut(
+                (Fraction(1),) * (n * (n - 1) // 2), (1,) * size + (0,) * (n - size), _W
+            ),
+            [(n, size) for n in (2, 5) for size in range(1, n)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-e.multiplicative",
+        where="appendix E, error",
+        statement="A smoothed value that is 1 + η times the true one gives 1 + η times the cut, "
+        "plus η(w/n)s(n − s)/(1 − w/n).",
+        printed=lambda u, s, width: (
+            (1 + width) * _cut(u, s, _W)
+            + width * _W / len(s) * sum(s) * (len(s) - sum(s)) / (1 - _W / len(s))
+        ),
+        check=equals(
+            _recovered, [(*cut, Fraction(x, 10)) for cut in _CUTS for x in (-1, 5)], "enumeration"
+        ),
+        mechanisms=("jl-graph-cuts",),
+        reason="The slide has the order only; this is the whole error.",
     ),
     Claim(
         id="slides2025.appendix-e.rows",

@@ -17,9 +17,8 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import at_most, cdf, equals, number
-
-from .noise import wherever
 
 __all__ = ["CLAIMS", "Law", "chi_square", "mapped", "moment", "outside", "sum_of", "variance"]
 
@@ -228,7 +227,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        id="slides2025.page-20.dimension",
+        id="slides2025.page-19.dimension",
         where="Theoretical Guarantees, error bounds",
         statement="The variance depends on the distance, not on the dimension of the data.",
         printed=lambda v, k, sigma: _printed_variance((2,), k, sigma),

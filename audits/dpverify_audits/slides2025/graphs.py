@@ -18,11 +18,21 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import at_most, density, equals, number
 
-from .noise import wherever
-
-__all__ = ["CLAIMS", "changed", "flat", "form", "graphs", "laplacian", "smoothed"]
+__all__ = [
+    "CLAIMS",
+    "changed",
+    "flat",
+    "form",
+    "graphs",
+    "laplacian",
+    "published_floor",
+    "row_delta",
+    "row_epsilon",
+    "smoothed",
+]
 
 Matrix = list[list[Fraction]]
 _SMALL = Fraction(1, 10**6)
@@ -143,17 +153,19 @@ def _worst_determinants(n: int, w: Fraction) -> Fraction:
     )
 
 
-def _published_floor(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
+def published_floor(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
     """The smoothing w of Blocki et al. 2012, section 3."""
     e, d = number(epsilon), number(delta)
     return (32 * rows * (2 / d).log()).sqrt() * (4 * rows / d).log() / e
 
 
-def _row_epsilon(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
+def row_epsilon(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
+    """ε₀ of one row."""
     return number(epsilon) / (4 * rows * (2 / number(delta)).log()).sqrt()
 
 
-def _row_delta(delta: Fraction, rows: int) -> Fraction:
+def row_delta(delta: Fraction, rows: int) -> Fraction:
+    """δ₀ of one row."""
     return delta / (2 * rows)
 
 
@@ -170,22 +182,22 @@ def _composed(epsilon: Fraction, delta: Fraction, rows: int, e0: Any, d0: Any) -
 
 
 def _composition(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
-    return _composed(e, d, rows, f(e, d, rows), _row_delta(d, rows)), d
+    return _composed(e, d, rows, f(e, d, rows), row_delta(d, rows)), d
 
 
 def _composition_delta(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
-    return _composed(e, d, rows, _row_epsilon(e, d, rows), f(d, rows)), d
+    return _composed(e, d, rows, row_epsilon(e, d, rows), f(d, rows)), d
 
 
 def _composes(case: tuple[Fraction, Fraction, int]) -> bool:
     e, d, rows = case
-    reached = _composed(e, d, rows, _row_epsilon(e, d, rows), _row_delta(d, rows))
+    reached = _composed(e, d, rows, row_epsilon(e, d, rows), row_delta(d, rows))
     return bool(reached <= number(d))
 
 
 def _determinant_bound(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, arb]:
     """√(1 + 2/w), the worst ratio for many vertices, against e^(ε₀/2)."""
-    return (1 + 2 / f(e, d, rows)).sqrt(), (_row_epsilon(e, d, rows) / 2).exp()
+    return (1 + 2 / f(e, d, rows)).sqrt(), (row_epsilon(e, d, rows) / 2).exp()
 
 
 def _density_ratio(x: Fraction, before: Fraction, after: Fraction) -> arb:
@@ -206,9 +218,9 @@ def _ratio(x: Fraction, before: Fraction, after: Fraction, *, own: bool) -> arb:
 def _ratio_bounded(case: tuple[Fraction, Fraction, Fraction, int]) -> bool:
     """Whether the ratio is ≤ e^ε₀ + δ₀ at x = t·√variance, at the published w of many vertices."""
     t, e, d, rows = case
-    gamma = 2 / _published_floor(e, d, rows)
+    gamma = 2 / published_floor(e, d, rows)
     ratio = (number(t) ** 2 / 2 * gamma / (1 + gamma)).exp() / (1 + gamma).sqrt()
-    return bool(ratio <= _row_epsilon(e, d, rows).exp() + number(_row_delta(d, rows)))
+    return bool(ratio <= row_epsilon(e, d, rows).exp() + number(row_delta(d, rows)))
 
 
 _MODERATE = [(Fraction(e), _SMALL, r) for e in ("1/10", "1", "4") for r in (1, 32, 200)]
@@ -237,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="appendix D, row-wise DP and last item",
         statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r are (ε, δ)-private together.",
         conditions="ε ≤ 4",
-        printed=_row_epsilon,
+        printed=row_epsilon,
         check=at_most(_composition, _MODERATE, "enclosure"),
     ),
     Claim(
@@ -245,7 +257,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="appendix D, row-wise DP and last item",
         statement="The same, for δ₀ = δ/2r.",
         conditions="ε ≤ 4",
-        printed=_row_delta,
+        printed=row_delta,
         check=at_most(_composition_delta, _MODERATE, "enclosure"),
     ),
     Claim(
@@ -302,7 +314,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
         conditions="not stated: w",
         printed=lambda e, d, r: arb(1),
-        readings={"w of the paper": _published_floor},
+        readings={"w of the paper": published_floor},
         check=at_most(_determinant_bound, _MODERATE, "enclosure"),
         reason="Printed means: any w, here 1.",
     ),

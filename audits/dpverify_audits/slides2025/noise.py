@@ -6,16 +6,16 @@ that of one dimension and a shift by ‖v‖; projections are tried on all binar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
-from dpverify.auditing.claims import Claim, Evidence, Formula, Means
+from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.li2023.truth import (
-    PRECISION,
     at_most,
     cdf,
     density,
@@ -25,7 +25,7 @@ from dpverify_audits.li2023.truth import (
     number,
 )
 
-__all__ = ["CLAIMS", "wherever"]
+__all__ = ["CLAIMS", "appendix_a_sigma"]
 
 _MATRIX = ((1, 2), (3, -1), (0, 2))
 _SQUARE = ((1, 2), (3, 4))
@@ -37,26 +37,7 @@ _TARGETS = [
 ]
 
 
-def wherever(
-    claim: Callable[[Any], bool], means: Means, name: str = "case"
-) -> Callable[[Formula], Evidence]:
-    """A check that a statement is true for everything that the formula names."""
-
-    def check(formula: Formula) -> Evidence:
-        cases = list(formula())
-        with ctx.workprec(PRECISION):
-            failed = [case for case in cases if not claim(case)]
-        return Evidence(
-            holds=bool(cases) and not failed,
-            means=means,
-            numbers={"tried": [str(case) for case in cases]},
-            counterexample=f"{name} {failed[0]}" if failed else "",
-        )
-
-    return check
-
-
-def _kenthapadi(epsilon: Fraction, delta: Fraction) -> arb:
+def appendix_a_sigma(epsilon: Fraction, delta: Fraction) -> arb:
     """σ/w of theorem 1; a ball that is not a number where the radicand is negative."""
     e, d = number(epsilon), number(delta)
     return (2 * (-(2 * d).log() + e)).sqrt() / e
@@ -225,13 +206,13 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed means: equal variance, in the tails.",
     ),
     Claim(
-        id="slides2025.page-13.sensitivity",
+        id="slides2025.page-12.sensitivity",
         where="Privacy via JL Transform, step 2, with appendix A's w₂(P) = maxᵢ ‖eᵢP‖",
         statement="One bit moves the projection by at most the longest row of P.",
-        conditions="appendix A projects by xP, page 13 by Px",
+        conditions="appendix A projects by xP, page 12 by Px",
         printed=lambda matrix: _longest_row(matrix),
         readings={
-            "y = Px as on page 13: bits belong to columns of P": lambda matrix: _longest_row(
+            "y = Px as on page 12: bits belong to columns of P": lambda matrix: _longest_row(
                 list(zip(*matrix, strict=True))
             )
         },
@@ -257,7 +238,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="appendix A, first item",
         statement="σ = w₂(P)·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private.",
         conditions="δ < ½, as the paper that is summarised says",
-        printed=_kenthapadi,
+        printed=appendix_a_sigma,
         check=at_most(_delta_at, _TARGETS, "enclosure"),
         mechanisms=("dp-rp-g",),
     ),
@@ -265,8 +246,10 @@ CLAIMS: tuple[Claim, ...] = (
         id="slides2025.appendix-a.sigma.condition",
         where="appendix A, first item: δ < ½ is left out",
         statement="The noise of appendix A also suffices for δ above ½.",
-        printed=_kenthapadi,
-        readings={"noise for δ ≥ ½ taken at δ = ½": lambda e, d: _kenthapadi(e, Fraction(1, 2))},
+        printed=appendix_a_sigma,
+        readings={
+            "noise for δ ≥ ½ taken at δ = ½": lambda e, d: appendix_a_sigma(e, Fraction(1, 2))
+        },
         check=at_most(
             _delta_at,
             [(Fraction(1), Fraction(13, 25)), (Fraction(39221, 10**6), Fraction(13, 25))],
@@ -277,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="slides2025.appendix-a.core-lemma",
         where="appendix A, core lemma",
         statement="The same holds for points that are nearer than w.",
-        printed=_kenthapadi,
+        printed=appendix_a_sigma,
         check=at_most(
             _delta_nearer,
             [(e, d, Fraction(s)) for e, d in _TARGETS[::4] for s in ("1/4", "1/2", "1")],
@@ -312,14 +295,14 @@ CLAIMS: tuple[Claim, ...] = (
         id="slides2025.appendix-a.partition",
         where="appendix A, proof sketch, step 3",
         statement="With that σ the outer region begins where densities still differ by ≤ e^ε.",
-        printed=_kenthapadi,
+        printed=appendix_a_sigma,
         check=at_most(_regions, _TARGETS, "enclosure"),
     ),
     Claim(
         id="slides2025.appendix-c.gaussian-mechanism",
         where="appendix C, first item",
         statement="σ = S·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private at sensitivity S, δ < ½.",
-        printed=lambda s, e, d: s * _kenthapadi(e, d),
+        printed=lambda s, e, d: s * appendix_a_sigma(e, d),
         check=at_most(
             lambda f, s, e, d: (gaussian_delta(number(e), s / f(s, e, d)), d),
             [(s, *target) for s in (1, 7) for target in _TARGETS[::5]],
