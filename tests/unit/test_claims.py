@@ -110,8 +110,6 @@ def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
     assert first == again
     assert first.printed != other.printed
     assert first.verdict == other.verdict
-    with pytest.raises(ParameterError, match="seeded where it simulates"):
-        judged(claim(pairs, lambda formula: drawn(formula, seed=3)))
 
 
 def test_every_kind_of_value_is_perturbed() -> None:
