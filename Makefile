@@ -20,7 +20,7 @@ types: .venv/installed
 	$(BIN)/mypy
 
 claims: .venv/installed
-	$(BIN)/dpverify claims --markdown > docs/claims.md
+	$(BIN)/dpverify claims --markdown --html docs/claims.html > docs/claims.md
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

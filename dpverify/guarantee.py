@@ -55,6 +55,8 @@ class Guarantee:
         realised, an audit draws it anew for every release, and releases that share it aren't
         independent: `compose` looks here.
     parts : the guarantees that this one composes, if it does.
+    claims : statements of papers that the proof uses as printed, by their ids in the claims ledger.
+        Where the check of one doesn't find it true, nothing is certified by this guarantee.
     """
 
     curve: PrivacyCurve
@@ -68,6 +70,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     draws: tuple[str, ...] = ()
     parts: tuple[Guarantee, ...] = ()
+    claims: tuple[str, ...] = ()
 
     @property
     def over_the_draw(self) -> bool:

@@ -97,6 +97,7 @@ def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
         parts=parts,
+        claims=tuple(dict.fromkeys(claim for part in parts for claim in part.claims)),
     )
 
 

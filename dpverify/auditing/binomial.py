@@ -8,14 +8,16 @@ arithmetic, and the limit moves outwards until the level provably holds.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 from flint import arb, ctx
 from scipy.special import betaincinv
 
 from dpverify.errors import NumericalError, require
 
-__all__ = ["lower_limit", "upper_limit"]
+__all__ = ["judge_at_least", "judge_at_most", "lower_limit", "upper_limit"]
 
 
 @lru_cache(maxsize=4096)
@@ -49,6 +51,35 @@ def upper_limit(successes: int, draws: int, alpha: float) -> float:
     _check(successes, draws, alpha)
     lower = lower_limit(draws - successes, draws, alpha)
     return min(1.0, math.nextafter(1 - lower, math.inf))
+
+
+def judge_at_least(
+    successes: int, draws: int, probability: Fraction, alpha: float
+) -> Literal["refuted", "confirmed", "inconclusive"]:
+    """Verdict on "this happens with probability at least …", from independent draws.
+
+    The verdict is false with probability at most alpha, exactly: if the statement is true, only
+    "refuted" is false, and needs the upper limit below the true probability; if it isn't, only
+    "confirmed" is, and needs the lower limit above it.
+
+    Parameters
+    ----------
+    successes, draws : int, 0 ≤ successes ≤ draws, draws ≥ 1
+    probability : exact, in [0, 1], such as 1 − δ
+    alpha : level in (0, 1)
+    """
+    require(0 <= probability <= 1, "probability", probability, "in [0, 1]")
+    if Fraction(upper_limit(successes, draws, alpha)) < probability:
+        return "refuted"
+    enough = Fraction(lower_limit(successes, draws, alpha)) >= probability
+    return "confirmed" if enough else "inconclusive"
+
+
+def judge_at_most(
+    successes: int, draws: int, probability: Fraction, alpha: float
+) -> Literal["refuted", "confirmed", "inconclusive"]:
+    """The same for "with probability at most …": its opposite happens at least so often."""
+    return judge_at_least(draws - successes, draws, 1 - probability, alpha)
 
 
 def _check(successes: int, draws: int, alpha: float) -> None:

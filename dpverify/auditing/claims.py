@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
@@ -37,6 +39,7 @@ __all__ = [
     "Verdict",
     "judged",
     "known_claims",
+    "known_papers",
     "perturbed",
 ]
 
@@ -87,6 +90,7 @@ class Claim:
     statement : in our own words and notation
     printed : the formula as printed
     check : tries a formula; None where nothing can be tried (then `reason` says why)
+    seeded : whether the check draws; it then takes the keyword `seed`
     conditions : what the statement supposes
     readings : other readings of what the paper leaves open, each with the printed formula under it
     corrections : other formulas that its proof or context may mean, by what they are
@@ -98,7 +102,8 @@ class Claim:
     where: str
     statement: str
     printed: Formula | None = None
-    check: Callable[[Formula], Evidence] | None = None
+    check: Callable[..., Evidence] | None = None
+    seeded: bool = False
     conditions: str = ""
     readings: Mapping[str, Formula] = field(default_factory=dict)
     corrections: Mapping[str, Formula] = field(default_factory=dict)
@@ -143,14 +148,20 @@ class Judgement:
         return next(name for name in self.claim.corrections if self.others[name].holds)
 
 
-def judged(claim: Claim) -> Judgement:
-    """Run the check on every formula of a claim and read off the verdict."""
+def judged(claim: Claim, *, seed: int = 0) -> Judgement:
+    """Run the check on every formula of a claim and read off the verdict.
+
+    Parameters
+    ----------
+    claim : what to check
+    seed : of the replayable randomness of a check that draws; the others take none
+    """
     if claim.check is None or claim.printed is None:
         return Judgement(claim=claim, verdict="not_checkable", printed=None, others={})
-    printed = claim.check(claim.printed)
+    check = partial(claim.check, seed=seed) if claim.seeded else claim.check
+    printed = check(claim.printed)
     others = {
-        name: claim.check(formula)
-        for name, formula in {**claim.readings, **claim.corrections}.items()
+        name: check(formula) for name, formula in {**claim.readings, **claim.corrections}.items()
     }
     readings = [others[name].holds for name in claim.readings]
     verdict: Verdict
@@ -169,26 +180,56 @@ def judged(claim: Claim) -> Judgement:
 
 
 def perturbed(claim: Claim, factor: Fraction) -> Claim:
-    """The claim with its printed value multiplied by a factor, and nothing else to fall back on.
+    """The claim with another printed formula, and nothing else to fall back on.
+
+    Every number that the formula gives is multiplied by the factor, a 0 becomes the factor less 1,
+    and a yes a no; of tuples, lists and mappings every part is changed so.
 
     Parameters
     ----------
-    claim : with a printed formula whose value is a number, or an array of numbers
-    factor : exact; floats are multiplied by the double next to it
+    claim : with a printed formula
+    factor : exact; numbers that aren't are multiplied by the double next to it
     """
     printed = claim.printed
     if printed is None:
         raise ParameterError("claim", claim.id, "one with a printed formula")
 
-    def scaled(*arguments: Any, **named: Any) -> Any:
-        value = printed(*arguments, **named)
-        exact = isinstance(value, Fraction | int)
-        return value * (factor if exact else float(factor))
+    def changed(*arguments: Any, **named: Any) -> Any:
+        return _changed(printed(*arguments, **named), factor)
 
-    return replace(claim, printed=scaled, readings={}, corrections={})
+    return replace(claim, printed=changed, readings={}, corrections={})
+
+
+def _changed(value: Any, factor: Fraction) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | Fraction():
+            return value * factor if value else factor - 1
+        case tuple():
+            return tuple(_changed(part, factor) for part in value)
+        case list():
+            return [_changed(part, factor) for part in value]
+        case Mapping():
+            return {key: _changed(part, factor) for key, part in value.items()}
+        case None:
+            return None
+    return value * float(factor)
 
 
 def known_claims() -> Iterator[Claim]:
     """Every claim of every installed ledger, by the entry-point group ``dpverify.claims``."""
     for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
         yield from entry.load()
+
+
+def known_papers() -> dict[str, str]:
+    """What each installed ledger is about, by the name of its entry point.
+
+    A ledger lies in a module whose docstring's first line names the paper: "Ledger of …".
+    """
+    titles = {}
+    for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
+        first = (import_module(entry.module).__doc__ or entry.name).strip().partition("\n")[0]
+        titles[entry.name] = first.removeprefix("Ledger of ").removesuffix(".")
+    return titles

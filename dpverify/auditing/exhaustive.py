@@ -8,10 +8,11 @@ is a proof for that size, and a refutation of every claim that it exceeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, Protocol
 
 from flint import arb
@@ -21,7 +22,14 @@ from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["Exhaustion", "FiniteMechanism", "Worst", "exhaust"]
+__all__ = [
+    "ExactMoments",
+    "Exhaustion",
+    "FiniteMechanism",
+    "Worst",
+    "exact_moments",
+    "exhaust",
+]
 
 LARGEST = 1_000_000
 """Probabilities (data sets times outputs) that are held at once."""
@@ -170,3 +178,39 @@ def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
     )
     require(bool(pairs), "records", f"{len(laws)} without a neighbour", "some neighbours")
     return Exhaustion(laws=tuple(laws), pairs=pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactMoments:
+    """Mean and variance, exactly, and how many outcomes were enumerated."""
+
+    mean: Fraction
+    variance: Fraction
+    outcomes: int
+
+
+def exact_moments(laws: Sequence[Law], value: Callable[..., Fraction | int]) -> ExactMoments:
+    """Moments of a function of independent random arguments, over all that they can be.
+
+    Parameters
+    ----------
+    laws : law of each argument, with probabilities that sum to exactly 1
+    value : of one outcome of each argument, exact
+
+    Raises
+    ------
+    ParameterError
+        Before anything is enumerated, if there are too many combinations; the error says how many.
+    """
+    outcomes = math.prod(len(law) for law in laws)
+    require(outcomes <= LARGEST, "outcomes", outcomes, f"at most {LARGEST} over all arguments")
+    for number, law in enumerate(laws):
+        total = sum(law.values(), Fraction(0))
+        require(total == 1, f"law {number}", total, "probabilities that sum to exactly 1")
+    mean = square = Fraction(0)
+    for drawn in product(*(law.items() for law in laws)):
+        weight = math.prod((p for _, p in drawn), start=Fraction(1))
+        found = Fraction(value(*(outcome for outcome, _ in drawn)))
+        mean += weight * found
+        square += weight * found**2
+    return ExactMoments(mean=mean, variance=square - mean**2, outcomes=outcomes)

@@ -33,6 +33,7 @@ from dpverify.certificate.derive import build
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, environment
 from dpverify.certificate.model import Certificate, Ends, Environment, Inputs
+from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.verify import Check, check_digest, differences, verify
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, require
@@ -151,6 +152,8 @@ def compose(
     CertificateError
         If a part is no certificate of a release, a release is named twice, or the parts compose
         on the owner's word alone and that isn't given.
+    ConfigurationError
+        If a statement that a part's guarantee stands on fails its check.
     ParameterError
         If no composition is proven for the parts, or δ is outside its domain.
     """
@@ -269,6 +272,7 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
     if certificate.release is None:
         raise CertificateError(f"release {number}: nothing was released, and so nothing composes.")
     guarantee = build(certificate.inputs).guarantee()
+    relied_on(certificate.inputs.mechanism, guarantee)
     if not hasattr(guarantee.curve, "losses"):
         # A curve may be all that a mechanism knows. Its certified point has a worst mechanism.
         point = Fraction(certificate.inputs.epsilon)

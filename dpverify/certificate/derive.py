@@ -31,6 +31,7 @@ from dpverify.certificate.model import (
     SizeError,
     WhiteBoxFinding,
 )
+from dpverify.certificate.reliance import relied_on
 from dpverify.enclosure import Enclosure, decimal_string
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.kinds import ADJACENCIES, DOMAINS
@@ -248,6 +249,7 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
             assumptions=list(guarantee.assumptions),
+            claims=relied_on(inputs.mechanism, guarantee),
         ),
         facts={
             section: {

@@ -31,6 +31,7 @@ from dpverify.certificate.model import (
     Release,
 )
 from dpverify.certificate.releasing import ARRAY, check_records, write_release
+from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.report import render
 from dpverify.configuration import Configuration
 from dpverify.enclosure import exact_string, rational
@@ -104,6 +105,7 @@ def certify(
     table = _load(configuration, base)
     inputs = _inputs(configuration, table)
     mechanism = build(inputs)
+    relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
     check_records(mechanism, table)
     evidence = collect(inputs, mechanism, progress=announce(inputs, mechanism))
     derived = derive(inputs, mechanism, evidence)

@@ -22,6 +22,7 @@ __all__ = [
     "SCHEMA",
     "AttackerRate",
     "Certificate",
+    "ClaimStatement",
     "CurvePoint",
     "Derived",
     "Ends",
@@ -140,6 +141,13 @@ class Evidence(_Part):
     probe_estimates: list[str]
 
 
+class ClaimStatement(_Part):
+    """A statement of a paper that the proof uses, and what its check found."""
+
+    id: str
+    verdict: Literal["confirmed_exactly", "confirmed_statistically", "conservative"]
+
+
 class GuaranteeStatement(_Part):
     """The claim with its conditions."""
 
@@ -150,6 +158,7 @@ class GuaranteeStatement(_Part):
     data_choice: str
     theorem: str
     assumptions: list[str]
+    claims: list[ClaimStatement]
 
 
 class CurvePoint(_Part):

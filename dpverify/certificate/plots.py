@@ -1,7 +1,7 @@
-"""The report's figures, as SVG to stand inside HTML: pure functions of a certificate.
+"""Figures as SVG to stand inside HTML: pure functions of a certificate, or of counted verdicts.
 
 Colours are from the Okabe-Ito palette, and every series has a line style or a marker of its own, so
-that nothing is told by colour alone. Text stays text. No string of the certificate is drawn, only
+that nothing is told by colour alone. Text stays text. No string of a certificate is drawn, only
 numbers read from it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from html import escape
 from typing import Final
@@ -22,11 +22,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
+from dpverify.auditing.claims import Verdict
 from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.model import Certificate
 from dpverify.errors import NumericalError
 
-__all__ = ["distance_plot", "number", "outside_band", "privacy_plot", "roc_plot", "size_plot"]
+__all__ = [
+    "distance_plot",
+    "number",
+    "outside_band",
+    "privacy_plot",
+    "roc_plot",
+    "size_plot",
+    "verdict_plot",
+]
 
 BLUE, SKY, GREEN, VERMILLION, GREY = "#0072B2", "#56B4E9", "#007A59", "#C24A00", "#5A5A5A"
 BAND = 2
@@ -52,6 +61,15 @@ _STYLE = {
     "legend.frameon": False,
     "legend.handlelength": 2.4,
 }
+_VERDICTS: Mapping[Verdict, tuple[str, str]] = {  # face, hatching; what fails is darkest
+    "confirmed_exactly": ("#FFFFFF", ""),
+    "confirmed_statistically": ("#FFFFFF", "..."),
+    "conservative": ("#CFE6F5", ""),
+    "holds_under_reading": ("#F0E442", "///"),
+    "misprint": ("#E69F00", ""),
+    "refuted": ("#A03A00", ""),
+    "not_checkable": ("#E3E3E3", "xxx"),
+}
 _DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _OUTSIDE: Final = "outside lower center"
 
@@ -72,38 +90,39 @@ def outside_band(certificate: Certificate) -> int:
 
 def privacy_plot(certificate: Certificate) -> str:
     """Privacy curve with the claimed point and what the audit says about it, as inline SVG."""
-    return _drawn("privacy", "Privacy curve: delta against epsilon.", 3.7, certificate, _privacy)
+    label = "Privacy curve: delta against epsilon."
+    return _drawn("privacy", label, 3.7, lambda figure: _privacy(figure, certificate))
 
 
 def roc_plot(certificate: Certificate) -> str:
     """The attack's ROC against the region that the claim allows, as inline SVG."""
     label = "ROC of the attack: measured points against the region that the claim allows."
-    return _drawn("roc", label, 4.5, certificate, _roc)
+    return _drawn("roc", label, 4.5, lambda figure: _roc(figure, certificate))
 
 
 def distance_plot(certificate: Certificate) -> str:
     """Estimates against truth for the synthetic pairs, as inline SVG."""
     label = "Estimates against the truth for synthetic records, with the predicted band."
-    return _drawn("distances", label, 3.9, certificate, _estimates)
+    return _drawn("distances", label, 3.9, lambda figure: _estimates(figure, certificate))
 
 
 def size_plot(certificate: Certificate) -> str:
     """Predicted error against the sketch's size at the same guarantee, as inline SVG."""
     label = "Predicted error of the first estimator against the size of the sketch."
-    return _drawn("sizes", label, 3.3, certificate, _errors)
+    return _drawn("sizes", label, 3.3, lambda figure: _errors(figure, certificate))
 
 
-def _drawn(
-    key: str,
-    label: str,
-    height: float,
-    certificate: Certificate,
-    draw: Callable[[Figure, Certificate], None],
-) -> str:
+def verdict_plot(counts: Mapping[str, Mapping[Verdict, int]]) -> str:
+    """Number of a paper's statements by verdict, for each paper, as inline SVG."""
+    label = "Statements of each paper by verdict."
+    return _drawn("verdicts", label, 1.2 + 0.42 * len(counts), lambda f: _verdicts(f, counts))
+
+
+def _drawn(key: str, label: str, height: float, draw: Callable[[Figure], None]) -> str:
     # The default style first: a user's own settings must not change the bytes.
     with style.context(["default", _STYLE]):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        draw(figure, certificate)
+        draw(figure)
         buffer = io.StringIO()
         empty = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=empty)
@@ -353,3 +372,41 @@ def _power(value: float, _: object) -> str:
     if exponent == 0 or not math.isclose(value, 10.0**exponent, rel_tol=1e-9):
         return f"{value:g}"
     return "10" + str(exponent).translate(_DIGITS)
+
+
+def _verdicts(figure: Figure, counts: Mapping[str, Mapping[Verdict, int]]) -> None:
+    axes = figure.add_subplot()
+    papers = list(counts)
+    start = np.zeros(len(papers))
+    for verdict, (face, hatch) in _VERDICTS.items():
+        sizes = np.array([counts[paper].get(verdict, 0) for paper in papers], dtype=float)
+        if not sizes.any():
+            continue
+        bars = axes.barh(
+            papers,
+            sizes,
+            left=start,
+            height=0.62,
+            facecolor=face,
+            edgecolor="#333333",
+            linewidth=0.8,
+            hatch=hatch,
+            label=verdict.replace("_", " "),
+        )
+        for bar, size, left in zip(bars, sizes, start, strict=True):
+            if size:
+                axes.annotate(
+                    f"{size:.0f}",
+                    xy=(left + size / 2, bar.get_y() + bar.get_height() / 2),
+                    horizontalalignment="center",
+                    verticalalignment="center",
+                    fontsize=8,
+                    color="#FFFFFF" if verdict == "refuted" else "#1B1B1B",
+                    bbox={"facecolor": face, "linewidth": 0, "pad": 0.6} if hatch else None,
+                )
+        start += sizes
+    axes.invert_yaxis()  # the first paper on top
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel="statements", xlim=(0, max(start.max(initial=0), 1) * 1.02))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(loc=_OUTSIDE, ncols=4)

@@ -27,7 +27,7 @@ from dpverify.certificate.rounding import (
     percent_at_most,
 )
 
-__all__ = ["render"]
+__all__ = ["render", "template"]
 
 _NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
 _SECTIONS = ("grid", "projection", "sensitivity", "noise")
@@ -86,7 +86,7 @@ def render(certificate: Certificate) -> str:
     findings = list(_findings(certificate))
     factor = decimal_of(inputs.epsilon, ROUND_CEILING)
     excess = decimal_of(power.smallest_excess)
-    return _template().render(
+    return template("report.html.j2").render(
         certificate=certificate,
         inputs=inputs,
         evidence=certificate.evidence,
@@ -130,8 +130,9 @@ def render(certificate: Certificate) -> str:
     )
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
+@lru_cache(maxsize=2)
+def template(name: str) -> Template:
+    """A template of this package: escaped, and an error where a name is unknown."""
     environment = Environment(
         loader=PackageLoader("dpverify.certificate"),
         autoescape=True,
@@ -151,7 +152,7 @@ def _template() -> Template:
         "deviations": _deviations,
         "excess_over": _excess_over,
     }
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def _deviations(mean: str, expectation: str, variance: str) -> str:

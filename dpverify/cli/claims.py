@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims
+from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims, known_papers
+from dpverify.certificate import errata
+from dpverify.certificate.files import write_file
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
-from dpverify.errors import did_you_mean
+from dpverify.errors import OutputError, did_you_mean
 
-__all__ = ["claims", "errata"]
+__all__ = ["claims"]
 
 
 @click.group(
@@ -20,6 +22,11 @@ __all__ = ["claims", "errata"]
 @click.option("--paper", help="Only this paper's.")
 @click.option("--verdict", type=click.Choice(get_args(Verdict)), help="Only with this verdict.")
 @click.option("--markdown", is_flag=True, help="Print the page of errata.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page of errata, for the screen and for paper, to this file.",
+)
 @json_option
 @click.pass_context
 def claims(
@@ -27,6 +34,7 @@ def claims(
     paper: str | None,
     verdict: str | None,
     markdown: bool,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Check every statement of the papers and list the verdicts.
@@ -35,6 +43,8 @@ def claims(
     """
     if context.invoked_subcommand is not None:
         return
+    if html is not None and not html.parent.is_dir():
+        raise OutputError(f"{html}: there is no folder {html.parent}.")
     chosen = [claim for claim in known_claims() if paper in (None, claim.paper)]
     if not chosen:
         papers = sorted({claim.paper for claim in known_claims()})
@@ -43,8 +53,11 @@ def claims(
     if as_json:
         emit_json("claims", [_described(judgement) for judgement in found])
         return
+    if html is not None:
+        write_file(html, errata.page(found, known_papers()).encode())
     if markdown:
-        click.echo(errata(found))
+        click.echo(errata.markdown(found, known_papers()))
+    if markdown or html is not None:
         return
     if found:
         rows = [[j.claim.id, j.verdict, j.claim.where, _remark(j)] for j in found]
@@ -116,57 +129,6 @@ def _described(judgement: Judgement) -> dict[str, Any]:
             if evidence is not None
         },
     }
-
-
-def errata(found: Sequence[Judgement]) -> str:
-    """A page for someone who holds the papers: what not to follow, then what was confirmed."""
-    lines = [
-        "# What the papers say, checked by machine",
-        "",
-        "`dpverify claims --markdown` prints this page. Every verdict came out of a check;",
-        "`dpverify claims show ID` shows its numbers.",
-    ]
-    for paper in dict.fromkeys(judgement.claim.paper for judgement in found):
-        own = [judgement for judgement in found if judgement.claim.paper == paper]
-        counts = {name: sum(j.verdict == name for j in own) for name in get_args(Verdict)}
-        total = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        lines += ["", f"## {paper}", "", f"{len(own)} statements: {total}."]
-        for judgement in own:
-            if not judgement.holds and judgement.verdict != "not_checkable":
-                lines += ["", f"### {judgement.claim.id}: {judgement.verdict}", ""]
-                lines += _entry(judgement)
-        lines += ["", "### Confirmed, or conservative", ""]
-        lines += [
-            f" - `{j.claim.id}` ({j.claim.where}): {j.verdict}"
-            + (f", {j.printed.slack}" if j.printed and j.verdict == "conservative" else "")
-            for j in own
-            if j.holds
-        ]
-        unchecked = [j for j in own if j.verdict == "not_checkable"]
-        if unchecked:
-            lines += ["", "### Not checkable", ""]
-            lines += [f" - `{j.claim.id}` ({j.claim.where}): {j.claim.reason}" for j in unchecked]
-    return "\n".join(lines)
-
-
-def _entry(judgement: Judgement) -> list[str]:
-    claim, printed = judgement.claim, judgement.printed
-    facts = {
-        "Where": claim.where,
-        "Says": claim.statement,
-        "Supposing": claim.conditions,
-        "Found": "" if printed is None else printed.counterexample or printed.slack,
-        "Right": judgement.correction(),
-        "Holds if": ", ".join(name for name in claim.readings if judgement.others[name].holds),
-        "Fails if": "; ".join(
-            f"{name} ({judgement.others[name].counterexample})"
-            for name in claim.readings
-            if not judgement.others[name].holds
-        ),
-        "Note": claim.reason,
-        "Used by": ", ".join(claim.mechanisms),
-    }
-    return [f" - {name}: {text}" for name, text in facts.items() if text]
 
 
 def _details(judgement: Judgement) -> list[list[str]]:

@@ -205,12 +205,14 @@ class LinearSketch:
 
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
+        gaussian = isinstance(self.noise, RoundedGaussian)
         return Guarantee(
             curve=self.privacy(),
             adjacency=self.adjacency,
             randomness="the noise alone, for this realised public projection",
             data_choice="at any time, also by someone who has seen the projection",
-            theorem=THEOREM if isinstance(self.noise, RoundedGaussian) else LAPLACE,
+            theorem=THEOREM if gaussian else LAPLACE,
+            claims=("li2023.theorem-3.5" if gaussian else "slides2025.page-10.laplace",),
         )
 
     def sensitivity(self) -> Exact:

@@ -168,6 +168,7 @@ class MinHash:
             theorem=f"{self.rule.theorem}; mixed over the exact law of their number",
             assumptions=self.hashes.assumptions,
             draws=(self.hashes.sha256(),),
+            claims=(*self.rule.claims, "aumuller2020.section-3.1.range-b"),
         )
 
     def realised(self) -> Guarantee:
@@ -178,6 +179,7 @@ class MinHash:
             randomness="the randomised buckets alone, for any public hash functions",
             data_choice="at any time, also by someone who has seen the hash functions",
             theorem=self.rule.theorem,
+            claims=self.rule.claims,
         )
 
     def differ(self) -> Fraction:

@@ -55,6 +55,7 @@ class BucketRule(ABC):
     __slots__ = ()
 
     theorem: ClassVar[str]
+    claims: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
@@ -139,6 +140,7 @@ class BucketResponse(BucketRule):
     theorem: ClassVar[str] = (
         "Aumüller et al. 2020, lemma 2, for each number of differing values; its exact curve"
     )
+    claims: ClassVar[tuple[str, ...]] = ("aumuller2020.lemma-2",)
 
     keep: Fraction
 
@@ -230,6 +232,7 @@ class BucketNoise(BucketRule):
         "Ghosh, Roughgarden and Sundararajan 2009, definition 2.2, for each position; its exact "
         "curve for Aumüller et al. 2020, section 5"
     )
+    claims: ClassVar[tuple[str, ...]] = ("aumuller2020.section-5.sensitivity",)
 
     noise: GeometricNoise
 

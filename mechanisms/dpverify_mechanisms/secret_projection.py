@@ -169,6 +169,11 @@ class CutSketch(SecretRows):
             self.adjacency,
             "exact curve of a rank-one change of covariance, `dpverify.accounting.rank_one`; the "
             "mechanism is Blocki et al. 2012 (arXiv:1204.2136), section 3",
+            claims=(
+                "slides2025.appendix-d.determinants.exact",
+                "slides2025.appendix-d.floor",
+                "slides2025.appendix-e.matrix",
+            ),
         )
 
     def worst_pairs(self) -> Sequence[Pair]:

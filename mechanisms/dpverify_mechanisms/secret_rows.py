@@ -149,11 +149,14 @@ class SecretRows(ABC):
             },
         }
 
-    def _guarantee(self, adjacency: EdgeAdjacency | RowAdjacency, theorem: str) -> Guarantee:
+    def _guarantee(
+        self, adjacency: EdgeAdjacency | RowAdjacency, theorem: str, claims: tuple[str, ...] = ()
+    ) -> Guarantee:
         return Guarantee(
             curve=self.privacy(),
             adjacency=adjacency,
             randomness="the secret projection, which is all that is random and is never stored",
             data_choice="before the release; the projection stays secret for ever",
             theorem=theorem,
+            claims=claims,
         )

@@ -233,6 +233,7 @@ class SignSketch(RandomisedSigns):
             theorem=self.rule.theorem,
             notion=self.rule.notion,
             assumptions=self.rule.assumptions,
+            claims=self.rule.claims,
         )
 
     def over_the_draw(self) -> Guarantee:
@@ -256,6 +257,7 @@ class SignSketch(RandomisedSigns):
             "the angle's law is equation 3",
             assumptions=self._declared(self.least_norm),
             draws=(self.projection.sha256(),),
+            claims=("li2023.theorem-4.1.ratio", "li2023.equation-3"),
         )
 
     def _declared(self, least_norm: Fraction) -> tuple[str, ...]:

@@ -10,8 +10,14 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import betaincinv
+from statsmodels.stats.proportion import proportion_confint
 
-from dpverify.auditing.binomial import lower_limit, upper_limit
+from dpverify.auditing.binomial import (
+    judge_at_least,
+    judge_at_most,
+    lower_limit,
+    upper_limit,
+)
 from dpverify.errors import ParameterError
 
 DRAWS = (1, 2, 3, 8, 13, 30)
@@ -171,3 +177,39 @@ def test_planted_bug_the_unverified_quantile_misses_its_level() -> None:
                 raw = Fraction(float(betaincinv(successes, draws - successes + 1, alpha)))
                 missed += tail(raw, successes, draws) > Fraction(alpha)
     assert missed > 0
+
+
+@pytest.mark.parametrize(("successes", "draws"), [(0, 5), (3, 8), (12, 30), (995, 1000)])
+@pytest.mark.parametrize("alpha", [0.2, 0.01, 1e-5])
+def test_limits_are_those_of_statsmodels(successes: int, draws: int, alpha: float) -> None:
+    low, high = proportion_confint(successes, draws, alpha=2 * alpha, method="beta")
+    assert lower_limit(successes, draws, alpha) == pytest.approx(np.nan_to_num(low), rel=1e-9)
+    assert upper_limit(successes, draws, alpha) == pytest.approx(high, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001])
+@pytest.mark.parametrize("claimed", [Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)])
+def test_a_false_verdict_on_a_bound_is_as_rare_as_the_level(
+    claimed: Fraction, alpha: float
+) -> None:
+    """Exactly, over all counts: true at its edge it is refuted, false just below it confirmed."""
+    draws = 40
+    verdicts = [judge_at_least(count, draws, claimed, alpha) for count in range(draws + 1)]
+    chances = [tail(claimed, n, draws) - tail(claimed, n + 1, draws) for n in range(draws + 1)]
+    for false in ("refuted", "confirmed"):
+        rate = sum(p for p, verdict in zip(chances, verdicts, strict=True) if verdict == false)
+        assert rate <= Fraction(alpha)
+    order = {"refuted": 0, "inconclusive": 1, "confirmed": 2}
+    assert [order[v] for v in verdicts] == sorted(order[v] for v in verdicts)
+    for count in range(draws + 1):
+        mirrored = judge_at_most(draws - count, draws, 1 - claimed, alpha)
+        assert mirrored == verdicts[count]
+
+
+def test_enough_draws_decide_a_bound() -> None:
+    assert judge_at_least(9_990, 10_000, Fraction(99, 100), 0.01) == "confirmed"
+    assert judge_at_least(9_700, 10_000, Fraction(99, 100), 0.01) == "refuted"
+    assert judge_at_most(5, 10, Fraction(1, 2), 0.01) == "inconclusive"
+    assert judge_at_least(0, 1, Fraction(0), 0.01) == "confirmed"
+    with pytest.raises(ParameterError, match="probability"):
+        judge_at_least(1, 2, Fraction(3, 2), 0.01)

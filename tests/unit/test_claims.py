@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from dpverify.auditing.claims import Claim, Evidence, Formula, Verdict, judged, perturbed
+from dpverify.auditing.claims import (
+    Claim,
+    Evidence,
+    Formula,
+    Verdict,
+    judged,
+    known_claims,
+    known_papers,
+    perturbed,
+)
+from dpverify.certificate import errata
 from dpverify.cli import _run
 from dpverify.errors import ParameterError
 
@@ -40,28 +54,32 @@ def squares(n: int) -> Fraction:
     return Fraction(n * n, 2)
 
 
-def claim(
-    printed: Formula, check: Callable[[Formula], Evidence] = equals, **others: object
-) -> Claim:
+def claim(printed: Formula, check: Callable[..., Evidence] = equals, **others: object) -> Claim:
     return Claim(
         id="toy2026.lemma-1",
-        where="section 1, page 1",
-        statement="The number of pairs.",
         printed=printed,
         check=check,
-        **others,  # type: ignore[arg-type]
+        **{"where": "section 1, page 1", "statement": "The number of pairs."} | others,  # type: ignore[arg-type]
     )
 
 
-def drawn(formula: Formula) -> Evidence:
-    return Evidence(holds=equals(formula).holds, means="simulation")
+def drawn(formula: Formula, *, seed: int) -> Evidence:
+    """A mean of 4,000 sizes of random graphs of eight, within a twentieth of the formula."""
+    sizes = np.random.default_rng(seed).binomial(comb(8, 2), 0.5, size=4000)
+    found = 2 * float(sizes.mean())
+    return Evidence(
+        holds=abs(found / float(formula(8)) - 1) < 0.05,
+        means="simulation",
+        numbers={"twice the mean": found},
+    )
 
 
 @pytest.mark.parametrize(
     ("made", "verdict"),
     [
         (claim(pairs), "confirmed_exactly"),
-        (claim(pairs, drawn), "confirmed_statistically"),
+        (claim(pairs, drawn, seeded=True), "confirmed_statistically"),
+        (claim(squares, drawn, seeded=True), "refuted"),
         (claim(pairs, bounds), "confirmed_exactly"),
         (claim(squares, bounds), "conservative"),
         (claim(squares), "refuted"),
@@ -84,6 +102,21 @@ def test_the_verdict_comes_out_of_the_check(made: Claim, verdict: Verdict) -> No
         verdict in {"confirmed_exactly", "confirmed_statistically", "conservative"}
     )
     assert (found.correction() == "without the diagonal") is (verdict == "misprint")
+
+
+def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
+    made = claim(pairs, drawn, seeded=True)
+    first, again, other = (judged(made, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first.printed != other.printed
+    assert first.verdict == other.verdict
+
+
+def test_every_kind_of_value_is_perturbed() -> None:
+    value = (True, 2, Fraction(1, 3), 0, 1.0, [None, {"a": False}])
+    changed = perturbed(claim(lambda: value), Fraction(3, 2)).printed
+    assert changed is not None
+    assert changed() == (False, 3, Fraction(1, 2), Fraction(1, 2), 1.5, [None, {"a": True}])
 
 
 def test_a_perturbed_formula_is_noticed() -> None:
@@ -140,9 +173,64 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert _run(["claims", "--markdown"]) == 0
     out = capsys.readouterr().out
     assert "2 statements: 1 misprint, 1 not_checkable." in out
+    assert "| [toy2026](#toy2026) | 1 | 1 |" in out
     assert "### toy2026.lemma-1: misprint" in out
-    assert " - Right: without the diagonal" in out
-    assert " - `toy2026.remark-2` (page 2): an opinion" in out
+    assert " - Fails: n = 1" in out
+    assert " - Read instead: without the diagonal" in out
+    assert " - `toy2026.remark-2` (page 2): It is nice. *an opinion*" in out
+
+
+def test_the_page_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "claims.html"
+    assert _run(["claims", "--paper", "aumuller2020", "--html", str(file)]) == 0
+    assert capsys.readouterr().out == ""
+    text = file.read_text(encoding="utf-8")
+    assert "Aumüller, Bourgeat and Schmurr 2020" in text
+    for claim in known_claims():
+        assert (f"<code>{claim.id}</code>" in text) == (claim.paper == "aumuller2020")
+    assert [
+        word for word in ("<script", "http://", "https://", "url(h") if word in pure(text)
+    ] == []
+    assert _run(["claims", "--html", str(tmp_path / "nowhere" / "claims.html")]) == 2
+
+
+def pure(text: str) -> str:
+    """The page without the name of SVG's own namespace, which nothing fetches."""
+    return re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
+
+
+def test_the_page_escapes_what_a_ledger_says() -> None:
+    hostile = "<script>alert(1)</script>"
+    made = [
+        replace(claim(squares, statement=hostile, where=hostile), id=f"{paper}.lemma-1")
+        for paper in ("a", "b")
+    ]
+    found = errata.page([judged(one) for one in made], {"a": hostile})
+    assert hostile not in found
+    assert found.count("&lt;script&gt;") >= 4
+
+
+def test_the_failing_come_first_in_the_papers_order() -> None:
+    places = ("section 10", "section 9.2", "appendix B", "section 9.10", "page 3")
+    made = [
+        replace(claim(printed), id=f"toy2026.n-{number}", where=place)
+        for number, place in enumerate(places)
+        for printed in (pairs if place == "page 3" else squares,)
+    ]
+    (chapter,) = errata.chapters([judged(one) for one in made], {})
+    assert [entry.where for entry in chapter.failing] == [
+        "section 9.2",
+        "section 9.10",
+        "section 10",
+        "appendix B",
+    ]
+    assert [entry.where for entry in chapter.others] == ["page 3"]
+    assert (chapter.total, chapter.counts) == (5, {"refuted": 4, "confirmed_exactly": 1})
+
+
+def test_every_ledger_names_its_paper() -> None:
+    assert {claim.paper for claim in known_claims()} == set(known_papers())
+    assert all(title != paper for paper, title in known_papers().items())
 
 
 def test_one_claim(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, RecordAdjacency
-from dpverify.auditing.exhaustive import Exhaustion, exhaust
+from dpverify.auditing.exhaustive import Exhaustion, exact_moments, exhaust
 from dpverify.domain import Box
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.flip_rules import Ladder, PrintedAlgorithm7
@@ -136,3 +136,46 @@ def test_laws_that_are_none(laws: tuple[Mapping[Any, Fraction], ...], message: s
 def test_there_must_be_neighbours() -> None:
     with pytest.raises(ParameterError, match="without a neighbour"):
         exhaust(response(BitFlip()), [BITS[0], BITS[7]])
+
+
+# --- moments
+
+
+def test_exact_moments_of_dice() -> None:
+    die = {side: Fraction(1, 6) for side in range(1, 7)}
+    found = exact_moments([die, die, die], lambda a, b, c: a + b - c)
+    assert (found.mean, found.variance) == (Fraction(7, 2), 3 * Fraction(35, 12))
+    assert found.outcomes == 216
+    assert exact_moments([], lambda: 7).variance == 0
+
+
+@pytest.mark.parametrize("bits", [(0, 0, 0), (1, 0, 1)])
+def test_exact_moments_are_the_estimators_formulas(bits: tuple[int, ...]) -> None:
+    """The squared distance from two randomized responses, over both of their coins."""
+    mechanism = response(BitFlip())
+    other = np.array([[0.0, 1.0, 1.0]])
+    record = np.array([bits], dtype=float)
+    laws = [mechanism.distribution(record), mechanism.distribution(other)]
+    estimator = mechanism.estimators()[0]
+    shrink = 1 - 2 * mechanism.flip
+
+    def estimate(first: bytes, second: bytes) -> Fraction:
+        differing = (first[0] ^ second[0]).bit_count()
+        both = (1 - shrink**2) / 2
+        return (differing - 3 * both) / (1 - 2 * both)
+
+    found = exact_moments(laws, estimate)
+    assert float(found.mean) == pytest.approx(estimator.expectation(record, other), abs=1e-12)
+    assert float(found.variance) == pytest.approx(estimator.variance(record, other), rel=1e-12)
+
+
+def test_too_large_an_enumeration_is_refused_before_it_starts() -> None:
+    coin = {0: Fraction(1, 2), 1: Fraction(1, 2)}
+
+    def never(*_: int) -> int:
+        raise AssertionError("enumerated")
+
+    with pytest.raises(ParameterError, match=f"outcomes={2**30} must be at most 1000000"):
+        exact_moments([coin] * 30, never)
+    with pytest.raises(ParameterError, match=r"law 1=3/4 must be probabilities that sum"):
+        exact_moments([coin, {0: Fraction(3, 4)}], never)

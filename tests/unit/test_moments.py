@@ -5,23 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 from scipy.stats import binom
+from statsmodels.stats.weightstats import DescrStatsW
 
 from dpverify.auditing.moments import (
     MARGIN_MEAN,
     MARGIN_VARIANCE,
+    Margin,
+    MomentFinding,
     Moments,
     MomentVerdict,
+    check_draws,
+    check_moments,
     draw_estimates,
+    interval_of_mean,
     judge,
 )
-from dpverify.mechanism import Pair
+from dpverify.errors import ParameterError
+from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify_mechanisms.estimators import SquaredDistance
 from dpverify_mechanisms.linear_sketch import LinearSketch
@@ -246,3 +253,121 @@ def test_an_estimator_does_not_see_the_others(small_sketch: Sketch) -> None:
     together = draw_estimates(sketch, sketch.estimators(), probe(x, y), draws=10, seed=3)
     alone = draw_estimates(sketch, sketch.estimators()[1:2], probe(x, y), draws=10, seed=3)
     np.testing.assert_array_equal(together[1], alone[0])
+
+
+# --- until it is known
+
+
+class Wrong:
+    """An estimator with one formula replaced."""
+
+    def __init__(self, estimator: Estimator, **replaced: float) -> None:
+        self._estimator, self._replaced = estimator, replaced
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._replaced:
+            return lambda *_: self._replaced[name]
+        return getattr(self._estimator, name)
+
+
+def checked(sketch: LinearSketch, estimator: Any, **options: Any) -> MomentFinding:
+    x, y = records()
+    options = {"draws": 4000, "first": 250, "seed": 3} | options
+    (finding,) = check_moments(sketch, estimator, [probe(x, y)], **options)
+    return finding
+
+
+def test_formulas_that_hold_are_confirmed_and_the_drawing_stops(small_sketch: Sketch) -> None:
+    sketch = small_sketch()
+    margin = Margin(mean=0.5, variance=1.0)
+    finding = checked(sketch, sketch.estimators()[0], margin=margin)
+    assert (finding.unbiased, finding.mean, finding.variance) == (CONFIRMED,) * 3
+    assert finding.draws < 4000
+    low, high = finding.mean_between
+    x, y = records()
+    assert low <= sketch.estimators()[0].expectation(x[None], y[None]) <= high
+
+
+def test_formulas_that_don_t_are_refuted_each_on_its_own(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    good = sketch.estimators()[0]
+    expectation, variance = good.expectation(x[None], y[None]), good.variance(x[None], y[None])
+    biased = checked(sketch, Wrong(good, truth=expectation + variance**0.5))
+    assert biased.unbiased == "refuted"
+    assert biased.mean != "refuted"
+    shifted = checked(sketch, Wrong(good, expectation=expectation - variance**0.5))
+    assert (shifted.unbiased != "refuted", shifted.mean) == (True, "refuted")
+    assert checked(sketch, Wrong(good, variance=variance / 3)).variance == "refuted"
+
+
+def test_too_few_draws_end_inconclusive(small_sketch: Sketch) -> None:
+    sketch = small_sketch()
+    finding = checked(sketch, sketch.estimators()[0], draws=60, first=20)
+    assert (finding.variance, finding.draws) == ("inconclusive", 60)
+    with pytest.raises(ParameterError, match="first=9 must be between 2 and draws=8"):
+        checked(sketch, sketch.estimators()[0], draws=8, first=9)
+    with pytest.raises(ParameterError, match="at least one"):
+        check_moments(sketch, sketch.estimators()[0], [])
+
+
+def test_an_estimate_that_is_no_number_leaves_all_open() -> None:
+    finding = check_draws(
+        lambda start, count: np.where(np.arange(start, start + count) == 7, np.nan, 0.0),
+        truth=9.0,
+        expectation=9.0,
+        variance=1.0,
+        draws=20,
+        first=10,
+    )
+    assert (finding.unbiased, finding.mean, finding.variance) == ("inconclusive",) * 3
+
+
+def test_looks_see_the_same_draws_as_one_look(small_sketch: Sketch) -> None:
+    sketch, (x, y) = small_sketch(), records()
+    estimators = sketch.estimators()[:1]
+    (whole,) = draw_estimates(sketch, estimators, probe(x, y), draws=12, seed=3)
+    (later,) = draw_estimates(sketch, estimators, probe(x, y), draws=7, start=5, seed=3)
+    np.testing.assert_array_equal(whole[5:], later)
+
+
+def test_without_skewness_the_interval_is_the_normal_one() -> None:
+    half = np.random.default_rng(4).normal(size=200)
+    values = 3 + np.concatenate([half, -half])
+    oracle = DescrStatsW(values)
+    for level in (0.2, 1e-3, 1e-6):
+        assert interval_of_mean(values, level) == pytest.approx(
+            oracle.zconfint_mean(alpha=level), rel=1e-10
+        )
+
+
+@pytest.mark.parametrize("margin", [0.02, 0.05, 0.15, 0.3])
+def test_confirmed_is_the_equivalence_test(margin: float) -> None:
+    """Two one-sided tests at half the level each, for values without skewness."""
+    half = np.random.default_rng(4).normal(size=200)
+    values = 0.01 + np.concatenate([half, -half])
+    level = 0.05
+    finding = check_draws(
+        lambda start, count: values[start : start + count],
+        truth=0.0,
+        expectation=0.0,
+        variance=1.0,
+        margin=Margin(mean=margin),
+        alpha=2 * level,
+        draws=400,
+        first=400,
+    )
+    p_value = DescrStatsW(values).ztost_mean(-margin, margin)[0]
+    assert (finding.mean == CONFIRMED) == (p_value <= level / 2)
+
+
+def test_the_interval_undoes_hall_s_transformation() -> None:
+    values = np.random.default_rng(5).chisquare(1, size=300)
+    level, n = 0.01, 300
+    spread = values.std(ddof=1)
+    skew = (((values - values.mean()) / spread) ** 3).mean()
+    z = float(-ndtri(level / 2))
+    for end, side in zip(interval_of_mean(values, level), (z, -z), strict=True):
+        t = math.sqrt(n) * (values.mean() - end) / spread
+        cubic = t + skew * t**2 / (3 * math.sqrt(n)) + skew**2 * t**3 / (27 * n)
+        assert cubic + skew / (6 * math.sqrt(n)) == pytest.approx(side, rel=1e-9)
+    assert interval_of_mean(np.full(5, 2.5), level) == (2.5, 2.5)

@@ -138,7 +138,17 @@ CLAIMS: tuple[Claim, ...] = (
             [(Fraction(e), Fraction(m)) for e, m in (("1/10", "1/2"), ("1", "1"), ("20", "5"))],
             "enclosure",
         ),
-        mechanisms=("raw-data-g-opt", "dp-rp-g-opt", "dp-rp-g-opt-b", "dp-oporp"),
+        mechanisms=(
+            "dp-oporp",
+            "dp-rp-g",
+            "dp-rp-g-opt",
+            "dp-rp-g-opt-b",
+            "fjlt",
+            "noise-addition",
+            "private-projection",
+            "raw-data-g-opt",
+            "sjlt",
+        ),
     ),
     Claim(
         id="li2023.section-3.6.epsilon-number",

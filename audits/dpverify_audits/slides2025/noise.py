@@ -179,6 +179,7 @@ CLAIMS: tuple[Claim, ...] = (
             [(v, Fraction(e)) for v in ((1,), (2, -1), (3, 0)) for e in (1, 5)],
             "enumeration",
         ),
+        mechanisms=("dp-oporp", "dp-rp-g-opt-b", "dp-rp-l", "fjlt", "raw-data-g-opt", "sjlt"),
     ),
     Claim(
         id="slides2025.page-10.gaussian",
