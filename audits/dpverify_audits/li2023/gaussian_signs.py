@@ -15,8 +15,7 @@ from typing import Any
 from flint import acb, arb
 
 from dpverify.auditing.claims import Claim
-
-from .truth import at_most, ball, cdf, density, equals, integral, number
+from dpverify_audits.truth import at_most, ball, cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS", "maximum_bound"]
 

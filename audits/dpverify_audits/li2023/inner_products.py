@@ -13,8 +13,7 @@ from itertools import permutations, product
 from typing import Literal
 
 from dpverify.auditing.claims import Claim
-
-from .truth import at_most, equals
+from dpverify_audits.truth import at_most, equals
 
 __all__ = ["CLAIMS"]
 

@@ -16,8 +16,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-
-from .truth import at_most, cdf, equals, number
+from dpverify_audits.truth import at_most, cdf, equals, number
 
 __all__ = ["CLAIMS"]
 
