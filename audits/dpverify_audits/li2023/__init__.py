@@ -2,11 +2,12 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import gaussian_signs, inner_products, noise, sign_flips
+from . import definitions, gaussian_signs, inner_products, noise, sign_flips
 
 __all__ = ["CLAIMS"]
 
 CLAIMS: tuple[Claim, ...] = (
+    *definitions.CLAIMS,
     *noise.CLAIMS,
     *inner_products.CLAIMS,
     *gaussian_signs.CLAIMS,

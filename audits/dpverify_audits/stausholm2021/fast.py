@@ -160,7 +160,7 @@ def _orthogonal(d: int, f: int, g: int) -> Fraction:
     for signs in product((-1, 1), repeat=d):
         # HD has rows (H_fj·D_jj); squares of signs are 1 in every summand
         total += sum(_entry(d, f, j + 1) * s * _entry(d, g, j + 1) * s for j, s in enumerate(signs))
-    return total / 2**d / d
+    return _F(total, d * 2**d)
 
 
 _NOISY = [(*case, step) for case in _CASES if case[1] == 2 for step in (0, 1, 2)]
