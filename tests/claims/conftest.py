@@ -108,7 +108,7 @@ def mutants(module: ModuleType) -> Iterator[Mutant]:
 def _tried(claim: Claim) -> tuple[str, Evidence | None]:
     try:
         found = judged(claim)
-    except (ArithmeticError, ValueError, TypeError) as error:  # a formula without a value
+    except (ArithmeticError, AttributeError, ValueError, TypeError) as error:  # a formula without a value
         return repr(error), None
     return found.verdict, found.printed
 

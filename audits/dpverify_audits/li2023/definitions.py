@@ -54,10 +54,7 @@ def _power_mean(s: Fraction, power: int) -> Fraction:
 def _projected(s: Fraction, u: tuple[int, ...], v: tuple[int, ...]) -> Fraction:
     """E⟨x, y⟩ of one projection by (2)."""
     return sum(
-        (
-            p * s * dot(w, u) * dot(w, v)  # type: ignore[arg-type]
-            for w, p in _sparse(s, len(u)).items()
-        ),
+        (p * s * dot(w, u) * dot(w, v) for w, p in _sparse(s, len(u)).items()),
         _F(0),
     )
 
@@ -84,16 +81,15 @@ def _normalised(rho: Fraction) -> Fraction:
     1 + ρ², 2ρ, 2ρ and 2, 2ρ², 2 by Isserlis.
     """
     gradient = (_F(1), -rho / 2, -rho / 2)
-    covariance = (
-        (1 + rho**2, 2 * rho, 2 * rho),
-        (2 * rho, 2, 2 * rho**2),
-        (2 * rho, 2 * rho**2, 2),
-    )
+    cross = 2 * rho
+    covariance = {(0, 0): 1 + rho**2, (0, 1): cross, (0, 2): cross, (1, 2): 2 * rho**2}
     return sum(
-        (a * b * c for a, row in zip(gradient, covariance, strict=True)
-         for b, c in zip(gradient, row, strict=True)),
+        (
+            gradient[i] * gradient[j] * covariance.get((min(i, j), max(i, j)), _F(2))
+            for i, j in product(range(3), repeat=2)
+        ),
         _F(0),
-    )  # fmt: skip
+    )
 
 
 def _unnormalised(kind: str, rho: Fraction) -> Fraction:
@@ -198,7 +194,7 @@ _COMPOSED = [
 
 def _signed(u: tuple[Fraction, ...]) -> Law:
     """Law of two output signs, each kept with odds 3 : 1."""
-    sure = [plus(dot(row, u), 1) for row in DENSE]  # type: ignore[arg-type]
+    sure = [plus(dot(row, u), 1) for row in DENSE]
     return tuple(
         (a if s else 1 - a) * (b if t else 1 - b)
         for a, b in [sure]

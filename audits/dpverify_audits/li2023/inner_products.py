@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dpverify.auditing.claims import Claim
 from dpverify_audits.truth import at_most, equals
 
-__all__ = ["CLAIMS", "U", "V", "dot", "mean_of", "variance_of"]
+__all__ = ["CLAIMS", "U", "V", "dot", "mean_of", "ratio", "variance_of"]
 
 Vector = Sequence[Fraction]
 Pairs = Iterator[tuple[Vector, Vector]]
@@ -40,8 +40,8 @@ def _dense(u: Vector, v: Vector, k: int) -> Pairs:
     for columns in product(product((-1, 1), repeat=len(u)), repeat=k):
         # x is scaled by 1/k and y not at all: only xⱼyⱼ is used
         yield (
-            [dot(w, u) / k for w in columns],  # type: ignore[arg-type]
-            [dot(w, v) for w in columns],  # type: ignore[arg-type]
+            [dot(w, u) / k for w in columns],
+            [dot(w, v) for w in columns],
         )
 
 
@@ -120,13 +120,14 @@ def _unit(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fractio
     return 2 * s2 + (p if sketch == "raw" else k) * s2**2 + tail
 
 
-def _ratio(p: int, k: int, s2: Fraction) -> Fraction:
+def ratio(p: int, k: int, s2: Fraction) -> Fraction:
+    """R of equation 15."""
     return (2 * s2 + p * s2**2) / (2 * s2 + k * s2**2 + Fraction(1, k))
 
 
 def _limit_gap(formula, kind: str, p: int, k: int, s2: Fraction):  # type: ignore[no-untyped-def]
     """Relative distance of the ratio from its limit, far out, against one thousandth."""
-    return abs(_ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
+    return abs(ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
 
 
 _PLACE = {"raw": "theorem-3.8", "dense": "theorem-3.9", "oporp": "theorem-3.10"}
@@ -194,7 +195,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For p = 1000, R is below 1 if σ < 0.1; tried at σ = 0.099, k of figure 3.",
         printed=lambda: (10, 50, 100, 500),
         check=at_most(
-            lambda formula: (max(_ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),
+            lambda formula: (max(ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),
             [()],
             "enumeration",
         ),
