@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from inspect import Parameter, signature
 from itertools import product
 from typing import Any
 
@@ -103,19 +104,20 @@ def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[For
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
+        names = _parameters(truth) or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
                 said = formula(*case)
                 if said is None:
                     continue
-                true = truth(*case)
-                found[_name(case)] = f"{_show(said)} against {_show(true)}"
+                true, place = truth(*case), _name(case, names)
+                found[place] = f"{_show(said)} against {_show(true)}"
                 if not _same(said, true):
                     return Evidence(
                         holds=False,
                         means=means,
                         numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(said)}, in truth {_show(true)}",
+                        counterexample=f"at {place}: {_show(said)}, in truth {_show(true)}",
                     )
         return Evidence(holds=bool(found), means=means, numbers=found)
 
@@ -131,6 +133,7 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
+        names = _parameters(truth)[1:] or _parameters(formula)
         ratios: list[float] = []
         with ctx.workprec(PRECISION):
             for case in cases:
@@ -138,13 +141,14 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
                 if ends is None:
                     continue
                 value, bound = (number(end) for end in ends)
-                found[_name(case)] = f"{_show(value)} of at most {_show(bound)}"
+                place = _name(case, names)
+                found[place] = f"{_show(value)} of at most {_show(bound)}"
                 if not (value <= bound or _same(value, bound)):
                     return Evidence(
                         holds=False,
                         means=means,
                         numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(value)} above {_show(bound)}",
+                        counterexample=f"at {place}: {_show(value)} above {_show(bound)}",
                     )
                 ratios.append(float(value) / float(bound))
         if not ratios:
@@ -168,8 +172,8 @@ def wherever(
         return Evidence(
             holds=bool(cases) and not failed,
             means=means,
-            numbers={"tried": [str(case) for case in cases]},
-            counterexample=f"{name} {failed[0]}" if failed else "",
+            numbers={"tried": [_show(case) for case in cases]},
+            counterexample=f"{name} {_show(failed[0])}" if failed else "",
         )
 
     return check
@@ -185,8 +189,20 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _show(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "(" + ", ".join(map(_show, value)) + ")"
     return f"{float(value):.6g}" if isinstance(value, arb) else str(value)
 
 
-def _name(case: Case) -> str:
-    return "; ".join(_show(part) for part in case)
+def _name(case: Case, parameters: Sequence[str]) -> str:
+    """The case with the names of its parts, if the function names each of them."""
+    shown = [_show(part) for part in case]
+    if len(parameters) == len(case):
+        shown = [f"{name}={part}" for name, part in zip(parameters, shown, strict=True)]
+    return "; ".join(shown)
+
+
+def _parameters(function: Formula) -> list[str]:
+    named = Parameter.POSITIONAL_OR_KEYWORD
+    found = signature(function).parameters.values()
+    return [part.name for part in found] if all(part.kind == named for part in found) else []

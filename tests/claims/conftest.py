@@ -108,7 +108,8 @@ def mutants(module: ModuleType) -> Iterator[Mutant]:
 def _tried(claim: Claim) -> tuple[str, Evidence | None]:
     try:
         found = judged(claim)
-    except (ArithmeticError, AttributeError, ValueError, TypeError) as error:  # a formula without a value
+    except (ArithmeticError, AttributeError, ValueError, TypeError) as error:
+        # a formula without a value
         return repr(error), None
     return found.verdict, found.printed
 

@@ -21,6 +21,7 @@ _OTHER: dict[str, Formula] = {
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.section-2.2.local-noise": lambda: [(1, 2)],
+    "li2023.definition-2.3": lambda: ["signs of an OPORP"],
     "li2023.definition-2.6.weaker": lambda: [(2, Fraction(2))],
     "li2023.section-4.2.safe": lambda: [(_HALF, Fraction(0))],
     "li2023.algorithm-10": lambda: [(_HALF, Fraction(0))],

@@ -18,7 +18,7 @@ from dpverify.auditing.claims import Claim
 from dpverify_audits.truth import at_most, equals, hockey_stick, wherever, worst_event
 
 from .inner_products import U, V, dot, variance_of
-from .sign_flips import DENSE, LATTICE, neighbours, plus
+from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio
 
 __all__ = ["CLAIMS"]
 
@@ -126,6 +126,13 @@ def _local(u: tuple[Fraction, ...], beta: Fraction, power: int) -> Fraction:
 def _global(beta: Fraction, power: int) -> Fraction:
     """√k·β times the largest row norm, to the power: equations 7 and 8."""
     return max(sum((abs(w) ** power for w in row), _F(0)) for row in DENSE) * beta**power
+
+
+def _no_worse(output: str) -> bool:
+    """Whether ℓ1 neighbours are no further apart than those that differ in one attribute; β = ½."""
+    if output == "sensitivity":
+        return sensitivity(_HALF, DENSE, "l1", 2) <= sensitivity(_HALF, DENSE, "attribute", 2)
+    return worst_ratio(smooth, BINS, _HALF, "l1") <= worst_ratio(smooth, BINS, _HALF, "attribute")
 
 
 def _smooth(levels: Sequence[int], r: Fraction, at: int) -> Fraction:
@@ -297,6 +304,17 @@ CLAIMS: tuple[Claim, ...] = (
             [(b, power) for b in (_HALF, _F(1)) for power in (1, 2)],
             "enumeration",
         ),
+    ),
+    Claim(
+        id="li2023.definition-2.3",
+        where="section 2.1, definition 2.3, first remark, and end of section 2.1",
+        statement="One attribute that moves by β is the worst of all changes of ℓ1 norm β.",
+        conditions="not stated: for what output",
+        printed=lambda: ["sensitivity", "signs of an OPORP"],
+        readings={"sensitivities": lambda: ["sensitivity"]},
+        check=wherever(_no_worse, "enumeration", "output:"),
+        mechanisms=("dp-signoporp-rr", "dp-signoporp-rr-smooth"),
+        reason="ℓ1 neighbours may change a sign in every bin, attribute neighbours in one",
     ),
     Claim(
         id="li2023.section-2.2.local",

@@ -56,8 +56,13 @@ def _oporp(u: Vector, v: Vector, k: int) -> Pairs:
             )
 
 
-_SKETCHES = {"raw": _raw, "dense": _dense, "oporp": _oporp}
-Sketch = Literal["raw", "dense", "oporp"]
+def _first_bin(u: Vector, v: Vector, k: int) -> Pairs:
+    for x, y in _oporp(u, v, k):
+        yield x[:1], y[:1]
+
+
+_SKETCHES = {"raw": _raw, "dense": _dense, "oporp": _oporp, "first-bin": _first_bin}
+Sketch = Literal["raw", "dense", "oporp", "first-bin"]
 
 
 def mean_of(sketch: Sketch, u: Vector, v: Vector, k: int) -> Fraction:

@@ -21,6 +21,7 @@ from dpverify_audits.truth import (
 )
 
 from .inner_products import U, V, dot, mean_of, ratio, variance_of
+from .sign_flips import sensitivity
 
 __all__ = ["CLAIMS"]
 
@@ -158,6 +159,33 @@ CLAIMS: tuple[Claim, ...] = (
         statement="E(wᵀu)² = ‖u‖² for signs, as for normal entries.",
         printed=lambda p: dot(U[:p], U[:p]),
         check=equals(lambda p: mean_of("dense", U[:p], U[:p], 1), [(1,), (4,)], "enumeration"),
+    ),
+    Claim(
+        id="li2023.section-3.5.mean",
+        where="section 3.5, below algorithm 4",
+        statement="E[xᵢyᵢ] = ⟨u, v⟩ for one bin of an OPORP.",
+        printed=lambda p, k: dot(U[:p], V[:p]),
+        corrections={
+            "⟨u, v⟩/k; the sum over the bins is unbiased": lambda p, k: dot(U[:p], V[:p]) / k
+        },
+        check=equals(
+            lambda p, k: mean_of("first-bin", U[:p], V[:p], k),
+            [(4, 2), (2, 2)],
+            "enumeration",
+        ),
+        mechanisms=("dp-oporp",),
+    ),
+    Claim(
+        id="li2023.theorem-3.8.sensitivity",
+        where="section 3.6, proof of theorem 3.8; section 3.5, last sentence",
+        statement="Δ₂ of the record itself is β; here squared.",
+        printed=lambda beta: beta**2,
+        check=equals(
+            lambda beta: sensitivity(beta, ((1, 0), (0, 1)), "attribute", 2),
+            [(_F(1, 2),), (_F(1),)],
+            "enumeration",
+        ),
+        mechanisms=("raw-data-g-opt",),
     ),
     Claim(
         id="li2023.theorem-3.8.second-moment",

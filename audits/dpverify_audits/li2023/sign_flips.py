@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import ceil, comb, prod
 from typing import Any
@@ -27,6 +28,7 @@ __all__ = [
     "neighbours",
     "plus",
     "privacy",
+    "sensitivity",
     "smooth",
     "worst_ratio",
 ]
@@ -106,7 +108,8 @@ def _randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
     return max(a / b for a, b in zip(*laws, strict=True)), Fraction(1)
 
 
-def _sensitivity(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
+@cache
+def sensitivity(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
     """k^(power/2)·Δ^power of WᵀU, by all neighbours on the lattice; `rows` are those of W."""
     worst = Fraction(0)
     for u, v in neighbours(len(rows), beta, ball):
@@ -155,22 +158,22 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 2.1, equations 7 and 8, right-hand sides, and the display on the l1 ball",
         statement="√k·Δ is β times the largest row norm; one attribute, l1 ball (β ≤ 2).",
         printed=_row,
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
     ),
     Claim(
         id="li2023.equation-7-8.middle",
         where="section 2.1, equations 7 and 8, middle",
         statement="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
-        printed=lambda beta, rows, ball, power: beta**power * _sensitivity(beta, rows, ball, power),
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
-        corrections={"without β, which the neighbours hold already": _sensitivity},
+        printed=lambda beta, rows, ball, power: beta**power * sensitivity(beta, rows, ball, power),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
+        corrections={"without β, which the neighbours hold already": sensitivity},
     ),
     Claim(
         id="li2023.equation-7-8.text",
         where="section 2.1, above equation 7",
         statement="√k·Δ is precisely the largest row norm.",
         printed=lambda beta, rows, ball, power: _row(Fraction(1), rows, ball, power),
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
         readings={"times β": _row},
     ),
     Claim(
@@ -179,7 +182,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Δ₂² of a Rademacher projection times k, and of an OPORP, is kβ² and β².",
         printed=lambda beta, rows, ball, power: beta**2 * (1 if 0 in rows[0] else len(rows[0])),
         check=equals(
-            _sensitivity,
+            sensitivity,
             [(b, w, "attribute", 2) for b in (_HALF, Fraction(1)) for w in (DENSE, BINS)],
             "enumeration",
         ),
@@ -268,7 +271,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="√k·Δ₂ on n of the k projections is β√n.",
         printed=lambda n: Fraction(n),
         check=equals(
-            lambda n: _sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
             [(1,), (2,), (4,)],
             "enumeration",
         ),
@@ -279,7 +282,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
         printed=lambda n: Fraction(n),
         check=equals(
-            lambda n: _sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
             [(1,), (4,)],
             "enumeration",
         ),

@@ -19,9 +19,11 @@ from dpverify.auditing.claims import Claim
 from dpverify_audits.truth import (
     at_most,
     cdf,
+    density,
     equals,
     gaussian_delta,
     hockey_stick,
+    integral,
     number,
     wherever,
 )
@@ -139,7 +141,7 @@ def _signed(f: Any, u: Fraction, v: Fraction) -> tuple[Any, Any]:
     for x in (u, v):
         up = cdf(number(x) / _SIGMA) if f(u, x) else arb(x > 0)
         laws.append((up, 1 - up))
-    excess = [
+    excess = [arb(0)] + [
         a - arb(1).exp() * b
         for one, two in (laws, laws[::-1])
         for a, b in zip(one, two, strict=True)
@@ -190,6 +192,28 @@ CLAIMS: tuple[Claim, ...] = (
         )(f),
         mechanisms=("dp-signrp-rr",),
         reason="if k signs differ, each kept with odds 3 : 1, the largest ratio is 3ᵏ",
+    ),
+    Claim(
+        id="li2023.lemma-4.3.product",
+        where="section 4.1.1, proof of lemma 4.3, first display",
+        statement="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
+        printed=lambda p: _HALF**p,
+        # of p + 1 independent normal values each is the largest with the same probability
+        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "enumeration"),
+        reason="the events share Y. The last line of the proof has the integral right",
+    ),
+    Claim(
+        id="li2023.lemma-4.3.half-normal",
+        where="section 4.1.1, proof of lemma 4.3, law of |X|",
+        statement="P(|X| ≤ t) = erf(t/(√2·σ)) = 2Φ(t/σ) − 1.",
+        printed=lambda t, sigma: (number(t) / (arb(2).sqrt() * number(sigma))).erf(),
+        check=equals(
+            lambda t, sigma: integral(
+                lambda x: 2 * density(x / number(sigma)) / number(sigma), 0, number(t)
+            ),
+            [(_F(1), _F(1)), (_F(1, 2), _F(3))],
+            "enclosure",
+        ),
     ),
     Claim(
         id="li2023.lemma-4.3.monotone",

@@ -7,6 +7,7 @@ so that projection and noise have one irrational factor in common (see `truth`).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import factorial, prod
 
 from flint import arb
@@ -42,11 +43,13 @@ def of(law: str, order: int, s: int) -> Fraction:
     return total * Fraction(1, s ** (order // 2))
 
 
+@cache
 def noisy(k: int, s: int, z: tuple[int, ...], law: str) -> tuple[Fraction, Fraction]:
     """Mean and variance of ‖Sz + η − μ‖²."""
     return moments(image(sjlt(k, s, 2), z), Fraction(1, s), difference(_LAWS[law]))
 
 
+@cache
 def _plain(k: int, s: int, z: tuple[int, ...]) -> Fraction:
     return moments(image(sjlt(k, s, 2), z), Fraction(1, s))[1]
 
@@ -212,6 +215,22 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check=equals(
             lambda k, s, z, law: 4 * k * of(law, 2, s) * noisy(k, s, z, law)[0],
+            CASES,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.equation-7",
+        where="appendix A, (6) and (7)",
+        statement="E[Ê²] = E‖Sz + η − μ‖⁴ + 4k²E[η²]² − 4kE[η²]·E‖Sz + η − μ‖².",
+        printed=lambda k, s, z, law: (
+            _true_fourth_moment(k, s, z, law)
+            + 4 * k * k * of(law, 2, s) ** 2
+            - 4 * k * of(law, 2, s) * noisy(k, s, z, law)[0]
+        ),
+        check=equals(
+            # by (6): the variance, which a constant doesn't change, and the squared mean
+            lambda k, s, z, law: noisy(k, s, z, law)[1] + power(z, 2) ** 2,
             CASES,
             "enumeration",
         ),
