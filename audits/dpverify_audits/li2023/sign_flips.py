@@ -28,6 +28,7 @@ __all__ = [
     "neighbours",
     "plus",
     "privacy",
+    "randomized",
     "sensitivity",
     "smooth",
     "worst_ratio",
@@ -98,7 +99,7 @@ def _public(
     )
 
 
-def _randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
+def randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
     """Largest ratio of n flipped signs when all n differ, each kept with odds `kept`."""
     keep = Fraction(kept, kept + 1)
     laws = [
@@ -194,7 +195,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="If n signs differ, each kept with odds r : 1, the largest ratio is rⁿ.",
         printed=lambda n, r: Fraction(r) ** n,
         check=equals(
-            lambda n, r: _randomized(n, r)[0],
+            lambda n, r: randomized(n, r)[0],
             [(n, r) for n in (1, 2, 4) for r in (2, 5)],
             "enumeration",
         ),
