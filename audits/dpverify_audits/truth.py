@@ -29,7 +29,6 @@ __all__ = [
     "hockey_stick",
     "integral",
     "number",
-    "wherever",
     "worst_event",
 ]
 
@@ -156,25 +155,6 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
         tight = max(ratios) > 1 - 1e-9
         slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
         return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
-
-    return check
-
-
-def wherever(
-    claim: Callable[[Any], bool], means: Means, name: str = "case"
-) -> Callable[[Formula], Evidence]:
-    """A check that a statement is true for everything that the formula names."""
-
-    def check(formula: Formula) -> Evidence:
-        cases = list(formula())
-        with ctx.workprec(PRECISION):
-            failed = [case for case in cases if not claim(case)]
-        return Evidence(
-            holds=bool(cases) and not failed,
-            means=means,
-            numbers={"tried": [_show(case) for case in cases]},
-            counterexample=f"{name} {_show(failed[0])}" if failed else "",
-        )
 
     return check
 

@@ -15,7 +15,8 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.truth import at_most, equals, hockey_stick, wherever, worst_event
+from dpverify_audits.cases import wherever
+from dpverify_audits.truth import at_most, equals, hockey_stick, worst_event
 
 from .inner_products import U, V, dot, variance_of
 from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio

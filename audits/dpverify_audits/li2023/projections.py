@@ -9,6 +9,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.truth import (
     at_most,
     cdf,
@@ -17,7 +18,6 @@ from dpverify_audits.truth import (
     gaussian_delta,
     integral,
     number,
-    wherever,
 )
 
 from .inner_products import U, V, dot, mean_of, ratio, variance_of

@@ -16,6 +16,7 @@ from typing import Any
 from flint import arb, fmpq, fmpq_series
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.truth import (
     at_most,
     cdf,
@@ -25,7 +26,6 @@ from dpverify_audits.truth import (
     hockey_stick,
     integral,
     number,
-    wherever,
 )
 
 from .gaussian_signs import maximum_bound, n_plus, rr_printed

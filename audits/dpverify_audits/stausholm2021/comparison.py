@@ -13,7 +13,8 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.truth import at_most, chi_square, equals, integral, number, wherever
+from dpverify_audits.cases import wherever
+from dpverify_audits.truth import at_most, chi_square, equals, integral, number
 
 from .fast import input_moments
 from .technical import CASES, noisy, of

@@ -16,6 +16,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.cases import wherever
 from dpverify_audits.truth import (
     at_most,
     chi_square,
@@ -23,7 +24,6 @@ from dpverify_audits.truth import (
     gaussian_delta,
     hockey_stick,
     number,
-    wherever,
 )
 
 from .transforms import sjlt
