@@ -9,7 +9,7 @@ from typing import Any
 from flint import arb, ctx
 
 from dpverify.auditing.claims import Evidence, Formula, Means
-from dpverify_audits.li2023.truth import PRECISION, at_most, number
+from dpverify_audits.truth import PRECISION, at_most, number
 
 __all__ = ["order", "wherever"]
 

@@ -8,7 +8,7 @@ from math import factorial
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, number
+from dpverify_audits.truth import at_most, equals, number
 
 from .laplace import estimate as from_squares
 from .laws import PAIRS, Items, binomial, jaccard, min_hash_law

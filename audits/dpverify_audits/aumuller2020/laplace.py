@@ -15,7 +15,7 @@ from math import log, sqrt
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, integral, number
+from dpverify_audits.truth import at_most, equals, integral, number
 
 from .laws import PAIRS, Items, bucket_law, jaccard, mean_equals
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, number
+from dpverify_audits.truth import at_most, equals, number
 
 from .laws import binomial, mean_equals
 from .laws import responses as law_of

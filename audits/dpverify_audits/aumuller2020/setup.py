@@ -12,7 +12,7 @@ from math import comb
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, number
+from dpverify_audits.truth import at_most, equals, number
 
 from .laws import PAIRS, Items, binomial, bucket_law, jaccard, mean_equals, min_hash_law, responses
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import wherever
-from dpverify_audits.li2023.truth import at_most, equals, integral, number
+from dpverify_audits.truth import at_most, equals, integral, number
 
 from .laplace import estimate as from_squares
 from .laws import PAIRS, binomial, bucket_law

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import order, wherever
-from dpverify_audits.li2023.truth import at_most
+from dpverify_audits.truth import at_most
 
 __all__ = ["CLAIMS"]
 

@@ -7,7 +7,7 @@ from itertools import combinations, product
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, gaussian_delta, number
+from dpverify_audits.truth import at_most, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 from .utility import variance

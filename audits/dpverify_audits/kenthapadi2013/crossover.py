@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import order, wherever
-from dpverify_audits.li2023.truth import at_most, equals, gaussian_delta, number
+from dpverify_audits.truth import at_most, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 from .utility import variance

@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import wherever
-from dpverify_audits.li2023.truth import at_most, cdf, equals, gaussian_delta, number
+from dpverify_audits.truth import at_most, cdf, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 

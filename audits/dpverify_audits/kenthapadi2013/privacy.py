@@ -14,7 +14,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, cdf, equals, gaussian_delta, number
+from dpverify_audits.truth import at_most, cdf, equals, gaussian_delta, number
 
 from .tails import chi_square_above
 

@@ -14,7 +14,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, cdf, density, equals, integral, number
+from dpverify_audits.truth import at_most, cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS", "chi_square_above"]
 

@@ -19,7 +19,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import order, wherever
-from dpverify_audits.li2023.truth import at_most, equals, number
+from dpverify_audits.truth import at_most, equals, number
 
 from .tails import chi_square_above
 

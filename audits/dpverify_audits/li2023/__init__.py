@@ -2,13 +2,28 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import gaussian_signs, inner_products, noise, sign_flips
+from . import (
+    bivariate,
+    definitions,
+    experiments,
+    gaussian_signs,
+    inner_products,
+    noise,
+    projections,
+    sign_flips,
+    sign_privacy,
+)
 
 __all__ = ["CLAIMS"]
 
 CLAIMS: tuple[Claim, ...] = (
+    *definitions.CLAIMS,
     *noise.CLAIMS,
+    *projections.CLAIMS,
     *inner_products.CLAIMS,
     *gaussian_signs.CLAIMS,
     *sign_flips.CLAIMS,
+    *sign_privacy.CLAIMS,
+    *bivariate.CLAIMS,
+    *experiments.CLAIMS,
 )

@@ -15,10 +15,9 @@ from typing import Any
 from flint import acb, arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.truth import at_most, ball, cdf, density, equals, integral, number
 
-from .truth import at_most, ball, cdf, density, equals, integral, number
-
-__all__ = ["CLAIMS", "maximum_bound"]
+__all__ = ["CLAIMS", "maximum_bound", "n_plus", "rr_printed"]
 
 _PAIRS = [
     (Fraction(1, 2), Fraction(1, 3)),
@@ -59,7 +58,7 @@ def maximum_bound(r: Any, p: int) -> arb:
     )
 
 
-def _n_plus(share: arb, k: int, delta: Fraction) -> arb:
+def n_plus(share: arb, k: int, delta: Fraction) -> arb:
     """Equation 19 without the minimum with k."""
     rest = -number(delta).log()
     return share * k + (rest + (rest * rest + 8 * share * k * rest).sqrt()) / 2
@@ -90,7 +89,8 @@ def _rr_variance(theta: Fraction, pi: Fraction, odds: Fraction) -> Fraction:
     return Fraction(pi**2 * ((odds + 1) / (odds - 1)) ** 4 * agree * (1 - agree))
 
 
-def _rr_printed(theta: Fraction, pi: Fraction, odds: Fraction) -> Fraction:
+def rr_printed(theta: Fraction, pi: Fraction, odds: Fraction) -> Fraction:
+    """V_RR of theorem 4.6."""
     extra = 2 * odds / (odds - 1) ** 2 + 4 * odds**2 / (odds - 1) ** 4
     return theta * (pi - theta) + pi**2 * extra
 
@@ -109,7 +109,7 @@ def _cubic_term(x: Fraction) -> arb:
     return value**4 * 4 * (2 * value).exp() / value.expm1() ** 4
 
 
-_ODDS = [(Fraction(t), Fraction(4), Fraction(r)) for t in (1, 2, 3) for r in (2, 5)]
+_ODDS = [(Fraction(t), Fraction(4), Fraction(r)) for t in (1, 2, 3) for r in (3, 5)]
 _THETA = [(Fraction(1, 2),), (Fraction(1, 4),)]
 _TAIL = [(n, q, m) for n in (1, 4, 12) for q in (Fraction(1, 4), Fraction(1, 2)) for m in (n,)]
 
@@ -175,7 +175,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="li2023.theorem-4.6.variance",
         where="section 4.1.2, theorem 4.6",
         statement="V_RR, k times the variance of the angle from noisy signs; an identity in π.",
-        printed=_rr_printed,
+        printed=rr_printed,
         check=equals(_rr_variance, _ODDS, "enumeration"),
         mechanisms=("dp-signrp-rr",),
     ),
@@ -187,7 +187,7 @@ CLAIMS: tuple[Claim, ...] = (
             pi * t * (1 - t / pi) + 2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4
         ),
         check=equals(_rr_variance, _ODDS, "enumeration"),
-        corrections={"π² multiplies every term": _rr_printed},
+        corrections={"π² multiplies every term": rr_printed},
         reason="The next line of the paper has π² again; a lost bracket.",
     ),
     Claim(
@@ -327,7 +327,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="li2023.proposition-4.5.eta",
         where="section 4.1.1, proof of proposition 4.5",
         statement="N₊ of equation 19 makes the bound of lemma 4.4 equal to δ.",
-        printed=lambda share, k, delta: _n_plus(number(share), k, delta),
+        printed=lambda share, k, delta: n_plus(number(share), k, delta),
         check=lambda formula: equals(
             lambda share, k, delta: -number(delta).log(),
             [(Fraction(1, 5), 512, Fraction(1, 10**6)), (Fraction(1, 2), 8, Fraction(1, 10))],
@@ -347,7 +347,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=at_most(
             lambda f: (
                 abs(
-                    _n_plus(maximum_bound(ball("0.1"), 1024), 512, Fraction(1, 10**6)) - number(f())
+                    n_plus(maximum_bound(ball("0.1"), 1024), 512, Fraction(1, 10**6)) - number(f())
                 ),
                 Fraction(10),
             ),

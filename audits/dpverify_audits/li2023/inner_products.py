@@ -10,24 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations, product
-from typing import Literal
+from typing import Any, Literal
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.truth import at_most, equals
 
-from .truth import at_most, equals
-
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "U", "V", "dot", "mean_of", "ratio", "variance_of"]
 
 Vector = Sequence[Fraction]
 Pairs = Iterator[tuple[Vector, Vector]]
 _H = Fraction(1, 2)
-_U = tuple(map(Fraction, ("1/2", "-1/3", "1", "1/5")))
-_V = tuple(map(Fraction, ("1", "1/2", "-1/4", "2/3")))
+U = tuple(map(Fraction, ("1/2", "-1/3", "1", "1/5")))
+V = tuple(map(Fraction, ("1", "1/2", "-1/4", "2/3")))
 _UNIT_U = tuple(map(Fraction, ("3/5", "4/5", "0", "0")))
 _UNIT_V = tuple(map(Fraction, ("1/2", "1/2", "-1/2", "1/2")))
 
 
-def _dot(a: Vector, b: Vector) -> Fraction:
+def dot(a: Sequence[Any], b: Sequence[Any]) -> Fraction:
+    """Inner product."""
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
@@ -40,8 +40,8 @@ def _dense(u: Vector, v: Vector, k: int) -> Pairs:
     for columns in product(product((-1, 1), repeat=len(u)), repeat=k):
         # x is scaled by 1/k and y not at all: only xⱼyⱼ is used
         yield (
-            [_dot(w, u) / k for w in columns],  # type: ignore[arg-type]
-            [_dot(w, v) for w in columns],  # type: ignore[arg-type]
+            [dot(w, u) / k for w in columns],
+            [dot(w, v) for w in columns],
         )
 
 
@@ -56,19 +56,25 @@ def _oporp(u: Vector, v: Vector, k: int) -> Pairs:
             )
 
 
-_SKETCHES = {"raw": _raw, "dense": _dense, "oporp": _oporp}
-Sketch = Literal["raw", "dense", "oporp"]
+def _first_bin(u: Vector, v: Vector, k: int) -> Pairs:
+    for x, y in _oporp(u, v, k):
+        yield x[:1], y[:1]
 
 
-def _mean(sketch: Sketch, u: Vector, v: Vector, k: int) -> Fraction:
-    values = [_dot(x, y) for x, y in _SKETCHES[sketch](u, v, k)]
+_SKETCHES = {"raw": _raw, "dense": _dense, "oporp": _oporp, "first-bin": _first_bin}
+Sketch = Literal["raw", "dense", "oporp", "first-bin"]
+
+
+def mean_of(sketch: Sketch, u: Vector, v: Vector, k: int) -> Fraction:
+    """Mean of Σ xⱼyⱼ over all projections."""
+    values = [dot(x, y) for x, y in _SKETCHES[sketch](u, v, k)]
     return sum(values, Fraction(0)) / len(values)
 
 
-def _variance(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
+def variance_of(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
     """Var of the projection's Σ xⱼyⱼ, and the noise's part, averaged over all projections."""
     pairs = list(_SKETCHES[sketch](u, v, k))
-    values = [_dot(x, y) for x, y in pairs]
+    values = [dot(x, y) for x, y in pairs]
     mean = sum(values, Fraction(0)) / len(values)
     spread = sum((value * value for value in values), Fraction(0)) / len(values) - mean**2
     x_scale = k if sketch == "dense" else 1  # undoes the scaling of `_dense`
@@ -95,37 +101,38 @@ def _noise(x2: Fraction, y2: Fraction, s2: Fraction) -> Fraction:
 
 def _common(u: Vector, v: Vector) -> Fraction:
     squares = sum(((a * b) ** 2 for a, b in zip(u, v, strict=True)), Fraction(0))
-    return _dot(u, u) * _dot(v, v) + _dot(u, v) ** 2 - 2 * squares
+    return dot(u, u) * dot(v, v) + dot(u, v) ** 2 - 2 * squares
 
 
 def _eq11(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
-    return s2 * (_dot(u, u) + _dot(v, v)) + len(u) * s2**2
+    return s2 * (dot(u, u) + dot(v, v)) + len(u) * s2**2
 
 
 def _eq12(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
-    return s2 * (_dot(u, u) + _dot(v, v)) + k * s2**2 + _common(u, v) / k
+    return s2 * (dot(u, u) + dot(v, v)) + k * s2**2 + _common(u, v) / k
 
 
 def _eq14(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
     factor = Fraction(len(u) - k, len(u) - 1)
-    return s2 * (_dot(u, u) + _dot(v, v)) + k * s2**2 + _common(u, v) / k * factor
+    return s2 * (dot(u, u) + dot(v, v)) + k * s2**2 + _common(u, v) / k * factor
 
 
 def _unit(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
     squares = sum(((a * b) ** 2 for a, b in zip(u, v, strict=True)), Fraction(0))
-    rest = (1 + _dot(u, v) ** 2 - 2 * squares) / k
+    rest = (1 + dot(u, v) ** 2 - 2 * squares) / k
     p = len(u)
     tail = {"raw": Fraction(0), "dense": rest, "oporp": rest * Fraction(p - k, p - 1)}[sketch]
     return 2 * s2 + (p if sketch == "raw" else k) * s2**2 + tail
 
 
-def _ratio(p: int, k: int, s2: Fraction) -> Fraction:
+def ratio(p: int, k: int, s2: Fraction) -> Fraction:
+    """R of equation 15."""
     return (2 * s2 + p * s2**2) / (2 * s2 + k * s2**2 + Fraction(1, k))
 
 
 def _limit_gap(formula, kind: str, p: int, k: int, s2: Fraction):  # type: ignore[no-untyped-def]
     """Relative distance of the ratio from its limit, far out, against one thousandth."""
-    return abs(_ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
+    return abs(ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
 
 
 _PLACE = {"raw": "theorem-3.8", "dense": "theorem-3.9", "oporp": "theorem-3.10"}
@@ -138,15 +145,15 @@ _SIZES = {"raw": (4, 1), "dense": (3, 2), "oporp": (4, 2)}
 def _moments(sketch: Sketch) -> Iterator[Claim]:
     p, k = _SIZES[sketch]
     place = _PLACE[sketch]
-    sizes = [(_U[:p], _V[:p], k), (_U[:2], _V[:2], 1), (_U[:2], _U[:2], 2 if k == 2 else 1)]
+    sizes = [(U[:p], V[:p], k), (U[:2], V[:2], 1), (U[:2], U[:2], 2 if k == 2 else 1)]
     noises = [(*case, s2) for case in sizes for s2 in (Fraction(0), _H, Fraction(3))]
     unit = [(_UNIT_U, _UNIT_V, k, s2) for s2 in (Fraction(0), _H)]
     yield Claim(
         id=f"li2023.{place}.mean",
         where=f"section 3.6, {place}",
         statement=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
-        printed=lambda u, v, k: _dot(u, v),
-        check=equals(lambda u, v, k: _mean(sketch, u, v, k), sizes, "enumeration"),
+        printed=lambda u, v, k: dot(u, v),
+        check=equals(lambda u, v, k: mean_of(sketch, u, v, k), sizes, "enumeration"),
         mechanisms=(_MECHANISMS[sketch],),
     )
     yield Claim(
@@ -154,7 +161,7 @@ def _moments(sketch: Sketch) -> Iterator[Claim]:
         where=f"section 3.6, {place}",
         statement=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
-        check=equals(lambda u, v, k, s2: _variance(sketch, u, v, k, s2), noises, "enumeration"),
+        check=equals(lambda u, v, k, s2: variance_of(sketch, u, v, k, s2), noises, "enumeration"),
         mechanisms=(_MECHANISMS[sketch],),
     )
     yield Claim(
@@ -162,7 +169,7 @@ def _moments(sketch: Sketch) -> Iterator[Claim]:
         where="section 3.6, comparison",
         statement=f"The variance for {_WHAT[sketch]} and records of norm 1.",
         printed=lambda u, v, k, s2: _unit(sketch, u, v, k, s2),
-        check=equals(lambda u, v, k, s2: _variance(sketch, u, v, k, s2), unit, "enumeration"),
+        check=equals(lambda u, v, k, s2: variance_of(sketch, u, v, k, s2), unit, "enumeration"),
     )
 
 
@@ -193,7 +200,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For p = 1000, R is below 1 if σ < 0.1; tried at σ = 0.099, k of figure 3.",
         printed=lambda: (10, 50, 100, 500),
         check=at_most(
-            lambda formula: (max(_ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),
+            lambda formula: (max(ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),
             [()],
             "enumeration",
         ),

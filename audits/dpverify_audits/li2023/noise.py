@@ -14,8 +14,16 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-
-from .truth import at_most, ball, cdf, density, equals, gaussian_delta, integral, number
+from dpverify_audits.truth import (
+    at_most,
+    ball,
+    cdf,
+    density,
+    equals,
+    gaussian_delta,
+    integral,
+    number,
+)
 
 __all__ = ["CLAIMS"]
 

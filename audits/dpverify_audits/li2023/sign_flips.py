@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import ceil, comb, prod
 from typing import Any
@@ -16,48 +17,61 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.truth import at_most, cdf, equals, number
 
-from .truth import at_most, cdf, equals, number
-
-__all__ = ["CLAIMS"]
+__all__ = [
+    "BINS",
+    "CLAIMS",
+    "DENSE",
+    "LATTICE",
+    "R",
+    "neighbours",
+    "plus",
+    "privacy",
+    "randomized",
+    "sensitivity",
+    "smooth",
+    "worst_ratio",
+]
 
 Record = tuple[Fraction, ...]
 Rule = Callable[[Fraction], int]
-_R = Fraction(3)
-_LATTICE = [Fraction(i, 4) for i in range(-4, 5)]
+R = Fraction(3)
+LATTICE = [Fraction(i, 4) for i in range(-4, 5)]
 
 
-def _neighbours(p: int, beta: Fraction, ball: str = "attribute") -> Iterator[tuple[Record, Record]]:
-    for u, v in product(product(_LATTICE, repeat=p), repeat=2):
+def neighbours(p: int, beta: Fraction, ball: str = "attribute") -> Iterator[tuple[Record, Record]]:
+    """Pairs on the lattice that differ in one attribute, or in ℓ1 norm, by at most β."""
+    for u, v in product(product(LATTICE, repeat=p), repeat=2):
         steps = [abs(a - b) for a, b in zip(u, v, strict=True)]
         if sum(steps) <= beta and (ball == "l1" or sum(step > 0 for step in steps) <= 1):
             yield u, v
 
 
-def _plus(x: Fraction, level: int) -> Fraction:
+def plus(x: Fraction, level: int) -> Fraction:
     """P(+1) where the sign of x is kept with odds R^level : 1; a fair coin at x = 0."""
     if x == 0:
         return Fraction(1, 2)
-    keep = _R**level / (_R**level + 1)
+    keep = R**level / (R**level + 1)
     return keep if x > 0 else 1 - keep
 
 
-def _worst(rule: Rule, matrix: Sequence[Sequence[int]], beta: Fraction, ball: str) -> Fraction:
+def worst_ratio(rule: Rule, matrix: Sequence[Sequence[int]], beta: Fraction, ball: str) -> Fraction:
     """Largest ratio of an output's probabilities over all neighbours, exact."""
     p = len(matrix[0])
     worst = Fraction(1)
-    for u, v in _neighbours(p, beta, ball):
+    for u, v in neighbours(p, beta, ball):
         ratio = Fraction(1)
         for row in matrix:
             x, y = (sum((w * a for w, a in zip(row, z, strict=True)), Fraction(0)) for z in (u, v))
-            a, b = _plus(x, rule(x)), _plus(y, rule(y))
+            a, b = plus(x, rule(x)), plus(y, rule(y))
             ratio *= max(a / b, (1 - a) / (1 - b))
         worst = max(worst, ratio)
     return worst
 
 
-_DENSE = ((1, 1), (1, -1))
-_BINS = ((1, 0), (0, -1))  # an OPORP of two attributes in two bins
+DENSE = ((1, 1), (1, -1))
+BINS = ((1, 0), (0, -1))  # an OPORP of two attributes in two bins
 _HALF = Fraction(1, 2)
 _SIGN_SKETCHES = (  # all of them flip by one rule, which rests on all of these theorems
     "dp-signoporp-rr",
@@ -67,29 +81,31 @@ _SIGN_SKETCHES = (  # all of them flip by one rule, which rests on all of these 
 )
 
 
-def _smooth(x: Fraction) -> int:
+def smooth(x: Fraction) -> int:
+    """L of section 4.2 at β = ½ and entries ±1."""
     return ceil(abs(x) / _HALF)
 
 
-def _privacy(f: Any, matrix: Any, levels: int, ball: str) -> tuple[Fraction, Fraction]:
-    return _worst(f, matrix, _HALF, ball), _R**levels
+def privacy(f: Any, matrix: Any, levels: int, ball: str) -> tuple[Fraction, Fraction]:
+    """Largest ratio at β = ½, and e^ε for the number of levels."""
+    return worst_ratio(f, matrix, _HALF, ball), R**levels
 
 
 def _public(
     name: str, place: str, text: str, rule: Rule, matrix: Any, *, ball: str, **more: Any
 ) -> Claim:
-    levels = len(matrix) if matrix is _DENSE else 1
+    levels = len(matrix) if matrix is DENSE else 1
     return Claim(
         id=f"li2023.{name}",
         where=place,
         statement=text,
         printed=rule,
-        check=at_most(lambda f, kind: _privacy(f, matrix, levels, kind), [(ball,)], "enumeration"),
+        check=at_most(lambda f, kind: privacy(f, matrix, levels, kind), [(ball,)], "enumeration"),
         **more,
     )
 
 
-def _randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
+def randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
     """Largest ratio of n flipped signs when all n differ, each kept with odds `kept`."""
     keep = Fraction(kept, kept + 1)
     laws = [
@@ -99,10 +115,11 @@ def _randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
     return max(a / b for a, b in zip(*laws, strict=True)), Fraction(1)
 
 
-def _sensitivity(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
+@cache
+def sensitivity(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
     """k^(power/2)·Δ^power of WᵀU, by all neighbours on the lattice; `rows` are those of W."""
     worst = Fraction(0)
-    for u, v in _neighbours(len(rows), beta, ball):
+    for u, v in neighbours(len(rows), beta, ball):
         image = [
             sum((a - b) * w for a, b, w in zip(u, v, c, strict=True))
             for c in zip(*rows, strict=True)
@@ -137,7 +154,7 @@ def _noise_set_ratio(flipped: Any, u: Fraction, v: Fraction) -> Fraction:
     never = Fraction(1, 10**9)  # in place of a probability of 0
     laws = []
     for x in (u, v):
-        keep = _R / (_R + 1) if flipped(u, x) else 1 - never
+        keep = R / (R + 1) if flipped(u, x) else 1 - never
         laws.append((keep, 1 - keep) if x > 0 else (1 - keep, keep))
     return Fraction(max(max(a / b, b / a) for a, b in zip(*laws, strict=True)))
 
@@ -148,22 +165,22 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 2.1, equations 7 and 8, right-hand sides, and the display on the l1 ball",
         statement="√k·Δ is β times the largest row norm; one attribute, l1 ball (β ≤ 2).",
         printed=_row,
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
     ),
     Claim(
         id="li2023.equation-7-8.middle",
         where="section 2.1, equations 7 and 8, middle",
         statement="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
-        printed=lambda beta, rows, ball, power: beta**power * _sensitivity(beta, rows, ball, power),
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
-        corrections={"without β, which the neighbours hold already": _sensitivity},
+        printed=lambda beta, rows, ball, power: beta**power * sensitivity(beta, rows, ball, power),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
+        corrections={"without β, which the neighbours hold already": sensitivity},
     ),
     Claim(
         id="li2023.equation-7-8.text",
         where="section 2.1, above equation 7",
         statement="√k·Δ is precisely the largest row norm.",
         printed=lambda beta, rows, ball, power: _row(Fraction(1), rows, ball, power),
-        check=equals(_sensitivity, _SENSITIVE, "enumeration"),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
         readings={"times β": _row},
     ),
     Claim(
@@ -172,8 +189,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Δ₂² of a Rademacher projection times k, and of an OPORP, is kβ² and β².",
         printed=lambda beta, rows, ball, power: beta**2 * (1 if 0 in rows[0] else len(rows[0])),
         check=equals(
-            _sensitivity,
-            [(b, w, "attribute", 2) for b in (_HALF, Fraction(1)) for w in (_DENSE, _BINS)],
+            sensitivity,
+            [(b, w, "attribute", 2) for b in (_HALF, Fraction(1)) for w in (DENSE, BINS)],
             "enumeration",
         ),
         mechanisms=("dp-rp-g-opt-b", "dp-oporp"),
@@ -184,7 +201,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="If n signs differ, each kept with odds r : 1, the largest ratio is rⁿ.",
         printed=lambda n, r: Fraction(r) ** n,
         check=equals(
-            lambda n, r: _randomized(n, r)[0],
+            lambda n, r: randomized(n, r)[0],
             [(n, r) for n in (1, 2, 4) for r in (2, 5)],
             "enumeration",
         ),
@@ -194,8 +211,8 @@ CLAIMS: tuple[Claim, ...] = (
         "theorem-4.7",
         "section 4.2, theorem 4.7 with L of the text",
         "Smooth flips with L = ⌈|x|/(β max|w|)⌉ are ε-DP.",
-        _smooth,
-        _DENSE,
+        smooth,
+        DENSE,
         ball="attribute",
         mechanisms=_SIGN_SKETCHES,
     ),
@@ -204,17 +221,17 @@ CLAIMS: tuple[Claim, ...] = (
         "section 4.2, algorithm 7, line 4 (k = 2: √k/β is above 2, so L = 3)",
         "Flips with L = ⌈√k/(β max|w|)⌉ are ε-DP.",
         lambda x: 3,
-        _DENSE,
+        DENSE,
         ball="attribute",
-        corrections={"L = ⌈√k|xⱼ|/(β max|w|)⌉": _smooth},
+        corrections={"L = ⌈√k|xⱼ|/(β max|w|)⌉": smooth},
         mechanisms=("dp-signrp-rr-smooth",),
     ),
     _public(
         "theorem-4.8.smooth",
         "section 4.4, theorem 4.8",
         "Algorithm 8, smooth, is ε-DP.",
-        _smooth,
-        _BINS,
+        smooth,
+        BINS,
         ball="attribute",
         mechanisms=_SIGN_SKETCHES,
     ),
@@ -223,7 +240,7 @@ CLAIMS: tuple[Claim, ...] = (
         "section 4.4, theorem 4.8",
         "Algorithm 8, randomized response, is ε-DP.",
         lambda x: 1,
-        _BINS,
+        BINS,
         ball="attribute",
         mechanisms=_SIGN_SKETCHES,
     ),
@@ -232,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
         "section 4.4 with section 2.1, the l1 ball",
         "Algorithm 8 is ε-DP for ‖u − u′‖₁ ≤ β too.",
         lambda x: 1,
-        _BINS,
+        BINS,
         ball="l1",
         reason="Equal for sensitivities (section 2.1), the two adjacencies differ for signs.",
     ),
@@ -241,7 +258,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 4.4, proof of theorem 4.8",
         statement="A kept sign against a fair coin: ratio 2r/(r + 1).",
         printed=lambda r: 2 * r / (r + 1),
-        check=equals(lambda r: (r / (r + 1)) / _HALF, [(Fraction(2),), (_R,)], "enumeration"),
+        check=equals(lambda r: (r / (r + 1)) / _HALF, [(Fraction(2),), (R,)], "enumeration"),
     ),
     Claim(
         id="li2023.equation-23",
@@ -261,7 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="√k·Δ₂ on n of the k projections is β√n.",
         printed=lambda n: Fraction(n),
         check=equals(
-            lambda n: _sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
             [(1,), (2,), (4,)],
             "enumeration",
         ),
@@ -272,7 +289,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
         printed=lambda n: Fraction(n),
         check=equals(
-            lambda n: _sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
             [(1,), (4,)],
             "enumeration",
         ),
@@ -284,7 +301,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Randomized response on the noise set alone is ε-iDP: largest ratio at most r.",
         printed=lambda u, x: abs(x) <= _HALF,
         check=at_most(
-            lambda f, v: (_noise_set_ratio(f, _HALF / 2, v), _R),
+            lambda f, v: (_noise_set_ratio(f, _HALF / 2, v), R),
             [(Fraction(-1, 4),), (Fraction(3, 4),)],
             "enumeration",
         ),

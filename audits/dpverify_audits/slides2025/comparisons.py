@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import wherever
-from dpverify_audits.li2023.truth import equals, number
+from dpverify_audits.truth import equals, number
 
 from .distances import Law, mapped, moment, sum_of, variance
 

@@ -13,7 +13,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, number
+from dpverify_audits.truth import at_most, equals, number
 
 from .distances import outside
 from .graphs import changed, flat, form, graphs, laplacian, smoothed

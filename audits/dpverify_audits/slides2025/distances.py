@@ -18,7 +18,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import wherever
-from dpverify_audits.li2023.truth import at_most, cdf, equals, number
+from dpverify_audits.truth import at_most, cdf, equals, number
 
 __all__ = ["CLAIMS", "Law", "chi_square", "mapped", "moment", "outside", "sum_of", "variance"]
 

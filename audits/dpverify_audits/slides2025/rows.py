@@ -16,7 +16,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.li2023.truth import at_most, equals, integral, number
+from dpverify_audits.truth import at_most, equals, integral, number
 
 from .covariances import published_offset
 from .distances import chi_square

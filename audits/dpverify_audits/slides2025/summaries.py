@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim, Formula
 from dpverify_audits.cases import wherever
-from dpverify_audits.li2023.truth import at_most, cdf, gaussian_delta, number
+from dpverify_audits.truth import at_most, cdf, gaussian_delta, number
 
 from .distances import outside
 from .graphs import published_floor

@@ -2,8 +2,15 @@
 
 from dpverify.auditing.claims import Claim
 
-from . import sparse, technical
+from . import comparison, fast, noisy_input, privacy, sparse, technical
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = (*technical.CLAIMS, *sparse.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *privacy.CLAIMS,
+    *technical.CLAIMS,
+    *fast.CLAIMS,
+    *noisy_input.CLAIMS,
+    *sparse.CLAIMS,
+    *comparison.CLAIMS,
+)

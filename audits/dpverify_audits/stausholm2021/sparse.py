@@ -12,8 +12,9 @@ from itertools import product
 from typing import Any
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.truth import at_most, equals
 
-from .truth import Matrix, at_most, equals, image, moments, power, sjlt
+from .transforms import Matrix, image, moments, power, sjlt
 
 __all__ = ["CLAIMS"]
 
@@ -111,7 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 6.1, lemma 10",
         statement="Var‖Sx − Sy‖² ≤ (2/k)‖x − y‖⁴.",
         printed=lambda k, s, d, z: Fraction(2 * power(z, 2) ** 2, k),
-        check=at_most(lambda said, *c: (_variance(*c), said), _CASES, "enumeration"),
+        check=at_most(lambda f, *c: (_variance(*c), f(*c)), _CASES, "enumeration"),
         mechanisms=_USED_BY,
         reason="reached in the limit of many equal entries only: the factor is 1 − ‖z‖₄⁴/‖z‖⁴",
     ),

@@ -7,67 +7,67 @@ so that projection and noise have one irrational factor in common (see `truth`).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import factorial, prod
 
 from flint import arb
 
 from dpverify.auditing.claims import Claim
+from dpverify_audits.truth import at_most, equals, integral, number
 
-from .truth import (
+from .transforms import (
     GAUSSIAN,
     LAPLACE,
     Law,
-    at_most,
     difference,
-    equals,
     image,
-    integral,
     moments,
     normal_matrix,
-    number,
     power,
     sjlt,
 )
 
-__all__ = ["CLAIMS"]
+__all__ = ["CASES", "CLAIMS", "noisy", "of"]
 
 _SKEWED: Law = {-1: Fraction(2, 3), 2: Fraction(1, 3)}
 _LAWS: dict[str, Law] = {"gaussian": GAUSSIAN, "laplace": LAPLACE, "skewed": _SKEWED}
-_CASES = [
+CASES = [
     (k, s, z, law) for k, s in ((2, 1), (4, 2)) for z in ((1, 0), (0, 0), (2, -1)) for law in _LAWS
 ]
 _USED_BY = ("sjlt",)
 
 
-def _of(law: str, order: int, s: int) -> Fraction:
+def of(law: str, order: int, s: int) -> Fraction:
     """E[η^order] for the law in units of 1/√s, the scale of the entries of S; order even."""
     total = sum((p * x**order for x, p in _LAWS[law].items()), Fraction(0))
     return total * Fraction(1, s ** (order // 2))
 
 
-def _noisy(k: int, s: int, z: tuple[int, ...], law: str) -> tuple[Fraction, Fraction]:
+@cache
+def noisy(k: int, s: int, z: tuple[int, ...], law: str) -> tuple[Fraction, Fraction]:
     """Mean and variance of ‖Sz + η − μ‖²."""
     return moments(image(sjlt(k, s, 2), z), Fraction(1, s), difference(_LAWS[law]))
 
 
+@cache
 def _plain(k: int, s: int, z: tuple[int, ...]) -> Fraction:
     return moments(image(sjlt(k, s, 2), z), Fraction(1, s))[1]
 
 
 def _general_variance(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
-    m2, m4 = _of(law, 2, s), _of(law, 4, s)
+    m2, m4 = of(law, 2, s), of(law, 4, s)
     return _plain(k, s, z) + 8 * m2 * power(z, 2) + 2 * k * m4 + 2 * k * m2**2
 
 
 def _fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
     """Claim A, with E‖Sz‖⁴ = Var‖Sz‖² + ‖z‖⁴."""
-    m2, m4 = _of(law, 2, s), _of(law, 4, s)
+    m2, m4 = of(law, 2, s), of(law, 4, s)
     kept = _plain(k, s, z) + power(z, 2) ** 2
     return kept + 4 * (k + 2) * m2 * power(z, 2) + 2 * k * m4 + 2 * k * (1 + 2 * k) * m2**2
 
 
 def _true_fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
-    mean, variance = _noisy(k, s, z, law)
+    mean, variance = noisy(k, s, z, law)
     return variance + mean**2
 
 
@@ -186,8 +186,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="stausholm2021.lemma-3.unbiased",
         where="section 4, lemma 3, part 1",
         statement="E‖Sz + η − μ‖² = ‖z‖² + 2kE[η²].",
-        printed=lambda k, s, z, law: power(z, 2) + 2 * k * _of(law, 2, s),
-        check=equals(lambda *c: _noisy(*c)[0], _CASES, "enumeration"),
+        printed=lambda k, s, z, law: power(z, 2) + 2 * k * of(law, 2, s),
+        check=equals(lambda *c: noisy(*c)[0], CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
     Claim(
@@ -196,7 +196,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Var = Var‖Sz‖² + 8E[η²]‖z‖² + 2kE[η⁴] + 2kE[η²]².",
         conditions="zero mean; the check has a skewed law too",
         printed=_general_variance,
-        check=equals(lambda *c: _noisy(*c)[1], _CASES, "enumeration"),
+        check=equals(lambda *c: noisy(*c)[1], CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
     Claim(
@@ -204,18 +204,34 @@ CLAIMS: tuple[Claim, ...] = (
         where="appendix A, claim A",
         statement="E‖Sz + η − μ‖⁴ = E‖Sz‖⁴ + 4(k+2)E[η²]‖z‖² + 2kE[η⁴] + 2k(1+2k)E[η²]².",
         printed=_fourth_moment,
-        check=equals(_true_fourth_moment, _CASES, "enumeration"),
+        check=equals(_true_fourth_moment, CASES, "enumeration"),
     ),
     Claim(
         id="stausholm2021.equation-8",
         where="appendix A, (8)",
         statement="4kE[η²]·E‖Sz + η − μ‖² = 4kE[η²]‖z‖² + 8k²E[η²]².",
         printed=lambda k, s, z, law: (
-            4 * k * _of(law, 2, s) * power(z, 2) + 8 * k * k * _of(law, 2, s) ** 2
+            4 * k * of(law, 2, s) * power(z, 2) + 8 * k * k * of(law, 2, s) ** 2
         ),
         check=equals(
-            lambda k, s, z, law: 4 * k * _of(law, 2, s) * _noisy(k, s, z, law)[0],
-            _CASES,
+            lambda k, s, z, law: 4 * k * of(law, 2, s) * noisy(k, s, z, law)[0],
+            CASES,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.equation-7",
+        where="appendix A, (6) and (7)",
+        statement="E[Ê²] = E‖Sz + η − μ‖⁴ + 4k²E[η²]² − 4kE[η²]·E‖Sz + η − μ‖².",
+        printed=lambda k, s, z, law: (
+            _true_fourth_moment(k, s, z, law)
+            + 4 * k * k * of(law, 2, s) ** 2
+            - 4 * k * of(law, 2, s) * noisy(k, s, z, law)[0]
+        ),
+        check=equals(
+            # by (6): the variance, which a constant doesn't change, and the squared mean
+            lambda k, s, z, law: noisy(k, s, z, law)[1] + power(z, 2) ** 2,
+            CASES,
             "enumeration",
         ),
     ),
@@ -223,7 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
         id="stausholm2021.appendix-a.noise-difference",
         where="appendix A.0.1, second display",
         statement="E(η − μ)⁴ = 2E[η⁴] + 6E[η²]².",
-        printed=lambda law: 2 * _of(law, 4, 1) + 6 * _of(law, 2, 1) ** 2,
+        printed=lambda law: 2 * of(law, 4, 1) + 6 * of(law, 2, 1) ** 2,
         check=equals(
             lambda law: sum((p * x**4 for x, p in difference(_LAWS[law]).items()), Fraction(0)),
             [(law,) for law in _LAWS],
@@ -253,11 +269,11 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 4, (1), with its constants from lemma 3 and note 4",
         statement="Gaussian noise adds 8σ²‖z‖² + 8kσ⁴.",
         printed=lambda k, s, z: (
-            8 * _of("gaussian", 2, s) * power(z, 2) + 8 * k * _of("gaussian", 2, s) ** 2
+            8 * of("gaussian", 2, s) * power(z, 2) + 8 * k * of("gaussian", 2, s) ** 2
         ),
         check=equals(
-            lambda k, s, z: _noisy(k, s, z, "gaussian")[1] - _plain(k, s, z),
-            [(k, s, z) for k, s, z, law in _CASES if law == "gaussian"],
+            lambda k, s, z: noisy(k, s, z, "gaussian")[1] - _plain(k, s, z),
+            [(k, s, z) for k, s, z, law in CASES if law == "gaussian"],
             "enumeration",
         ),
     ),
@@ -269,8 +285,8 @@ CLAIMS: tuple[Claim, ...] = (
             16 * Fraction(1, 12 * s) * power(z, 2) + 56 * k * Fraction(1, 12 * s) ** 2
         ),
         check=equals(
-            lambda k, s, z: _noisy(k, s, z, "laplace")[1] - _plain(k, s, z),
-            [(k, s, z) for k, s, z, law in _CASES if law == "laplace"],
+            lambda k, s, z: noisy(k, s, z, "laplace")[1] - _plain(k, s, z),
+            [(k, s, z) for k, s, z, law in CASES if law == "laplace"],
             "enumeration",
         ),
         mechanisms=_USED_BY,
@@ -298,7 +314,7 @@ CLAIMS: tuple[Claim, ...] = (
                 number(Fraction(5, 4)) * (-_LARGER * number(ratio)).exp()
             ),
         },
-        check=at_most(lambda said, *c: _crossing(said, *c), _CROSSINGS, "enclosure"),
+        check=at_most(lambda f, *c: _crossing(f(*c), *c), _CROSSINGS, "enclosure"),
         mechanisms=_USED_BY,
         reason="the paper says “ignoring constants” in note 5 and leaves it out in section 6.2.3",
     ),
@@ -308,10 +324,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Var ≤ (2/k)‖z‖⁴ + 8E[η²]‖z‖² + 2k(E[η⁴] + E[η²]²).",
         printed=lambda k, s, z, law: (
             Fraction(2 * power(z, 2) ** 2, k)
-            + 8 * _of(law, 2, s) * power(z, 2)
-            + 2 * k * (_of(law, 4, s) + _of(law, 2, s) ** 2)
+            + 8 * of(law, 2, s) * power(z, 2)
+            + 2 * k * (of(law, 4, s) + of(law, 2, s) ** 2)
         ),
-        check=at_most(lambda said, *c: (_noisy(*c)[1], said), _CASES, "enumeration"),
+        check=at_most(lambda f, *c: (noisy(*c)[1], f(*c)), CASES, "enumeration"),
         mechanisms=_USED_BY,
         reason="reached at x = y",
     ),

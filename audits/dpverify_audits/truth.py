@@ -1,13 +1,16 @@
-"""Checks that the ledger of Li and Li 2023 shares: balls from python-flint, and exact fractions.
+"""Exact oracles and checks that the ledgers share: fractions, and balls from python-flint.
 
 Formulas return a `Fraction` (compared exactly) or an `arb` (two balls agree where they overlap and
-both are narrow). A bound is decided by certified comparison, and counts as reached within 10⁻⁹.
+both are narrow). A bound is decided by certified comparison, and counts as reached within 10⁻⁹. A
+formula that returns None doesn't speak of that case, as a reading with a narrower condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from inspect import Parameter, signature
+from itertools import product
 from typing import Any
 
 from flint import acb, arb, ctx
@@ -15,7 +18,19 @@ from flint import acb, arb, ctx
 from dpverify.auditing.claims import Evidence, Formula, Means
 from dpverify.enclosure import to_arb
 
-__all__ = ["at_most", "ball", "cdf", "density", "equals", "gaussian_delta", "integral", "number"]
+__all__ = [
+    "at_most",
+    "ball",
+    "cdf",
+    "chi_square",
+    "density",
+    "equals",
+    "gaussian_delta",
+    "hockey_stick",
+    "integral",
+    "number",
+    "worst_event",
+]
 
 PRECISION = 128
 _NARROW = 1e-12
@@ -48,6 +63,15 @@ def integral(function: Callable[[acb], acb], low: Any, high: Any) -> arb:
     return result
 
 
+def chi_square(n: int, x: arb) -> arb:
+    """P(χ² of n degrees > x) for even n, the finite sum e^(−x/2) Σ_{i<n/2} (x/2)ⁱ/i!."""
+    term = total = arb(1)
+    for i in range(1, n // 2):
+        term = term * (x / 2) / i
+        total += term
+    return (-x / 2).exp() * total
+
+
 def gaussian_delta(epsilon: arb, mu: arb) -> arb:
     """Least δ of N(0, 1) against N(μ, 1), integrated: ∫ (φ(x − μ) − e^ε φ(x)) over x > ε/μ + μ/2.
 
@@ -61,23 +85,40 @@ def gaussian_delta(epsilon: arb, mu: arb) -> arb:
     )
 
 
+def hockey_stick(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) -> Fraction:
+    """Σ (pᵢ − factor·qᵢ)₊, the least δ of one law against another at e^ε = factor."""
+    return sum((max(a - factor * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def worst_event(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) -> Fraction:
+    """Largest P(S) − factor·Q(S) over all events S."""
+    return max(
+        sum((s * (a - factor * b) for s, a, b in zip(event, p, q, strict=True)), Fraction(0))
+        for event in product((0, 1), repeat=len(p))
+    )
+
+
 def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
-    """A check that a formula equals the truth in every case."""
+    """A check that a formula equals the truth in every case that it speaks of."""
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
+        names = _parameters(truth) or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
-                said, true = formula(*case), truth(*case)
-                found[_name(case)] = f"{_show(said)} against {_show(true)}"
+                said = formula(*case)
+                if said is None:
+                    continue
+                true, place = truth(*case), _name(case, names)
+                found[place] = f"{_show(said)} against {_show(true)}"
                 if not _same(said, true):
                     return Evidence(
                         holds=False,
                         means=means,
                         numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(said)}, in truth {_show(true)}",
+                        counterexample=f"at {place}: {_show(said)}, in truth {_show(true)}",
                     )
-        return Evidence(holds=True, means=means, numbers=found)
+        return Evidence(holds=bool(found), means=means, numbers=found)
 
     return check
 
@@ -85,24 +126,32 @@ def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[For
 def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
     """A check that the truth of every case, given the formula, is at most its bound.
 
-    ``truth(formula, *case)`` returns two numbers: the true value, and the bound on it.
+    ``truth(formula, *case)`` returns two numbers, the true value and the bound on it, or None where
+    the formula doesn't speak of the case.
     """
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
+        names = _parameters(truth)[1:] or _parameters(formula)
         ratios: list[float] = []
         with ctx.workprec(PRECISION):
             for case in cases:
-                value, bound = (number(end) for end in truth(formula, *case))
-                found[_name(case)] = f"{_show(value)} of at most {_show(bound)}"
+                ends = truth(formula, *case)
+                if ends is None:
+                    continue
+                value, bound = (number(end) for end in ends)
+                place = _name(case, names)
+                found[place] = f"{_show(value)} of at most {_show(bound)}"
                 if not (value <= bound or _same(value, bound)):
                     return Evidence(
                         holds=False,
                         means=means,
                         numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(value)} above {_show(bound)}",
+                        counterexample=f"at {place}: {_show(value)} above {_show(bound)}",
                     )
                 ratios.append(float(value) / float(bound))
+        if not ratios:
+            return Evidence(holds=False, means=means, counterexample="no case is spoken of")
         tight = max(ratios) > 1 - 1e-9
         slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
         return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
@@ -120,8 +169,20 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _show(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "(" + ", ".join(map(_show, value)) + ")"
     return f"{float(value):.6g}" if isinstance(value, arb) else str(value)
 
 
-def _name(case: Case) -> str:
-    return ", ".join(_show(part) for part in case)
+def _name(case: Case, parameters: Sequence[str]) -> str:
+    """The case with the names of its parts, if the function names each of them."""
+    shown = [_show(part) for part in case]
+    if len(parameters) == len(case):
+        shown = [f"{name}={part}" for name, part in zip(parameters, shown, strict=True)]
+    return "; ".join(shown)
+
+
+def _parameters(function: Formula) -> list[str]:
+    named = Parameter.POSITIONAL_OR_KEYWORD
+    found = signature(function).parameters.values()
+    return [part.name for part in found] if all(part.kind == named for part in found) else []

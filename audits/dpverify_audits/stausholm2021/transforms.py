@@ -1,4 +1,4 @@
-"""Checks and exact laws that the ledger of Stausholm 2021 shares.
+"""Exact laws of projections and noise, that the ledger of Stausholm 2021 shares.
 
 Means and variances of squared distances are polynomials of degree at most 4 in every entry of the
 projection and of the noise. So a law with finitely many values and the same moments up to order 5
@@ -13,55 +13,32 @@ Irrational scales are common to a whole squared norm and are kept as its rationa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
 from typing import Any
-
-from flint import acb, arb, ctx
-
-from dpverify.auditing.claims import Evidence, Formula, Means
-from dpverify.enclosure import to_arb
 
 __all__ = [
     "GAUSSIAN",
     "LAPLACE",
     "Law",
     "Matrix",
-    "at_most",
     "difference",
-    "equals",
     "fjlt",
     "image",
-    "integral",
     "moments",
     "normal_matrix",
-    "number",
     "power",
     "sjlt",
 ]
 
-PRECISION = 128
-_NARROW = 1e-12
-Case = tuple[Any, ...]
 Matrix = tuple[tuple[int, ...], ...]
 Law = Mapping[Any, Fraction]
 """Probability of every value."""
 
 GAUSSIAN: Law = {-1: Fraction(1, 6), 0: Fraction(2, 3), 1: Fraction(1, 6)}
 LAPLACE: Law = {-1: Fraction(1, 12), 0: Fraction(5, 6), 1: Fraction(1, 12)}
-
-
-def number(value: Any) -> Any:
-    """The ball of a fraction or integer; balls stay as they are."""
-    return to_arb(Fraction(value)) if isinstance(value, Fraction | int) else value
-
-
-def integral(function: Callable[[acb], acb], low: Any, high: Any) -> arb:
-    """A proven enclosure of an integral of a function that is analytic near the interval."""
-    result: arb = acb.integral(lambda z, _: function(z), acb(low), acb(high)).real
-    return result
 
 
 def power(z: Sequence[int], exponent: int) -> int:
@@ -161,77 +138,3 @@ def moments(images: Law, scale: Fraction, noise: Law | None = None) -> tuple[Fra
         first += sum((total * a for total, a in totals.items()), Fraction(0))
         second += sum((total * total * a for total, a in totals.items()), Fraction(0))
     return scale * first, scale**2 * (second - first**2)
-
-
-def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
-    """A check that a formula equals the truth in every case that it speaks of (is not None)."""
-
-    def check(formula: Formula) -> Evidence:
-        found: dict[str, Any] = {}
-        with ctx.workprec(PRECISION):
-            for case in cases:
-                said = formula(*case)
-                if said is None:
-                    continue
-                true = truth(*case)
-                found[_name(case)] = f"{_show(said)} against {_show(true)}"
-                if not _same(said, true):
-                    return Evidence(
-                        holds=False,
-                        means=means,
-                        numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(said)}, in truth {_show(true)}",
-                    )
-        return Evidence(holds=bool(found), means=means, numbers=found)
-
-    return check
-
-
-def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
-    """A check that what is bounded is at most its bound, in every case that the formula speaks of.
-
-    ``truth(said, *case)`` takes what the formula says and returns the true value and its bound.
-    """
-
-    def check(formula: Formula) -> Evidence:
-        found: dict[str, Any] = {}
-        ratios: list[float] = []
-        with ctx.workprec(PRECISION):
-            for case in cases:
-                said = formula(*case)
-                if said is None:
-                    continue
-                value, bound = (number(end) for end in truth(said, *case))
-                found[_name(case)] = f"{_show(value)} of at most {_show(bound)}"
-                if not (value <= bound or _same(value, bound)):
-                    return Evidence(
-                        holds=False,
-                        means=means,
-                        numbers=found,
-                        counterexample=f"at {_name(case)}: {_show(value)} above {_show(bound)}",
-                    )
-                ratios.append(float(value) / float(bound))
-        if not ratios:
-            return Evidence(holds=False, means=means, counterexample="no case is spoken of")
-        tight = max(ratios) > 1 - 1e-9
-        slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
-        return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
-
-    return check
-
-
-def _same(one: Any, other: Any) -> bool:
-    if not (isinstance(one, arb) or isinstance(other, arb)):
-        return bool(one == other)
-    one, other = number(one), number(other)
-    scale = max(abs(float(other)), 1e-300)
-    narrow = all(float(x.rad()) <= _NARROW * scale for x in (one, other))
-    return bool(narrow and (one - other).contains(0))
-
-
-def _show(value: Any) -> str:
-    return f"{float(value):.6g}" if isinstance(value, arb) else str(value)
-
-
-def _name(case: Case) -> str:
-    return "; ".join(_show(part) for part in case)
