@@ -12,6 +12,7 @@ __all__ = [
     "CertificateError",
     "ConfigurationError",
     "DPVerifyError",
+    "DrawError",
     "NumericalError",
     "OutputError",
     "ParameterError",
@@ -56,6 +57,10 @@ class CertificateError(DPVerifyError, ValueError):
 
 class OutputError(DPVerifyError, OSError):
     """Outputs that can't be written where the user asked for them."""
+
+
+class DrawError(DPVerifyError):
+    """A mechanism that can't be drawn from: it raises, hangs, or releases what can't be read."""
 
 
 class NumericalError(DPVerifyError, ArithmeticError):

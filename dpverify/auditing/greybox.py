@@ -42,10 +42,10 @@ from scipy.optimize import linprog
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.laplace import LaplaceCurve
 from dpverify.adjacency import Adjacency
-from dpverify.auditing.draws import named
+from dpverify.auditing.draws import guarded, named
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.domain import Domain, is_sparse
-from dpverify.errors import require
+from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
@@ -227,6 +227,7 @@ def grey_box(
     *,
     delta: Fraction = Fraction(0),
     source: Callable[[NDArray[np.float64] | None], Any] = RecordingGenerator,
+    time_limit: float = 10.0,
 ) -> Finding:
     """Check a noise-adding mechanism at the given neighbours, in the model above.
 
@@ -238,6 +239,7 @@ def grey_box(
     claim : what it promises
     delta : at which the claim's ε is compared; positive where the claim has no finite ε at 0
     source : makes the recording noise source, `RecordingWords` for what `recorded` makes
+    time_limit : seconds that one run may take
 
     Returns
     -------
@@ -249,7 +251,19 @@ def grey_box(
     name = getattr(function, "__name__", type(function).__name__)
     judged = []
     for pair in pairs:
-        judged.append(_judged(function, pair, claim, allowed, source))
+        runs: list[Any] = []
+
+        def counted(noise: NDArray[np.float64] | None, runs: list[Any] = runs) -> Any:
+            runs.append(source(noise))
+            return runs[-1]
+
+        try:
+            with guarded(function, pair, None, runs, time_limit):
+                judged.append(_judged(function, pair, claim, allowed, counted))
+        except DrawError as error:
+            judged.append(
+                _Judged(pair=pair, verdict="inconclusive", reason=str(error), failed=True)
+            )
         if judged[-1].verdict == "violation":
             break
     rank = ("no_violation_found", "inconclusive", "violation")
@@ -358,6 +372,7 @@ class _Judged:
     verdict: Verdict
     reason: str
     distance: float = 0.0
+    failed: bool = False
 
 
 def _finding(name: str, judged: _Judged, allowed: float) -> Finding:
@@ -367,6 +382,7 @@ def _finding(name: str, judged: _Judged, allowed: float) -> Finding:
         statement=f"{name}, at the pair “{judged.pair.name}”: {judged.reason}",
         pair=judged.pair,
         evidence={"distance": judged.distance, "epsilon_claimed": allowed},
+        failed=judged.failed,
         replay="grey_box(function, [pair], claim)",
     )
 

@@ -10,8 +10,15 @@ grey-box always, which is inconclusive outside its model. Where the guarantee is
 public randomness, releases at one draw may differ by more than is claimed, so only the white-box
 attack is made, which draws it anew each time.
 
-**Bad input.** A few releases at every pair come first. A pair at which they fail is left out and
-makes the whole report inconclusive, unless another pair shows a violation.
+**Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
+none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
+the one that was found, and at the first candidate of all, which is the adjacency's extreme point
+near zero, where floating point shows most, if no other is known.
+
+**Bad input.** A few releases at every pair come first. A pair at which they fail is left out of all
+kinds but grey-box and determinism, to which a failure of one side, or a shape that depends on the
+data, is a violation. Else it makes the whole report inconclusive, unless something shows a
+violation; and so does a mechanism that fails later, in any kind.
 """
 
 from __future__ import annotations
@@ -23,10 +30,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, get_args
 
-from dpverify.auditing.draws import DrawError, both_sides, named
-from dpverify.auditing.findings import AuditKind, Finding, Verdict, combined, shares
+from dpverify.auditing.draws import both_sides, named, over_the_draw
+from dpverify.auditing.findings import (
+    AuditKind,
+    Finding,
+    Verdict,
+    combined,
+    shares,
+    undrawn,
+)
+from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.runners import RUNNERS, Plan
-from dpverify.errors import DPVerifyError, ParameterError, require
+from dpverify.auditing.search import Searched
+from dpverify.auditing.search import search as search_pairs
+from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
@@ -42,6 +59,7 @@ _WEIGHTS: dict[str, float] = {
     "precision": 1,
     "determinism": 1,
 }
+_WITH_FAILURES = ("determinism", "grey-box")  # kinds to which a failure may tell something
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
 
@@ -71,7 +89,8 @@ class Report:
     def verdict(self) -> Verdict:
         """Of all findings together."""
         found = combined(self.findings)
-        return "inconclusive" if self.failed and found != "violation" else found
+        failed = self.failed or any(finding.failed for finding in self.findings)
+        return "inconclusive" if failed and found != "violation" else found
 
     @property
     def violations(self) -> tuple[Finding, ...]:
@@ -88,6 +107,7 @@ def audit(
     seed: int = 0,
     kinds: Iterable[AuditKind] | None = None,
     pairs: Sequence[Pair] | None = None,
+    search: bool | None = None,
     workers: int = -1,
     time_limit: float = 10.0,
     replay: str = "",
@@ -103,7 +123,9 @@ def audit(
     draws : counted on each side of each pair by each kind
     seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
-    pairs : neighbours; by default the mechanism's own worst pairs
+    pairs : neighbours; by default the mechanism's own worst pairs, else those of a search
+    search : whether to search for a worse pair than those, in the mechanism's `domain` (None for
+        all numbers) among records of `attributes` values; by default where it names no pairs
     workers : processes, −1 for all cores, no effect on the result; with 1 the mechanism never
         leaves this process
     time_limit : seconds that one release may take
@@ -124,13 +146,30 @@ def audit(
     at = fitting_delta(curve) if delta is None else delta
     claimed = curve.epsilon(at).upper
     require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
-    fit, failed = _trials(mechanism, _pairs(mechanism, pairs), seed, time_limit)
+    known = _known(mechanism, pairs)
+    searched = None
+    if search or (search is None and not known):
+        require(not over_the_draw(mechanism), "search", True, "left out over the draw")
+        progress("search")
+        known, searched = _searched(
+            mechanism,
+            known,
+            delta=at,
+            draws=draws,
+            seed=seed,
+            workers=workers,
+            time_limit=time_limit,
+        )
+    require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
+    fit, failed = _trials(mechanism, known, seed, time_limit)
+    failed += searched.failed if searched else ()
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
     levels = shares(alpha, weights) if weights else {}
     plan = Plan(
         mechanism=mechanism,
         pairs=fit,
-        own_pairs=pairs is None and not failed,
+        known_pairs=known,
+        own_pairs=pairs is None and searched is None and not failed,
         delta=at,
         draws=draws,
         seed=seed,
@@ -139,19 +178,12 @@ def audit(
         levels=levels,
     )
     findings: list[Finding] = []
-    for kind in chosen if fit else ():
+    for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
         progress(kind)
         try:
             findings += RUNNERS[kind](plan)
         except DPVerifyError as error:
-            findings.append(
-                Finding(
-                    audit=kind,
-                    verdict="inconclusive",
-                    statement=f"Could not be run on {named(mechanism)}: {error}",
-                    level=levels.get(kind, 0.0),
-                )
-            )
+            findings.append(undrawn(kind, error, level=levels.get(kind, 0.0)))
     own = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
         f"seed={seed}, kinds={chosen})"
@@ -192,14 +224,13 @@ def applicable(
     ParameterError
         If one is asked for that can't be run on it, or none applies.
     """
-    over_the_draw = hasattr(mechanism, "guarantee") and mechanism.guarantee().over_the_draw
     white = isinstance(mechanism, WhiteBox)
     possible = set(KINDS)
     if not white:
         possible.discard("white-box")
     if not isinstance(mechanism, Exhaustive):
         possible.discard("exhaustive")
-    if over_the_draw:
+    if over_the_draw(mechanism):
         possible &= {"white-box"}
     if kinds is None:
         if white:
@@ -223,15 +254,10 @@ def _few_outputs(mechanism: Any) -> bool:
     return hasattr(mechanism, "shape") and math.prod(mechanism.shape(1)) <= _FEW_OUTPUTS
 
 
-def _pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
+def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
+    """Pairs that are given, or that the mechanism names."""
     if pairs is None:
-        require(
-            hasattr(mechanism, "worst_pairs"),
-            "pairs",
-            "missing",
-            f"given, as {named(mechanism)} names none",
-        )
-        return tuple(mechanism.worst_pairs())
+        return tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
     require(bool(pairs), "pairs", pairs, "at least one")
     for pair in pairs:
         related = mechanism.adjacency.relates(pair.record, pair.neighbour)
@@ -239,6 +265,35 @@ def _pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     names = [pair.name for pair in pairs]
     require(len(set(names)) == len(names), "pairs", names, "of different names")
     return tuple(pairs)
+
+
+def _searched(
+    mechanism: Any, known: Sequence[Pair], **options: Any
+) -> tuple[Sequence[Pair], Searched]:
+    """The worst pair of a search, and the first candidate of all; and what the search saw."""
+    domain = getattr(mechanism, "domain", None)
+    attributes = getattr(mechanism, "attributes", None)
+    if attributes is None:
+        require(
+            bool(known),
+            "pairs",
+            "missing",
+            f"given, as {named(mechanism)} names none and doesn't say its number of attributes",
+        )
+        attributes = known[0].record.shape[-1]
+    try:
+        extreme = extreme_pairs(mechanism.adjacency, domain, attributes)
+    except ParameterError:
+        if not known:
+            raise
+        extreme = ()
+    names = {pair.name for pair in known}
+    given = (*known, *(pair for pair in extreme if pair.name not in names))
+    found = search_pairs(mechanism, given, domain=domain, attributes=attributes, **options)
+    if found.pair is None:
+        return given[:1], found
+    again = found.pair is given[0]
+    return ((found.pair,) if again else (found.pair, given[0])), found
 
 
 def _trials(

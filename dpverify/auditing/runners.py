@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpverify.auditing.draws import named
+from dpverify.auditing.draws import guarded, named
 from dpverify.auditing.exhaustive import exhaust
-from dpverify.auditing.findings import AuditKind, Finding
+from dpverify.auditing.findings import AuditKind, Finding, undrawn
 from dpverify.domain import is_sparse
+from dpverify.errors import DPVerifyError, DrawError
 from dpverify.mechanism import Pair
 
 __all__ = ["RUNNERS", "Plan"]
 
+_PATIENCE = 6  # times the limit of one release, for an exhaustive check of a pair
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that a kind of audit needs to know."""
+    """All that a kind of audit needs to know.
+
+    `pairs` can be drawn from on both sides; `known_pairs` are those and the others, whose failures
+    may tell the sides apart.
+    """
 
     mechanism: Any
     pairs: Sequence[Pair]
+    known_pairs: Sequence[Pair]
     own_pairs: bool
     delta: Fraction
     draws: int
@@ -45,7 +53,9 @@ def _exhaustive(plan: Plan) -> list[Finding]:
     for pair in plan.pairs:
         data = (pair.record, pair.neighbour)
         records = [each if is_sparse(each) else np.atleast_2d(each)[0] for each in data]
-        found = exhaust(plan.mechanism, records)
+        limit = _PATIENCE * plan.time_limit
+        with guarded(plan.mechanism, pair, None, (), limit, passed=DPVerifyError):
+            found = exhaust(plan.mechanism, records)
         refuted = [at for at in (Fraction(plan.claimed), Fraction(0)) if found.exceeds(claim, at)]
         exact = found.epsilon()
         excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""
@@ -76,7 +86,15 @@ def _grey_box(plan: Plan) -> list[Finding]:
             return []
         function, source = _generated(mechanism), RecordingGenerator
     claim = mechanism.privacy()
-    return [grey_box(function, plan.pairs, claim, delta=plan.delta, source=source)]
+    found = grey_box(
+        function,
+        plan.known_pairs,
+        claim,
+        delta=plan.delta,
+        source=source,
+        time_limit=plan.time_limit,
+    )
+    return [found]
 
 
 def _generated(mechanism: Any) -> Callable[[Any, Any], Any]:
@@ -92,11 +110,12 @@ def _determinism(plan: Plan) -> list[Finding]:
 
     found = determinism.audit(
         plan.mechanism,
-        plan.pairs,
+        plan.known_pairs,
         delta=plan.delta,
         alpha=plan.levels["determinism"],
         draws=plan.draws,
         seed=plan.seed,
+        time_limit=plan.time_limit,
         processes=plan.workers != 1,
     )
     return list(found)
@@ -112,6 +131,7 @@ def _precision(plan: Plan) -> list[Finding]:
         alpha=plan.levels["precision"],
         draws=plan.draws,
         seed=plan.seed,
+        time_limit=plan.time_limit,
         workers=plan.workers,
     )
     return [found]
@@ -120,7 +140,6 @@ def _precision(plan: Plan) -> list[Finding]:
 def _white_box(plan: Plan) -> list[Finding]:
     from dpverify.auditing import whitebox
 
-    over = hasattr(plan.mechanism, "guarantee") and plan.mechanism.guarantee().over_the_draw
     subject = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
     found = whitebox.audit(
         subject,
@@ -129,7 +148,7 @@ def _white_box(plan: Plan) -> list[Finding]:
         draws=plan.draws,
         seed=plan.seed,
         workers=plan.workers,
-        redraw=over,
+        time_limit=plan.time_limit,
     )
     return [found]
 
@@ -160,10 +179,19 @@ def _sequential(plan: Plan) -> list[Finding]:
     found = []
     for pair in plan.pairs:
         level = plan.levels["sequential"] / len(plan.pairs)
-        finding = sequential_audit(
-            plan.mechanism, pair, lines, alpha=level, most=plan.draws, seed=plan.seed
-        )
-        found.append(replace(finding, pair=pair))
+        try:
+            finding = sequential_audit(
+                plan.mechanism,
+                pair,
+                lines,
+                alpha=level,
+                most=plan.draws,
+                seed=plan.seed,
+                time_limit=plan.time_limit,
+            )
+        except DrawError as error:
+            finding = undrawn("sequential", error, level=level, pair=pair)
+        found.append(finding)
     return found
 
 

@@ -44,9 +44,9 @@ from scipy.stats import binom, f
 
 from dpverify.accounting.gaussian import epsilon_gaussian
 from dpverify.auditing.blackbox import choose
-from dpverify.auditing.draws import DrawError, both_sides, named
-from dpverify.auditing.findings import AuditKind, Finding
-from dpverify.errors import require
+from dpverify.auditing.draws import both_sides, named
+from dpverify.auditing.findings import AuditKind, Finding, undrawn
+from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Mechanism, Pair, WhiteBox
 
@@ -258,14 +258,7 @@ def trade_off(
         if np.any(np.isnan(own)) or np.any(np.isnan(other)):
             raise DrawError(f"{named(mechanism)}: the {score} of an output on {pair.name!r} is NaN")
     except DrawError as error:
-        return Finding(
-            audit=audit,
-            verdict="inconclusive",
-            statement=f"Could not be audited: {error}",
-            level=alpha,
-            pair=pair,
-            replay=replay,
-        )
+        return undrawn(audit, error, level=alpha, pair=pair, replay=replay)
     found = band(own, other, alpha=alpha)
     curve = mechanism.privacy()
     claimed = curve.epsilon(delta).upper

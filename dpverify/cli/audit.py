@@ -36,6 +36,7 @@ __all__ = ["audit"]
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the audit's randomness.")
 @click.option("--delta", help="Where epsilon is bounded; by default 0, or what the claim needs.")
 @click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only this kind.")
+@click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option("--workers", type=int, default=-1, help="Processes; the result is the same.")
 @click.option(
     "--format",
@@ -55,6 +56,7 @@ def audit(
     seed: int,
     delta: str | None,
     kinds: tuple[Any, ...],
+    search: bool,
     workers: int,
     style: str,
     as_json: bool,
@@ -75,6 +77,7 @@ def audit(
     # All targets: the level of one depends on how many there are.
     words = ["dpverify", "audit", *targets, "--alpha", str(alpha), "--draws", str(draws)]
     words += ["--seed", str(seed)] + (["--delta", delta] if delta else [])
+    words += ["--search"] if search else []
     replay_line = shlex.join([*words, *(word for kind in kinds for word in ("--kind", kind))])
     reports = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
@@ -86,6 +89,7 @@ def audit(
             draws=draws,
             seed=seed,
             kinds=kinds or None,
+            search=search or None,
             workers=workers,
             replay=replay_line,
             progress=lambda kind: talk(f"  {kind}"),

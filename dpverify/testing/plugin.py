@@ -127,6 +127,7 @@ class Auditor:
         domain: Domain | None = None,
         attributes: int | None = None,
         pairs: Sequence[Pair] | None = None,
+        search: bool | None = None,
         kinds: Sequence[AuditKind] | None = None,
         draws: int | None = None,
         alpha: float | None = None,
@@ -138,7 +139,8 @@ class Auditor:
         subject : a mechanism with a claim of its own, or what `adapt` takes
         adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
         domain, attributes : of the records, as for `adapt`
-        pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the profile's
+        pairs, search, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the
+            profile's
 
         Returns
         -------
@@ -158,6 +160,7 @@ class Auditor:
             "domain": domain,
             "attributes": attributes,
             "pairs": pairs,
+            "search": search,
             "kinds": kinds,
             "draws": draws,
             "alpha": alpha,
@@ -179,6 +182,7 @@ class Auditor:
             seed=_seed(item.nodeid, number),
             kinds=chosen,
             pairs=given.get("pairs"),
+            search=given.get("search"),
             workers=1,
             replay=f'pytest "{item.nodeid}" --dp-profile={name}',
         )
