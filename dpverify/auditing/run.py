@@ -39,9 +39,16 @@ from dpverify.auditing.findings import (
     shares,
     undrawn,
 )
+from dpverify.auditing.journal import (
+    AuditJournal,
+    fingerprint,
+    from_plain,
+    pair_from_plain,
+    pair_plain,
+    to_plain,
+)
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.runners import RUNNERS, Plan
-from dpverify.auditing.search import Searched
 from dpverify.auditing.search import search as search_pairs
 from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -111,6 +118,7 @@ def audit(
     workers: int = -1,
     time_limit: float = 10.0,
     replay: str = "",
+    journal: AuditJournal | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Audit a mechanism's claim.
@@ -130,6 +138,7 @@ def audit(
         leaves this process
     time_limit : seconds that one release may take
     replay : the line that repeats the audit, for the report; by default a call of this function
+    journal : keeps what was found, so that a killed audit goes on where it was
     progress : told what runs
 
     Raises
@@ -137,6 +146,8 @@ def audit(
     ParameterError
         If a value is outside its domain, a pair isn't one of neighbours, or a kind is asked for
         that can't be run on this mechanism.
+    ConfigurationError
+        If the journal is that of another audit.
     """
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(draws >= 20, "draws", draws, "at least 20")
@@ -147,29 +158,51 @@ def audit(
     claimed = curve.epsilon(at).upper
     require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
     known = _known(mechanism, pairs)
-    searched = None
-    if search or (search is None and not known):
-        require(not over_the_draw(mechanism), "search", True, "left out over the draw")
+    searching = search or (search is None and not known)
+    require(not (searching and over_the_draw(mechanism)), "search", True, "left out over the draw")
+    identity = {
+        "mechanism": f"{named(mechanism)} ({fingerprint(mechanism)})",
+        "alpha": repr(alpha),
+        "delta": str(at),
+        "draws": str(draws),
+        "seed": str(seed),
+        "kinds": ", ".join(chosen),
+        "pairs": fingerprint([(pair.name, pair.record, pair.neighbour) for pair in known]),
+        "search": str(bool(searching)),
+    }
+
+    def kept(step: str, make: Callable[[], Any]) -> Any:
+        return (journal or AuditJournal()).kept(identity, step, make)
+
+    failed: list[str] = []
+    if searching:
         progress("search")
-        known, searched = _searched(
-            mechanism,
-            known,
-            delta=at,
-            draws=draws,
-            seed=seed,
-            workers=workers,
-            time_limit=time_limit,
+        held = kept(
+            "search",
+            lambda: _searched(
+                mechanism,
+                known,
+                delta=at,
+                draws=draws,
+                seed=seed,
+                workers=workers,
+                time_limit=time_limit,
+            ),
         )
+        own = {pair.name: pair for pair in known}
+        known = [own.get(each["name"]) or pair_from_plain(each) for each in held["pairs"]]
+        failed = held["failed"]
     require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
-    fit, failed = _trials(mechanism, known, seed, time_limit)
-    failed += searched.failed if searched else ()
+    unfit = kept("trials", lambda: _trials(mechanism, known, seed, time_limit))
+    fit = [pair for pair in known if pair.name not in unfit]
+    failed = [*unfit.values(), *failed]
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
     levels = shares(alpha, weights) if weights else {}
     plan = Plan(
         mechanism=mechanism,
         pairs=fit,
         known_pairs=known,
-        own_pairs=pairs is None and searched is None and not failed,
+        own_pairs=pairs is None and not searching and not failed,
         delta=at,
         draws=draws,
         seed=seed,
@@ -180,24 +213,29 @@ def audit(
     findings: list[Finding] = []
     for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
         progress(kind)
-        try:
-            findings += RUNNERS[kind](plan)
-        except DPVerifyError as error:
-            findings.append(undrawn(kind, error, level=levels.get(kind, 0.0)))
-    own = (
+        found = kept(kind, lambda kind=kind: to_plain(_ran(kind, plan)))  # type: ignore[misc]
+        findings += from_plain(found, {pair.name: pair for pair in known})
+    line = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
         f"seed={seed}, kinds={chosen})"
     )
     if getattr(mechanism, "replayable", True) is False:
-        own += "  # draws its own randomness: a second run gives other draws"
+        line += "  # draws its own randomness: a second run gives other draws"
     return Report(
         mechanism=named(mechanism),
         claim=(claimed, at),
         alpha=alpha,
         findings=tuple(findings),
         failed=tuple(failed),
-        replay=replay or own,
+        replay=replay or line,
     )
+
+
+def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:
+    try:
+        return RUNNERS[kind](plan)
+    except DPVerifyError as error:
+        return [undrawn(kind, error, level=plan.levels.get(kind, 0.0))]
 
 
 def fitting_delta(curve: PrivacyCurve) -> Fraction:
@@ -267,10 +305,8 @@ def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     return tuple(pairs)
 
 
-def _searched(
-    mechanism: Any, known: Sequence[Pair], **options: Any
-) -> tuple[Sequence[Pair], Searched]:
-    """The worst pair of a search, and the first candidate of all; and what the search saw."""
+def _searched(mechanism: Any, known: Sequence[Pair], **options: Any) -> dict[str, list[Any]]:
+    """The worst pair of a search, and the first candidate of all; and what failed in it."""
     domain = getattr(mechanism, "domain", None)
     attributes = getattr(mechanism, "attributes", None)
     if attributes is None:
@@ -290,16 +326,16 @@ def _searched(
     names = {pair.name for pair in known}
     given = (*known, *(pair for pair in extreme if pair.name not in names))
     found = search_pairs(mechanism, given, domain=domain, attributes=attributes, **options)
-    if found.pair is None:
-        return given[:1], found
-    again = found.pair is given[0]
-    return ((found.pair,) if again else (found.pair, given[0])), found
+    best = found.pair or given[0]
+    pairs = given[:1] if best is given[0] else (best, given[0])
+    return {"pairs": [pair_plain(pair) for pair in pairs], "failed": list(found.failed)}
 
 
 def _trials(
     mechanism: Mechanism, pairs: Sequence[Pair], seed: int, time_limit: float
-) -> tuple[list[Pair], list[str]]:
-    fit, failed = [], []
+) -> dict[str, str]:
+    """Why pairs can't be drawn from, by their names."""
+    unfit = {}
     for pair in pairs:
         try:
             both_sides(
@@ -312,7 +348,5 @@ def _trials(
                 time_limit=time_limit,
             )
         except DrawError as error:
-            failed.append(str(error))
-        else:
-            fit.append(pair)
-    return fit, failed
+            unfit[pair.name] = str(error)
+    return unfit

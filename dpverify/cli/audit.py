@@ -19,6 +19,7 @@ import click
 from dpverify import __version__
 from dpverify.auditing.draws import named
 from dpverify.auditing.findings import Finding
+from dpverify.auditing.journal import AuditJournal
 from dpverify.auditing.run import KINDS, Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
@@ -48,6 +49,11 @@ __all__ = ["audit"]
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write it there.")
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep what is found there, and go on from it.",
+)
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 where nothing could be said.")
 def audit(
     targets: tuple[str, ...],
@@ -61,6 +67,7 @@ def audit(
     style: str,
     as_json: bool,
     output: Path | None,
+    journal: Path | None,
     allow_inconclusive: bool,
 ) -> int:
     """Audit each TARGET: a suite's name, or package.module:object.
@@ -92,6 +99,7 @@ def audit(
             search=search or None,
             workers=workers,
             replay=replay_line,
+            journal=AuditJournal(journal, run=replay_line),
             progress=lambda kind: talk(f"  {kind}"),
         )
         reports.append(replace(report, mechanism=name))
