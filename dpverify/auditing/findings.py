@@ -25,6 +25,7 @@ AuditKind = Literal[
     "precision",
     "white-box",
     "black-box",
+    "trade-off",
     "sequential",
     "moments",
 ]

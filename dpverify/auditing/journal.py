@@ -20,7 +20,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -128,26 +128,32 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(_told(value, _DEPTH).encode()).hexdigest()[:16]
 
 
-def to_plain(findings: Sequence[Finding]) -> list[Any]:
-    """Findings as JSON holds them; a pair by its name alone."""
-    return [
-        {
+def to_plain(findings: Sequence[Finding], known: Sequence[Pair]) -> list[Any]:
+    """Findings as JSON holds them; a known pair by its name alone, any other whole."""
+    held = []
+    for finding in findings:
+        values = {
             entry.name: _plain(getattr(finding, entry.name))
             for entry in fields(finding)
             if entry.name != "pair"
         }
-        | {"pair": finding.pair and finding.pair.name}
-        for finding in findings
-    ]
+        pair = finding.pair
+        named = any(pair is each for each in known)
+        values["pair"] = pair and (pair.name if named else pair_plain(pair))
+        held.append(values)
+    return held
 
 
-def from_plain(held: Sequence[Any], pairs: Mapping[str, Pair]) -> list[Finding]:
-    """Findings as `to_plain` gave them, with the pairs of those names."""
+def from_plain(held: Sequence[Any], known: Sequence[Pair]) -> list[Finding]:
+    """Findings as `to_plain` gave them, of the same known pairs."""
+    names = {pair.name: pair for pair in known}
     found = []
     for entry in held:
+        pair = entry["pair"]
+        if pair is not None:
+            pair = names[pair] if isinstance(pair, str) else pair_from_plain(pair)
         values = {name: _restored(value) for name, value in entry.items() if name != "pair"}
-        finding = Finding(**values)
-        found.append(replace(finding, pair=pairs.get(entry["pair"])) if entry["pair"] else finding)
+        found.append(Finding(**values, pair=pair))
     return found
 
 

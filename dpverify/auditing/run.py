@@ -5,10 +5,10 @@ among its pairs, so that by Bonferroni a true claim is accused with probability 
 of them. Exhaustive and grey-box checks draw nothing and need no share.
 
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
-outputs; sequential, precision and determinism beside either; exhaustive where the outputs are few;
-grey-box always, which is inconclusive outside its model. Where the guarantee is over the draw of
-public randomness, releases at one draw may differ by more than is claimed, so only the white-box
-attack is made, which draws it anew each time.
+outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
+outputs are few; grey-box always, which is inconclusive outside its model. Where the guarantee is
+over the draw of public randomness, releases at one draw may differ by more than is claimed, so only
+the white-box attack is made, which draws it anew each time.
 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
@@ -50,6 +50,7 @@ from dpverify.auditing.journal import (
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.runners import RUNNERS, Plan
 from dpverify.auditing.search import search as search_pairs
+from dpverify.domain import Domain
 from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
@@ -62,6 +63,7 @@ KINDS: tuple[AuditKind, ...] = tuple(kind for kind in get_args(AuditKind) if kin
 _WEIGHTS: dict[str, float] = {
     "white-box": 4,
     "black-box": 4,
+    "trade-off": 1,
     "sequential": 1,
     "precision": 1,
     "determinism": 1,
@@ -175,13 +177,15 @@ def audit(
         return (journal or AuditJournal()).kept(identity, step, make)
 
     failed: list[str] = []
-    if searching:
+    space = _space(mechanism, known) if searching else None
+    if space is not None:
         progress("search")
         held = kept(
             "search",
             lambda: _searched(
                 mechanism,
                 known,
+                space,
                 delta=at,
                 draws=draws,
                 seed=seed,
@@ -202,6 +206,7 @@ def audit(
         mechanism=mechanism,
         pairs=fit,
         known_pairs=known,
+        space=space,
         own_pairs=pairs is None and not searching and not failed,
         delta=at,
         draws=draws,
@@ -213,8 +218,8 @@ def audit(
     findings: list[Finding] = []
     for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
         progress(kind)
-        found = kept(kind, lambda kind=kind: to_plain(_ran(kind, plan)))  # type: ignore[misc]
-        findings += from_plain(found, {pair.name: pair for pair in known})
+        found = kept(kind, lambda kind=kind: to_plain(_ran(kind, plan), known))  # type: ignore[misc]
+        findings += from_plain(found, known)
     line = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
         f"seed={seed}, kinds={chosen})"
@@ -305,9 +310,8 @@ def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     return tuple(pairs)
 
 
-def _searched(mechanism: Any, known: Sequence[Pair], **options: Any) -> dict[str, list[Any]]:
-    """The worst pair of a search, and the first candidate of all; and what failed in it."""
-    domain = getattr(mechanism, "domain", None)
+def _space(mechanism: Any, known: Sequence[Pair]) -> tuple[Domain | None, int]:
+    """Domain and number of attributes of the pairs that are searched."""
     attributes = getattr(mechanism, "attributes", None)
     if attributes is None:
         require(
@@ -317,6 +321,14 @@ def _searched(mechanism: Any, known: Sequence[Pair], **options: Any) -> dict[str
             f"given, as {named(mechanism)} names none and doesn't say its number of attributes",
         )
         attributes = known[0].record.shape[-1]
+    return getattr(mechanism, "domain", None), int(attributes)
+
+
+def _searched(
+    mechanism: Any, known: Sequence[Pair], space: tuple[Domain | None, int], **options: Any
+) -> dict[str, list[Any]]:
+    """The worst pair of a search, and the first candidate of all; and what failed in it."""
+    domain, attributes = space
     try:
         extreme = extreme_pairs(mechanism.adjacency, domain, attributes)
     except ParameterError:

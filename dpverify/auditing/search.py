@@ -234,6 +234,9 @@ def _simpler(pair: Pair, adjacency: Adjacency, start: float) -> Iterator[Pair]:
             yield at([(place, first, second)])
         for first, second in ((start, start + moves[0]), (start - moves[0], start)):
             yield at([(place, first, second)])
+        nearest = min(a, b, key=lambda value: abs(value - start))
+        for towards in ((start - nearest) / 2, math.copysign(1.0, start - nearest)):
+            yield at([(place, a + _rounded(towards), b + _rounded(towards))])
         yield from (at([(place, f(a), f(b))]) for f in (_rounded, math.floor, math.ceil))
         yield at([(place, a, _rounded(b))])
     for place in still:

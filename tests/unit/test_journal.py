@@ -28,7 +28,8 @@ from dpverify.mechanism import Mechanism
 from dpverify.testing.adapters import adapt
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
-STEPS = 7  # search, trials, grey-box, determinism, precision, black-box, sequential
+# search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
+STEPS = 8
 
 
 def halved(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ def test_mine(dp_audit):
             "      neighbour [[][[]1.[]]]",
             "    epsilon is at least 1.*",
             "    evidence: event *, p 0.*, q 0.*",
-            "    level: 0.0005",
+            "    level: 0.001",
             "    power: *",
             '  replay: pytest "test_mine.py::test_mine" --dp-profile=dev',
         ],
