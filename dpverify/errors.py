@@ -14,6 +14,7 @@ __all__ = [
     "CertificateError",
     "ConfigurationError",
     "DPVerifyError",
+    "DrawError",
     "EntropyError",
     "KeyFileError",
     "NumericalError",
@@ -84,6 +85,10 @@ class KeyFileError(DPVerifyError):
 
 class OutputError(DPVerifyError, OSError):
     """Outputs that can't be written where the user asked for them."""
+
+
+class DrawError(DPVerifyError):
+    """A mechanism that can't be drawn from: it raises, hangs, or releases what can't be read."""
 
 
 class EntropyError(DPVerifyError, OSError):

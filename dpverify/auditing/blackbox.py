@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpverify.auditing.draws import DrawError, both_sides, named
+from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.features import Features, Score, features, learned
-from dpverify.auditing.findings import Finding
+from dpverify.auditing.findings import Finding, undrawn
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.two_binomials import Outcome
-from dpverify.errors import require
+from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Mechanism, Pair
 
@@ -58,6 +58,7 @@ class Choice:
     threshold, above : the event is {score ≥ threshold} if `above`, else {score ≤ threshold}
     swapped : whether the neighbour is the event's own side, on which it is more likely
     p, q : its probabilities on its own side and on the other, estimated
+    bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
     """
 
     columns: Features
@@ -67,6 +68,7 @@ class Choice:
     swapped: bool
     p: float
     q: float
+    bound: float
 
     @property
     def event(self) -> str:
@@ -91,7 +93,12 @@ class Choice:
 
 
 def choose(
-    record: NDArray[Any], neighbour: NDArray[Any], *, delta: float = 0.0, unpack: bool = True
+    record: NDArray[Any],
+    neighbour: NDArray[Any],
+    *,
+    delta: float = 0.0,
+    unpack: bool = True,
+    classifiers: bool = True,
 ) -> Choice:
     """Learn scores from training outputs of both sides, and choose one event.
 
@@ -100,20 +107,21 @@ def choose(
     record, neighbour : outputs of shape (draws, …), at least 2 each
     delta : in [0, 1): the event is to show a large ε at it
     unpack : whether bytes are packed bits
+    classifiers : whether scikit-learn's are tried, which take most of the time
     """
     least = min(len(record), len(neighbour))
     require(least >= 2, "training draws", least, "at least 2")
     columns = features(np.concatenate([record, neighbour]), unpack=unpack)
     own, other = columns.matrix(record), columns.matrix(neighbour)
     half = least // 2
-    scores = learned(own[:half], other[:half], columns.names)
+    scores = learned(own[:half], other[:half], columns.names, classifiers=classifiers)
     compared = slice(half, half + _COMPARED)
     tried = [_best(columns, score, own[compared], other[compared], delta) for score in scores]
-    best, error, _ = max(tried, key=lambda item: item[0])
+    error, best = max(tried, key=lambda item: item[1].bound)
     # The simple ones come first.
-    score = next(item[2].score for item in tried if item[0] >= best - error / 2)
+    score = next(choice.score for _, choice in tried if choice.bound >= best.bound - error / 2)
     start = half if score.fitted else 0
-    return _best(columns, score, own[start:], other[start:], delta)[2]
+    return _best(columns, score, own[start:], other[start:], delta)[1]
 
 
 def black_box(
@@ -170,14 +178,7 @@ def black_box(
         choice = choose(*drawn(_TRAINING), delta=float(delta), unpack=unpack)
         outcome = choice.outcome(*drawn(COUNTED))
     except DrawError as error:
-        return Finding(
-            audit="black-box",
-            verdict="inconclusive",
-            statement=f"Could not be audited: {error}",
-            level=alpha,
-            pair=pair,
-            replay=replay,
-        )
+        return undrawn("black-box", error, level=alpha, pair=pair, replay=replay)
     return _judged(choice, outcome, mechanism.privacy(), pair, delta, alpha, replay)
 
 
@@ -260,8 +261,8 @@ def _power(
 
 def _best(
     columns: Features, score: Score, record: NDArray[Any], neighbour: NDArray[Any], delta: float
-) -> tuple[float, float, Choice]:
-    """A score's event of the largest cautious bound, with that bound and its standard error."""
+) -> tuple[float, Choice]:
+    """The standard error of the largest cautious bound of a score's events, and that event."""
     sides = np.sort(score(record)), np.sort(score(neighbour))
     values = np.sort(np.concatenate(sides))
     stride = max(1, values.size // _THRESHOLDS)
@@ -282,9 +283,10 @@ def _best(
             swapped=swapped,
             p=float(hits[place] / own.size),
             q=float(false_hits[place] / other.size),
+            bound=float(bounds[place]),
         )
-        tried.append((float(bounds[place]), float(errors[place]), choice))
-    return max(tried, key=lambda item: item[0])
+        tried.append((float(errors[place]), choice))
+    return max(tried, key=lambda item: item[1].bound)
 
 
 def _counts(

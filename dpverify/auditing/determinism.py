@@ -36,13 +36,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.draws import named
+from dpverify.auditing.draws import guarded, named
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.precision import smallest_share, unreached
 from dpverify.auditing.two_binomials import Outcome
 from dpverify.domain import is_sparse
-from dpverify.errors import require
+from dpverify.errors import DrawError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 
@@ -53,6 +53,7 @@ Start = Literal["spawn", "fork"]
 _SETS = (set, frozenset)
 _EQUAL = ((1.0, 0.0),)  # the line p ≤ q
 _STARTS: dict[str, Start] = {"fresh processes": "spawn", "forked workers": "fork"}
+_PATIENCE = 6  # times the limit of one release, for a process to answer
 _LABELS = {
     "behaviour": "exceptions, shape and type of the output",
     "output": "the output itself",
@@ -69,7 +70,7 @@ def audit(
     draws: int = 1000,
     seed: int = 0,
     processes: bool = True,
-    time_limit: float = 60.0,
+    time_limit: float = 10.0,
 ) -> tuple[Finding, ...]:
     """Look for noise that is not fresh and for behaviour that depends on the data.
 
@@ -82,7 +83,7 @@ def audit(
     draws : on each side of each pair
     seed : of the replayable randomness
     processes : whether to start processes too, which takes seconds
-    time_limit : for one process, in seconds
+    time_limit : seconds that one release may take; a process, six times as many to answer
 
     Returns
     -------
@@ -104,14 +105,27 @@ def audit(
         f"seed={seed}, processes={processes})"
     )
     first = pairs[0]
-    findings = [_rows(mechanism, first, draws, seed, level, replay)]
-    drawn = _Runs.drawn(mechanism, first.record, draws, (seed, "determinism", "consecutive"))
-    findings.append(_consecutive(mechanism, first, drawn, level, replay))
+    findings = [_rows(mechanism, first, draws, seed, level, replay, time_limit)]
+    key = (seed, "determinism", "consecutive")
+    try:
+        drawn = _Runs.drawn(mechanism, first, 0, draws, key, time_limit)
+    except DrawError as error:
+        findings.append(
+            _unable(mechanism, first, "consecutive releases", f"{error}", replay, failed=True)
+        )
+    else:
+        findings.append(_consecutive(mechanism, first, drawn, level, replay))
     for name, start in starts.items():
         findings.append(
             _between(mechanism, first, (name, start), draws, seed, level, replay, time_limit)
         )
-    findings += [_dependence(mechanism, pair, delta, draws, seed, level, replay) for pair in pairs]
+    for pair in pairs:
+        try:
+            findings.append(
+                _dependence(mechanism, pair, delta, draws, seed, level, replay, time_limit)
+            )
+        except DrawError as error:
+            findings.append(_unable(mechanism, pair, "dependence", f"{error}", replay, failed=True))
     return tuple(findings)
 
 
@@ -137,24 +151,33 @@ class _Runs:
 
     @classmethod
     def drawn(
-        cls, mechanism: Mechanism, records: Any, draws: int, key: tuple[int | str, ...]
+        cls,
+        mechanism: Mechanism,
+        pair: Pair,
+        side: int,
+        draws: int,
+        key: tuple[int | str, ...],
+        time_limit: float,
     ) -> _Runs:
+        """Of the pair's record (side 0) or neighbour (1); a `DrawError` if a release is late."""
         seed, *case = key
         rng = _CountingWords(ReplayableWords(int(seed), *case))
         runs = cls()
-        for _ in range(draws):
-            rng.count = 0
-            try:
-                released: Any = mechanism.release(records, rng=rng)
-                output = np.asarray(released.toarray() if is_sparse(released) else released)
-                behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
-                content = _content(output)
-            except Exception as error:
-                behaviour = f"raised {type(error).__name__}"
-                content = f"{error}".encode()
-            runs.labels["behaviour"].append(behaviour.encode())
-            runs.labels["output"].append(behaviour.encode() + b"\0" + content)
-            runs.labels["words"].append(str(rng.count).encode())
+        records = pair.neighbour if side else pair.record
+        with guarded(mechanism, pair, side, runs.labels["words"], time_limit):
+            for _ in range(draws):
+                rng.count = 0
+                try:
+                    released: Any = mechanism.release(records, rng=rng)
+                    output = np.asarray(released.toarray() if is_sparse(released) else released)
+                    behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
+                    content = _content(output)
+                except Exception as error:
+                    behaviour = f"raised {type(error).__name__}"
+                    content = f"{error}".encode()
+                runs.labels["behaviour"].append(behaviour.encode())
+                runs.labels["output"].append(behaviour.encode() + b"\0" + content)
+                runs.labels["words"].append(str(rng.count).encode())
         return runs
 
     @property
@@ -238,25 +261,31 @@ def _fewest(draws: int, apart: int, level: float) -> int | None:
 
 
 def _rows(
-    mechanism: Mechanism, pair: Pair, draws: int, seed: int, level: float, replay: str
+    mechanism: Mechanism,
+    pair: Pair,
+    draws: int,
+    seed: int,
+    level: float,
+    replay: str,
+    time_limit: float,
 ) -> Finding:
     """Two equal records in one data set, against the first of two releases."""
     record = pair.record
     if is_sparse(record) or np.ndim(record) != 2 or len(record) != 1:
         return _unable(mechanism, pair, "rows", "the record is no single dense row", replay)
     twice = np.concatenate([record, record])
-    released = []
+    released: list[list[bytes]] = []
     rng = ReplayableWords(seed, "determinism", "rows")
-    for _ in range(draws):
-        try:
-            output = np.asarray(mechanism.release(twice, rng=rng))
-        except Exception as error:
-            reason = f"two rows raised {type(error).__name__}: {error}"
-            return _unable(mechanism, pair, "rows", reason, replay)
-        if output.ndim == 0 or len(output) != 2:
-            reason = f"the release of two rows has shape {output.shape}"
-            return _unable(mechanism, pair, "rows", reason, replay)
-        released.append([_content(np.asarray(row)) for row in output])
+    try:
+        with guarded(mechanism, pair, 0, released, time_limit):
+            for _ in range(draws):
+                output = np.asarray(mechanism.release(twice, rng=rng))
+                if output.ndim == 0 or len(output) != 2:
+                    reason = f"the release of two rows has shape {output.shape}"
+                    return _unable(mechanism, pair, "rows", reason, replay)
+                released.append([_content(np.asarray(row)) for row in output])
+    except DrawError as error:
+        return _unable(mechanism, pair, "rows", f"of two rows {error}", replay)
     half = draws // 2
     quarter = half // 2
     within = _equal(*([rows[side] for rows in released[:half]] for side in (0, 1)))
@@ -283,17 +312,22 @@ def _between(
         for number in range(2):
             receiver, sender = context.Pipe(duplex=False)
             key = (seed, "determinism", name, number)
-            child = context.Process(target=_send, args=(sender, mechanism, pair.record, draws, key))
+            child = context.Process(
+                target=_send, args=(sender, mechanism, pair, draws, key, time_limit)
+            )
             child.start()
             sender.close()
             receivers.append(receiver)
             children.append(child)
         runs: list[_Runs] = []
         for receiver in receivers:
-            if not receiver.poll(time_limit):
-                reason = f"a process took longer than {time_limit:g} s"
+            if not receiver.poll(_PATIENCE * time_limit):
+                reason = f"a process took longer than {_PATIENCE * time_limit:g} s"
                 return _unable(mechanism, pair, name, reason, replay)
-            runs.append(receiver.recv())
+            sent = receiver.recv()
+            if isinstance(sent, DrawError):
+                return _unable(mechanism, pair, name, f"{sent}", replay, failed=True)
+            runs.append(sent)
     except Exception as error:  # what pickling says of it, or a child that died
         reason = f"it can't be sent to a process ({type(error).__name__}: {error})"
         return _unable(mechanism, pair, name, reason, replay)
@@ -313,18 +347,29 @@ def _between(
 
 
 def _send(
-    sender: Connection, mechanism: Mechanism, records: Any, draws: int, key: tuple[int | str, ...]
+    sender: Connection,
+    mechanism: Mechanism,
+    pair: Pair,
+    draws: int,
+    key: tuple[int | str, ...],
+    time_limit: float,
 ) -> None:
-    sender.send(_Runs.drawn(mechanism, records, draws, key))
+    try:
+        sender.send(_Runs.drawn(mechanism, pair, 0, draws, key, time_limit))
+    except DrawError as error:
+        sender.send(error)
 
 
-def _unable(mechanism: Mechanism, pair: Pair, name: str, reason: str, replay: str) -> Finding:
+def _unable(
+    mechanism: Mechanism, pair: Pair, name: str, reason: str, replay: str, *, failed: bool = False
+) -> Finding:
     return Finding(
         audit="determinism",
         verdict="inconclusive",
         statement=f"{named(mechanism)}, {name}: not compared, for {reason}",
         pair=pair,
         evidence={"check": name},
+        failed=failed,
         replay=replay,
     )
 
@@ -337,11 +382,14 @@ def _dependence(
     seed: int,
     level: float,
     replay: str,
+    time_limit: float,
 ) -> Finding:
     """Labels that one neighbour shows and the other doesn't, for each label in both orders."""
     own, other = (
-        _Runs.drawn(mechanism, data, draws, (seed, "determinism", pair.name, side))
-        for side, data in enumerate((pair.record, pair.neighbour))
+        _Runs.drawn(
+            mechanism, pair, side, draws, (seed, "determinism", pair.name, side), time_limit
+        )
+        for side in (0, 1)
     )
     curve, share = mechanism.privacy(), level / (2 * len(_LABELS))
     half = draws // 2

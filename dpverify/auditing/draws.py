@@ -19,7 +19,7 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from time import perf_counter
 from types import FrameType
@@ -31,28 +31,30 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from numpy.typing import NDArray
 
-from dpverify.errors import DPVerifyError, require
+from dpverify.errors import DrawError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["CHUNK", "DrawError", "both_sides", "named"]
+__all__ = ["CHUNK", "both_sides", "guarded", "named", "one_side", "over_the_draw"]
 
 CHUNK = 1000
 """Draws that share a stream of words."""
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
 
 
-class DrawError(DPVerifyError):
-    """A mechanism that couldn't be drawn from."""
-
-
-class _Late(Exception):  # noqa: N818 (never leaves this module)
-    """A release passed its time limit."""
+class _Late(BaseException):
+    """A release passed its time limit; no `except Exception` of a mechanism swallows it."""
 
 
 def named(mechanism: object) -> str:
-    """What a person calls the mechanism: its name, else its class's."""
-    return str(getattr(mechanism, "name", type(mechanism).__name__))
+    """What a person calls the mechanism: its name, else a function's own, else its class's."""
+    own = getattr(mechanism, "__name__", type(mechanism).__name__)
+    return str(getattr(mechanism, "name", own))
+
+
+def over_the_draw(mechanism: Any) -> bool:
+    """Whether its guarantee is over the draw of public randomness, and says nothing of one draw."""
+    return hasattr(mechanism, "guarantee") and bool(mechanism.guarantee().over_the_draw)
 
 
 def both_sides(
@@ -96,10 +98,10 @@ def both_sides(
         for number, size in enumerate(sizes)
     ]
     start = perf_counter()
-    chunks = [_chunk(*tasks[0])]
+    chunks = [one_side(*tasks[0])]
     expected = (perf_counter() - start) * (len(tasks) - 1)
     if workers == 1 or expected < _INLINE or not _sendable(mechanism):
-        chunks += [_chunk(*task) for task in tasks[1:]]
+        chunks += [one_side(*task) for task in tasks[1:]]
     else:
         chunks += _by_workers(tasks[1:], workers, time_limit)
     shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
@@ -124,7 +126,7 @@ def _by_workers(
     # More than a chunk may take: the alarm speaks first, if it can.
     parallel = Parallel(n_jobs=workers, timeout=2 * time_limit * CHUNK)
     try:
-        chunks: list[NDArray[Any]] = parallel(delayed(_chunk)(*task) for task in tasks)
+        chunks: list[NDArray[Any]] = parallel(delayed(one_side)(*task) for task in tasks)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
         raise _error(mechanism, pair, reason) from error
@@ -135,32 +137,66 @@ def _by_workers(
     return chunks
 
 
-def _chunk(
+def one_side(
     mechanism: Mechanism,
     pair: Pair,
     side: int,
     size: int,
-    key: tuple[int, str, str, int, int],
+    key: tuple[int | str, ...],
     time_limit: float,
 ) -> NDArray[Any]:
-    rng = ReplayableWords(*key)
+    """Releases of the record (side 0) or of the neighbour (1) from one stream of words.
+
+    Parameters
+    ----------
+    size : how many
+    key : seed and case of the stream
+    mechanism, pair, time_limit : as for `both_sides`, with its result and its error
+    """
+    seed, *case = key
+    rng = ReplayableWords(int(seed), *case)
     data = pair.neighbour if side else pair.record
     outputs: list[Any] = []
-    try:
-        with _watched(outputs, time_limit):
-            for _ in range(size):
-                outputs.append(mechanism.release(data, rng=rng))  # noqa: PERF401 (it is watched)
-    except _Late:
-        reason = f"took longer than {time_limit:g} s for one release"
-        raise _error(mechanism, pair, reason, side) from None
-    except Exception as error:
-        reason = f"raised {type(error).__name__}: {error}"
-        raise _error(mechanism, pair, reason, side) from error
+    with guarded(mechanism, pair, side, outputs, time_limit):
+        for _ in range(size):
+            outputs.append(mechanism.release(data, rng=rng))  # noqa: PERF401 (it is watched)
     return _stacked(outputs, mechanism, pair, side)
 
 
 @contextmanager
-def _watched(outputs: list[Any], time_limit: float) -> Iterator[None]:
+def guarded(
+    mechanism: object,
+    pair: Pair,
+    side: int | None,
+    outputs: Sized,
+    time_limit: float,
+    *,
+    passed: type[Exception] = DrawError,
+) -> Iterator[None]:
+    """Foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
+
+    Parameters
+    ----------
+    mechanism, pair, side : what to name; of either side, None
+    outputs : what it has given so far, which grows with each
+    time_limit : seconds for each; it is stopped before twice as many
+    passed : errors that go on as they are
+    """
+    try:
+        with _watched(outputs, time_limit):
+            yield
+    except _Late:
+        reason = f"took longer than {time_limit:g} s for one release"
+        raise _error(mechanism, pair, reason, side) from None
+    except passed:
+        raise
+    except Exception as error:
+        reason = f"raised {type(error).__name__}: {error}"
+        raise _error(mechanism, pair, reason, side) from error
+
+
+@contextmanager
+def _watched(outputs: Sized, time_limit: float) -> Iterator[None]:
     """Raise `_Late` where two ticks of a clock find equally many outputs.
 
     A tick each time limit costs nothing a release; a late one is stopped before twice its limit. A
@@ -219,6 +255,6 @@ def _as_set(output: Any) -> frozenset[Any] | None:
     return frozenset(output) if isinstance(output, set | frozenset) else None
 
 
-def _error(mechanism: Mechanism, pair: Pair, reason: str, side: int | None = None) -> DrawError:
+def _error(mechanism: object, pair: Pair, reason: str, side: int | None = None) -> DrawError:
     where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
     return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.")

@@ -111,8 +111,13 @@ class Score(Protocol):
         ...
 
 
-def learned(own: Matrix, other: Matrix, names: Sequence[str]) -> list[Score]:
-    """Scores learned from training features of both sides, each of shape (draws, columns)."""
+def learned(
+    own: Matrix, other: Matrix, names: Sequence[str], *, classifiers: bool = True
+) -> list[Score]:
+    """Scores learned from training features of both sides, each of shape (draws, columns).
+
+    Scikit-learn's, which take most of the time, are left out without `classifiers`.
+    """
     columns = _telling(own, other)
     scores: list[Score] = [_Column(name=names[column], column=column) for column in columns]
     for column in columns:
@@ -127,7 +132,7 @@ def learned(own: Matrix, other: Matrix, names: Sequence[str]) -> list[Score]:
         if own.shape[1] <= _FISHER:
             linear = _Linear(weights=_fisher(first, second))
             scores.append(_Fitted(name="linear score", scale=scale, function=linear))
-        scores += _classifiers(scale, first, second)
+        scores += _classifiers(scale, first, second) if classifiers else []
     return scores
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpverify.auditing.kinds import AuditKind
-from dpverify.errors import require
+from dpverify.errors import DPVerifyError, DrawError, require
 from dpverify.mechanism import Pair
 
-__all__ = ["AuditKind", "Finding", "Verdict", "combined", "shares"]
+__all__ = ["AuditKind", "Finding", "Verdict", "combined", "shares", "undrawn"]
 
 Verdict = Literal["violation", "no_violation_found", "inconclusive"]
 
@@ -35,6 +35,7 @@ class Finding:
     epsilon_lower : lower confidence limit of ε at the claimed δ, if one is computed
     evidence : counts, probabilities and outputs that show it, by name
     power : what would have been found, by name
+    failed : whether nothing could be said because the mechanism couldn't be drawn from
     replay : command or expression that repeats it
     """
 
@@ -46,7 +47,28 @@ class Finding:
     epsilon_lower: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     power: Mapping[str, Any] = field(default_factory=dict)
+    failed: bool = False
     replay: str = ""
+
+
+def undrawn(
+    audit: AuditKind,
+    error: DPVerifyError,
+    *,
+    level: float = 0.0,
+    pair: Pair | None = None,
+    replay: str = "",
+) -> Finding:
+    """Of an audit that couldn't be run: why, and that nothing can be said."""
+    return Finding(
+        audit=audit,
+        verdict="inconclusive",
+        statement=f"Could not be audited: {error}",
+        level=level,
+        pair=pair,
+        failed=isinstance(error, DrawError),
+        replay=replay,
+    )
 
 
 def combined(findings: Iterable[Finding]) -> Verdict:

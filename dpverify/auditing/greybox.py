@@ -42,10 +42,12 @@ from scipy.optimize import linprog
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.laplace import LaplaceCurve
 from dpverify.adjacency import Adjacency
-from dpverify.auditing.draws import named
+from dpverify.auditing.draws import guarded, named
 from dpverify.auditing.findings import Finding, Verdict
+from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs
+from dpverify.auditing.search import shrunk
 from dpverify.domain import Domain, is_sparse
-from dpverify.errors import require
+from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
@@ -227,6 +229,7 @@ def grey_box(
     *,
     delta: Fraction = Fraction(0),
     source: Callable[[NDArray[np.float64] | None], Any] = RecordingGenerator,
+    time_limit: float = 10.0,
 ) -> Finding:
     """Check a noise-adding mechanism at the given neighbours, in the model above.
 
@@ -238,6 +241,7 @@ def grey_box(
     claim : what it promises
     delta : at which the claim's ε is compared; positive where the claim has no finite ε at 0
     source : makes the recording noise source, `RecordingWords` for what `recorded` makes
+    time_limit : seconds that one run may take
 
     Returns
     -------
@@ -249,7 +253,19 @@ def grey_box(
     name = getattr(function, "__name__", type(function).__name__)
     judged = []
     for pair in pairs:
-        judged.append(_judged(function, pair, claim, allowed, source))
+        runs: list[Any] = []
+
+        def counted(noise: NDArray[np.float64] | None, runs: list[Any] = runs) -> Any:
+            runs.append(source(noise))
+            return runs[-1]
+
+        try:
+            with guarded(function, pair, None, runs, time_limit):
+                judged.append(_judged(function, pair, claim, allowed, counted))
+        except DrawError as error:
+            judged.append(
+                _Judged(pair=pair, verdict="inconclusive", reason=str(error), failed=True)
+            )
         if judged[-1].verdict == "violation":
             break
     rank = ("no_violation_found", "inconclusive", "violation")
@@ -260,94 +276,47 @@ def grey_box(
 def grey_box_search(
     function: Callable[[Any, Any], Any],
     adjacency: Adjacency,
-    domain: Domain,
+    domain: Domain | None,
     claim: PrivacyCurve,
     *,
     attributes: int,
-    rows: int = 2,
+    given: Sequence[Pair] = (),
     delta: Fraction = Fraction(0),
     examples: int = 100,
+    seed: int = 0,
     source: Callable[[NDArray[np.float64] | None], Any] = RecordingGenerator,
+    time_limit: float = 10.0,
 ) -> Finding:
-    """Let Hypothesis look for neighbours at which `grey_box` finds a violation, and shrink them.
+    """Look for neighbours at which `grey_box` finds a violation, and shrink them.
 
     Parameters
     ----------
-    function, claim, delta, source : as for `grey_box`
-    adjacency, domain : say who is a neighbour, of data sets inside the domain
-    attributes, rows : shape of the data sets
-    examples : that Hypothesis tries; fixed in their order, so that the result is the same each time
+    function, claim, delta, source, time_limit : as for `grey_box`
+    adjacency, domain, attributes : of the neighbours, as for `extreme_pairs`
+    given : pairs that are tried first
+    examples : that are tried last, after the extreme ones
+    seed : of their choice
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If Hypothesis isn't installed.
+    Returns
+    -------
+    A violation at a pair none of whose simplifications shows one; else the first that is outside
+    the model; else the one farthest apart.
     """
-    from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis.errors import NoSuchExample
+    rng = ReplayableWords(seed, "grey-box search")
+    extreme = extreme_pairs(adjacency, domain, attributes)
+    drawn = drawn_pairs(adjacency, domain, attributes, count=examples, rng=rng)
+    pairs = [*given, *extreme, *drawn]
+    finding = grey_box(function, pairs, claim, delta=delta, source=source, time_limit=time_limit)
+    if finding.verdict != "violation" or finding.pair is None:
+        return finding
 
-    tried: list[Finding] = []
+    def checked(pair: Pair) -> Finding:
+        return grey_box(function, [pair], claim, delta=delta, source=source, time_limit=time_limit)
 
-    def violates(pair: Pair) -> bool:
-        finding = grey_box(function, [pair], claim, delta=delta, source=source)
-        tried.append(finding)
-        return finding.verdict == "violation"
-
-    try:
-        pair = find(
-            _neighbours(adjacency, domain, rows, attributes),
-            violates,
-            settings=settings(
-                max_examples=examples,
-                derandomize=True,
-                database=None,
-                deadline=None,
-                phases=(Phase.generate, Phase.target, Phase.shrink),
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    except NoSuchExample:
-        require(bool(tried), "domain", domain, "one with neighbours of this adjacency")
-        unclear = [finding for finding in tried if finding.verdict == "inconclusive"]
-        clear = max(tried, key=lambda finding: finding.evidence.get("distance", 0.0))
-        return unclear[0] if unclear else clear
-    return grey_box(function, [pair], claim, delta=delta, source=source)
-
-
-def _neighbours(adjacency: Adjacency, domain: Domain, rows: int, attributes: int) -> Any:
-    """Hypothesis strategy of neighbouring pairs; moves of one attribute or of one row."""
-    from hypothesis import strategies as st
-
-    sizes = [getattr(adjacency, name, None) for name in ("beta", "radius", "weight")]
-    bound = next((float(size) for size in sizes if size is not None), 1.0)
-    entries = st.sampled_from([0.0, 1.0, -1.0, 0.5, bound]) | st.integers(-8, 8).map(
-        lambda eighths: eighths / 8
+    pair = shrunk(
+        finding.pair, adjacency, domain, lambda pair: checked(pair).verdict == "violation"
     )
-
-    @st.composite
-    def pair(draw: Any) -> Pair:
-        record = np.array(
-            draw(st.lists(entries, min_size=rows * attributes, max_size=rows * attributes))
-        )
-        record = record.reshape(rows, attributes)
-        neighbour = record.copy()
-        row = draw(st.integers(0, rows - 1))
-        if draw(st.booleans()):
-            neighbour[row] = draw(st.lists(entries, min_size=attributes, max_size=attributes))
-        else:
-            column = draw(st.integers(0, attributes - 1))
-            neighbour[row, column] += draw(st.sampled_from([bound, -bound]))
-        return Pair(name="found by search", record=record, neighbour=neighbour)
-
-    def fits(candidate: Pair) -> bool:
-        try:
-            for data in (candidate.record, candidate.neighbour):
-                domain.admit(data)
-        except ValueError:
-            return False
-        return adjacency.relates(candidate.record, candidate.neighbour)
-
-    return pair().filter(fits)
+    return checked(pair)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,6 +327,7 @@ class _Judged:
     verdict: Verdict
     reason: str
     distance: float = 0.0
+    failed: bool = False
 
 
 def _finding(name: str, judged: _Judged, allowed: float) -> Finding:
@@ -367,6 +337,7 @@ def _finding(name: str, judged: _Judged, allowed: float) -> Finding:
         statement=f"{name}, at the pair “{judged.pair.name}”: {judged.reason}",
         pair=judged.pair,
         evidence={"distance": judged.distance, "epsilon_claimed": allowed},
+        failed=judged.failed,
         replay="grey_box(function, [pair], claim)",
     )
 

@@ -83,12 +83,12 @@ class Judgement:
     refuted_at: float | None
 
 
-def curve_lines(curve: PrivacyCurve, delta: Fraction) -> tuple[Line, ...]:
-    """What the claimed curve allows, by points of it: the claimed one and `POINTS` others.
+def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -> tuple[Line, ...]:
+    """What the claimed curve allows, by so many points of it and the claimed one.
 
     They go from ε = 0 to where δ(ε) is out of sight of any draws, each with the upper end of δ(ε).
     """
-    return tuple(line for eps, d in _points(curve, delta) for line in claim_lines(eps, d))
+    return tuple(line for eps, d in _points(curve, delta, points) for line in claim_lines(eps, d))
 
 
 @lru_cache(maxsize=4096)
@@ -145,10 +145,12 @@ def _epsilon_lower(counts: Counts, delta: float, level: float, ordering: float) 
 
 
 @lru_cache(maxsize=64)
-def _points(curve: PrivacyCurve, delta: Fraction) -> tuple[tuple[float, float], ...]:
+def _points(
+    curve: PrivacyCurve, delta: Fraction, points: int = POINTS
+) -> tuple[tuple[float, float], ...]:
     claimed = _claimed(curve, delta)
     last = max(claimed, _claimed(curve, min(delta, _FARTHEST)))
-    grid = {claimed, *np.linspace(0.0, last, POINTS).tolist()}
+    grid = {claimed, *np.linspace(0.0, last, points).tolist()}
     return tuple((eps, curve.delta(eps).upper) for eps in sorted(grid))
 
 

@@ -13,6 +13,7 @@ AuditKind = Literal[
     "precision",
     "white-box",
     "black-box",
+    "trade-off",
     "sequential",
     "moments",
 ]

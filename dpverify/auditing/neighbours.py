@@ -1,31 +1,40 @@
-"""Neighbours at the ends of an adjacency: where an audit looks if the mechanism names no pairs.
+"""Neighbours of an adjacency: where an audit looks if the mechanism names no pairs.
 
-The move is as large as the adjacency and the domain let it be, from the data set nearest to zero,
-where floating point shows most, and from the other end of the domain. Doubles are used that lie on
-the safe side of the declared ends, so that every pair is certainly one of neighbours.
+*Drawn* pairs are anywhere. *Extreme* pairs are at its ends: the move is as large as the adjacency
+and the domain let it be, from the data set nearest to zero, where floating point shows most, and
+from the other end of the domain. Doubles are used that lie on the safe side of the declared ends,
+so that every pair is certainly one of neighbours.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverify.adjacency import (
     Adjacency,
+    AttributeAdjacency,
     BitFlip,
     EdgeAdjacency,
     ItemAdjacency,
+    L1Ball,
     RecordAdjacency,
+    RowAdjacency,
 )
 from dpverify.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError, require
 from dpverify.mechanism import Pair
+from dpverify.sampling.words import Words
 
-__all__ = ["extreme_pairs", "largest_move"]
+__all__ = ["drawn_pairs", "extreme_pairs", "fits", "largest_move", "start_of"]
+
+_TRIES = 20  # for each pair that is asked for
 
 
 def extreme_pairs(adjacency: Adjacency, domain: Domain | None, attributes: int) -> Sequence[Pair]:
@@ -44,7 +53,7 @@ def extreme_pairs(adjacency: Adjacency, domain: Domain | None, attributes: int) 
     """
     require(attributes >= 1, "attributes", attributes, "at least 1")
     low, high = _ends(adjacency, domain)
-    start = min(max(0.0, low), high)
+    start = start_of(adjacency, domain)
     match adjacency:
         case EdgeAdjacency():
             require(attributes >= 2, "attributes", attributes, "at least 2, as vertices of a graph")
@@ -81,7 +90,7 @@ def extreme_pairs(adjacency: Adjacency, domain: Domain | None, attributes: int) 
                 other = record.copy()
                 other[0, 0] = min(max(largest_move(base, sign * size), low), high)
                 pairs.append(Pair(name=name, record=record, neighbour=other))
-    fit = [pair for pair in pairs if _fits(pair, adjacency, domain)]
+    fit = [pair for pair in pairs if fits(pair, adjacency, domain)]
     if not fit:
         raise ParameterError(
             "domain", domain, f"one that holds neighbours of {adjacency}", "Or name the pairs."
@@ -97,6 +106,12 @@ def largest_move(base: float, size: Fraction) -> float:
     return end
 
 
+def start_of(adjacency: Adjacency, domain: Domain | None) -> float:
+    """The value nearest to zero that an attribute may have."""
+    low, high = _ends(adjacency, domain)
+    return min(max(0.0, low), high)
+
+
 def _ends(adjacency: Adjacency, domain: Domain | None) -> tuple[float, float]:
     match domain:
         case None:
@@ -110,7 +125,8 @@ def _ends(adjacency: Adjacency, domain: Domain | None) -> tuple[float, float]:
             return 0.0, 1.0
 
 
-def _fits(pair: Pair, adjacency: Adjacency, domain: Domain | None) -> bool:
+def fits(pair: Pair, adjacency: Adjacency, domain: Domain | None) -> bool:
+    """Whether these are two different data sets, neighbours, and both in the domain."""
     if np.array_equal(pair.record, pair.neighbour):
         return False
     data: tuple[Any, Any] = (pair.record, pair.neighbour)
@@ -121,3 +137,106 @@ def _fits(pair: Pair, adjacency: Adjacency, domain: Domain | None) -> bool:
         except ValueError:
             return False
     return adjacency.relates(*data)
+
+
+def drawn_pairs(
+    adjacency: Adjacency, domain: Domain | None, attributes: int, *, count: int, rng: Words
+) -> list[Pair]:
+    """Different neighbouring pairs of one record each (of one graph), of many kinds.
+
+    Records are near zero in most places, or the same in all, or different in all; most moves are as
+    large as the adjacency and the domain let them be. Whole numbers and ends of the domain come
+    more often than others: that is where bugs are, and what a person reads.
+
+    Parameters
+    ----------
+    adjacency, domain, attributes : as for `extreme_pairs`
+    count : at most so many; fewer where different ones are hard to find
+    rng : decides which
+    """
+    require(attributes >= 1, "attributes", attributes, "at least 1")
+    made = _Maker(adjacency=adjacency, domain=domain, attributes=attributes, rng=rng)
+    found: dict[bytes, Pair] = {}
+    for _ in range(_TRIES * count):
+        if len(found) == count:
+            break
+        record = made.record()
+        pair = Pair(name=f"drawn {len(found) + 1}", record=record, neighbour=made.moved(record))
+        if fits(pair, adjacency, domain):
+            found.setdefault(record.tobytes() + pair.neighbour.tobytes(), pair)
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Maker:
+    """Makes records and moves them, without regard to whether that leaves the domain."""
+
+    adjacency: Adjacency
+    domain: Domain | None
+    attributes: int
+    rng: Words
+
+    def record(self) -> NDArray[np.float64]:
+        p, style = self.attributes, self._below(4)
+        if isinstance(self.adjacency, EdgeAdjacency):
+            graph = np.zeros((p, p))
+            for _ in range(0 if style == 0 else self._below(2 * p)):
+                first, second = self._below(p), self._below(p)
+                if first != second:
+                    graph[first, second] = graph[second, first] = 1.0
+            return graph
+        if isinstance(self.domain, Sets) or isinstance(self.adjacency, ItemAdjacency | BitFlip):
+            odds = (1, 4, 7)[self._below(3)]
+            return np.array([[float(self._below(8) < odds) for _ in range(p)]])
+        x = np.full((1, p), start_of(self.adjacency, self.domain))
+        if style == 0:
+            x[:] = self._value()
+        for place in range(p) if style == 1 else [self._below(p) for _ in range(style - 1)]:
+            x[0, place] = self._value()
+        if isinstance(self.domain, Ball):
+            norm, radius = float(np.sqrt((x**2).sum())), float(self.domain.radius)
+            x *= min(1.0, radius / norm) if norm else 1.0
+        return x
+
+    def moved(self, record: NDArray[np.float64]) -> NDArray[np.float64]:
+        other = record.copy()
+        row, column = self._below(len(record)), self._below(record.shape[1])
+        match self.adjacency:
+            case RecordAdjacency():
+                return self.record()
+            case EdgeAdjacency(weight=weight):
+                value = self._step(other[row, column], weight)
+                other[row, column] = other[column, row] = value
+            case BitFlip():
+                other[row, column] = 1 - other[row, column]
+            case ItemAdjacency(changes=changes):
+                for _ in range(1 + self._below(changes)):
+                    column = self._below(record.shape[1])
+                    other[row, column] = 1 - other[row, column]
+            case AttributeAdjacency(beta=beta):
+                other[row, column] = self._step(other[row, column], beta)
+            case L1Ball(radius=radius) | RowAdjacency(radius=radius):
+                # Half the distance in each of two places is within either norm's.
+                parts = 1 + self._below(2)
+                for place in {column, self._below(record.shape[1])} if parts == 2 else {column}:
+                    other[row, place] = self._step(other[row, place], radius / parts)
+        return other
+
+    def _value(self) -> float:
+        low, high = _ends(self.adjacency, self.domain)
+        start = start_of(self.adjacency, self.domain)
+        small = start + (1, 1, 2, 3, 5, 8)[self._below(6)] * (1, -1)[self._below(2)]
+        ends = [end if math.isfinite(end) else small for end in (low, high)]
+        inside = [ends[0] + (ends[1] - ends[0]) * eighths / 8 for eighths in range(1, 8)]
+        value = (small, small, *ends, inside[self._below(7)])[self._below(5)]
+        return min(max(value, low), high)
+
+    def _step(self, base: float, size: Fraction) -> float:
+        low, high = _ends(self.adjacency, self.domain)
+        size *= (1, 1, -1, -1, Fraction(1, 2), -Fraction(1, 2))[self._below(6)]
+        value = min(max(largest_move(base, size), low), high)
+        # At an end of the domain the only way is back.
+        return value if value != base else min(max(largest_move(base, -size), low), high)
+
+    def _below(self, count: int) -> int:
+        return int(self.rng.words(1)[0] % np.uint64(count))

@@ -107,6 +107,7 @@ def audit(
     draws: int = 1000,
     seed: int = 0,
     workers: int = 1,
+    time_limit: float = 10.0,
 ) -> Finding:
     """Look for outputs of one neighbour whose low bits, zeros or phases the other can't have.
 
@@ -119,7 +120,7 @@ def audit(
     delta : at which ε is bounded below
     alpha : level of all that is said
     draws : on each side of each pair, of which three quarters are counted
-    seed, workers : as for `draws.both_sides`; the number of workers has no effect on the result
+    seed, workers, time_limit : as for `draws.both_sides`; workers have no effect on the result
 
     Raises
     ------
@@ -137,7 +138,13 @@ def audit(
     found = []
     for pair in pairs:
         drawn = both_sides(
-            mechanism, pair, draws=draws, seed=seed, kind="precision", workers=workers
+            mechanism,
+            pair,
+            draws=draws,
+            seed=seed,
+            kind="precision",
+            workers=workers,
+            time_limit=time_limit,
         )
         own, other = (_coordinates(side, mechanism) for side in drawn)
         for swapped, sides in ((False, (own, other)), (True, (other, own))):

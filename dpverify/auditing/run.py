@@ -5,13 +5,20 @@ among its pairs, so that by Bonferroni a true claim is accused with probability 
 of them. Exhaustive and grey-box checks draw nothing and need no share.
 
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
-outputs; sequential, precision and determinism beside either; exhaustive where the outputs are few;
-grey-box always, which is inconclusive outside its model. Where the guarantee is over the draw of
-public randomness, releases at one draw may differ by more than is claimed, so only the white-box
-attack is made, which draws it anew each time.
+outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
+outputs are few; grey-box always, which is inconclusive outside its model. Where the guarantee is
+over the draw of public randomness, releases at one draw may differ by more than is claimed, so only
+the white-box attack is made, which draws it anew each time.
 
-**Bad input.** A few releases at every pair come first. A pair at which they fail is left out and
-makes the whole report inconclusive, unless another pair shows a violation.
+**Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
+none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
+the one that was found, and at the first candidate of all, which is the adjacency's extreme point
+near zero, where floating point shows most, if no other is known.
+
+**Bad input.** A few releases at every pair come first. A pair at which they fail is left out of all
+kinds but grey-box and determinism, to which a failure of one side, or a shape that depends on the
+data, is a violation. Else it makes the whole report inconclusive, unless something shows a
+violation; and so does a mechanism that fails later, in any kind.
 """
 
 from __future__ import annotations
@@ -23,11 +30,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpverify.auditing.draws import DrawError, both_sides, named
-from dpverify.auditing.findings import Finding, Verdict, combined, shares
+from dpverify.auditing.draws import both_sides, named, over_the_draw
+from dpverify.auditing.findings import (
+    Finding,
+    Verdict,
+    combined,
+    shares,
+    undrawn,
+)
+from dpverify.auditing.journal import (
+    AuditJournal,
+    fingerprint,
+    from_plain,
+    pair_from_plain,
+    pair_plain,
+    to_plain,
+)
 from dpverify.auditing.kinds import KINDS, AuditKind
+from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.runners import RUNNERS, Plan
-from dpverify.errors import DPVerifyError, ParameterError, require
+from dpverify.auditing.search import search as search_pairs
+from dpverify.domain import Domain
+from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
@@ -36,10 +60,12 @@ __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
 _WEIGHTS: dict[str, float] = {
     "white-box": 4,
     "black-box": 4,
+    "trade-off": 1,
     "sequential": 1,
     "precision": 1,
     "determinism": 1,
 }
+_WITH_FAILURES = ("determinism", "grey-box")  # kinds to which a failure may tell something
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
 
@@ -69,7 +95,8 @@ class Report:
     def verdict(self) -> Verdict:
         """Of all findings together."""
         found = combined(self.findings)
-        return "inconclusive" if self.failed and found != "violation" else found
+        failed = self.failed or any(finding.failed for finding in self.findings)
+        return "inconclusive" if failed and found != "violation" else found
 
     @property
     def violations(self) -> tuple[Finding, ...]:
@@ -87,9 +114,11 @@ def audit(
     kinds: Iterable[AuditKind] | None = None,
     without: Iterable[AuditKind] = (),
     pairs: Sequence[Pair] | None = None,
+    search: bool | None = None,
     workers: int = -1,
     time_limit: float = 10.0,
     replay: str = "",
+    journal: AuditJournal | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Audit a mechanism's claim.
@@ -103,11 +132,14 @@ def audit(
     seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
     without : kinds that are left out unless `kinds` asks for them
-    pairs : neighbours; by default the mechanism's own worst pairs
+    pairs : neighbours; by default the mechanism's own worst pairs, else those of a search
+    search : whether to search for a worse pair than those, in the mechanism's `domain` (None for
+        all numbers) among records of `attributes` values; by default where it names no pairs
     workers : processes, −1 for all cores, no effect on the result; with 1 the mechanism never
         leaves this process
     time_limit : seconds that one release may take
     replay : the line that repeats the audit, for the report; by default a call of this function
+    journal : keeps what was found, so that a killed audit goes on where it was
     progress : told what runs
 
     Raises
@@ -115,6 +147,8 @@ def audit(
     ParameterError
         If a value is outside its domain, a pair isn't one of neighbours, or a kind is asked for
         that can't be run on this mechanism.
+    ConfigurationError
+        If the journal is that of another audit.
     """
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(draws >= 20, "draws", draws, "at least 20")
@@ -124,13 +158,55 @@ def audit(
     at = fitting_delta(curve) if delta is None else delta
     claimed = curve.epsilon(at).upper
     require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
-    fit, failed = _trials(mechanism, _pairs(mechanism, pairs), seed, time_limit)
+    known = _known(mechanism, pairs)
+    searching = search or (search is None and not known)
+    require(not (searching and over_the_draw(mechanism)), "search", True, "left out over the draw")
+    identity = {
+        "mechanism": f"{named(mechanism)} ({fingerprint(mechanism)})",
+        "alpha": repr(alpha),
+        "delta": str(at),
+        "draws": str(draws),
+        "seed": str(seed),
+        "kinds": ", ".join(chosen),
+        "pairs": fingerprint([(pair.name, pair.record, pair.neighbour) for pair in known]),
+        "search": str(bool(searching)),
+    }
+
+    def kept(step: str, make: Callable[[], Any]) -> Any:
+        return (journal or AuditJournal()).kept(identity, step, make)
+
+    failed: list[str] = []
+    space = _space(mechanism, known) if searching else None
+    if space is not None:
+        progress("search")
+        held = kept(
+            "search",
+            lambda: _searched(
+                mechanism,
+                known,
+                space,
+                delta=at,
+                draws=draws,
+                seed=seed,
+                workers=workers,
+                time_limit=time_limit,
+            ),
+        )
+        own = {pair.name: pair for pair in known}
+        known = [own.get(each["name"]) or pair_from_plain(each) for each in held["pairs"]]
+        failed = held["failed"]
+    require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
+    unfit = kept("trials", lambda: _trials(mechanism, known, seed, time_limit))
+    fit = [pair for pair in known if pair.name not in unfit]
+    failed = [*unfit.values(), *failed]
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
     levels = shares(alpha, weights) if weights else {}
     plan = Plan(
         mechanism=mechanism,
         pairs=fit,
-        own_pairs=pairs is None and not failed,
+        known_pairs=known,
+        space=space,
+        own_pairs=pairs is None and not searching and not failed,
         delta=at,
         draws=draws,
         seed=seed,
@@ -139,33 +215,31 @@ def audit(
         levels=levels,
     )
     findings: list[Finding] = []
-    for kind in chosen if fit else ():
+    for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
         progress(kind)
-        try:
-            findings += RUNNERS[kind](plan)
-        except DPVerifyError as error:
-            findings.append(
-                Finding(
-                    audit=kind,
-                    verdict="inconclusive",
-                    statement=f"Could not be run on {named(mechanism)}: {error}",
-                    level=levels.get(kind, 0.0),
-                )
-            )
-    own = (
+        found = kept(kind, lambda kind=kind: to_plain(_ran(kind, plan), known))  # type: ignore[misc]
+        findings += from_plain(found, known)
+    line = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
         f"seed={seed}, kinds={chosen})"
     )
     if getattr(mechanism, "replayable", True) is False:
-        own += "  # draws its own randomness: a second run gives other draws"
+        line += "  # draws its own randomness: a second run gives other draws"
     return Report(
         mechanism=named(mechanism),
         claim=(claimed, at),
         alpha=alpha,
         findings=tuple(findings),
         failed=tuple(failed),
-        replay=replay or own,
+        replay=replay or line,
     )
+
+
+def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:
+    try:
+        return RUNNERS[kind](plan)
+    except DPVerifyError as error:
+        return [undrawn(kind, error, level=plan.levels.get(kind, 0.0))]
 
 
 def fitting_delta(curve: PrivacyCurve) -> Fraction:
@@ -197,14 +271,13 @@ def applicable(
     ParameterError
         If one is asked for that can't be run on it, or none applies.
     """
-    over_the_draw = hasattr(mechanism, "guarantee") and mechanism.guarantee().over_the_draw
     white = isinstance(mechanism, WhiteBox)
     possible = set(KINDS)
     if not white:
         possible.discard("white-box")
     if not isinstance(mechanism, Exhaustive):
         possible.discard("exhaustive")
-    if over_the_draw:
+    if over_the_draw(mechanism):
         possible &= {"white-box"}
     if kinds is None:
         if white:
@@ -229,15 +302,10 @@ def _few_outputs(mechanism: Any) -> bool:
     return hasattr(mechanism, "shape") and math.prod(mechanism.shape(1)) <= _FEW_OUTPUTS
 
 
-def _pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
+def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
+    """Pairs that are given, or that the mechanism names."""
     if pairs is None:
-        require(
-            hasattr(mechanism, "worst_pairs"),
-            "pairs",
-            "missing",
-            f"given, as {named(mechanism)} names none",
-        )
-        return tuple(mechanism.worst_pairs())
+        return tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
     require(bool(pairs), "pairs", pairs, "at least one")
     for pair in pairs:
         related = mechanism.adjacency.relates(pair.record, pair.neighbour)
@@ -247,10 +315,44 @@ def _pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     return tuple(pairs)
 
 
+def _space(mechanism: Any, known: Sequence[Pair]) -> tuple[Domain | None, int]:
+    """Domain and number of attributes of the pairs that are searched."""
+    attributes = getattr(mechanism, "attributes", None)
+    if attributes is None:
+        require(
+            bool(known),
+            "pairs",
+            "missing",
+            f"given, as {named(mechanism)} names none and doesn't say its number of attributes",
+        )
+        attributes = known[0].record.shape[-1]
+    return getattr(mechanism, "domain", None), int(attributes)
+
+
+def _searched(
+    mechanism: Any, known: Sequence[Pair], space: tuple[Domain | None, int], **options: Any
+) -> dict[str, list[Any]]:
+    """The worst pair of a search, and the first candidate of all; and what failed in it."""
+    domain, attributes = space
+    try:
+        extreme = extreme_pairs(mechanism.adjacency, domain, attributes)
+    except ParameterError:
+        if not known:
+            raise
+        extreme = ()
+    names = {pair.name for pair in known}
+    given = (*known, *(pair for pair in extreme if pair.name not in names))
+    found = search_pairs(mechanism, given, domain=domain, attributes=attributes, **options)
+    best = found.pair or given[0]
+    pairs = given[:1] if best is given[0] else (best, given[0])
+    return {"pairs": [pair_plain(pair) for pair in pairs], "failed": list(found.failed)}
+
+
 def _trials(
     mechanism: Mechanism, pairs: Sequence[Pair], seed: int, time_limit: float
-) -> tuple[list[Pair], list[str]]:
-    fit, failed = [], []
+) -> dict[str, str]:
+    """Why pairs can't be drawn from, by their names."""
+    unfit = {}
     for pair in pairs:
         try:
             both_sides(
@@ -263,7 +365,5 @@ def _trials(
                 time_limit=time_limit,
             )
         except DrawError as error:
-            failed.append(str(error))
-        else:
-            fit.append(pair)
-    return fit, failed
+            unfit[pair.name] = str(error)
+    return unfit

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpverify.auditing.draws import named
+from dpverify.auditing.draws import guarded, named
 from dpverify.auditing.exhaustive import exhaust
-from dpverify.auditing.findings import AuditKind, Finding
-from dpverify.domain import is_sparse
+from dpverify.auditing.findings import AuditKind, Finding, undrawn
+from dpverify.auditing.judging import curve_lines
+from dpverify.domain import Domain, is_sparse
+from dpverify.errors import DPVerifyError, DrawError
 from dpverify.mechanism import Pair
 
 __all__ = ["RUNNERS", "Plan"]
 
+_BETS = 8  # points of the curve, beside the claimed one, that a sequential audit bets against
+_PATIENCE = 6  # times the limit of one release, for an exhaustive check of a pair
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that a kind of audit needs to know."""
+    """All that a kind of audit needs to know.
+
+    `pairs` can be drawn from on both sides; `known_pairs` are those and the others, whose failures
+    may tell the sides apart. `space` is the domain and the number of attributes where pairs are
+    searched for, and None where they are named.
+    """
 
     mechanism: Any
     pairs: Sequence[Pair]
+    known_pairs: Sequence[Pair]
     own_pairs: bool
+    space: tuple[Domain | None, int] | None
     delta: Fraction
     draws: int
     seed: int
@@ -45,7 +56,9 @@ def _exhaustive(plan: Plan) -> list[Finding]:
     for pair in plan.pairs:
         data = (pair.record, pair.neighbour)
         records = [each if is_sparse(each) else np.atleast_2d(each)[0] for each in data]
-        found = exhaust(plan.mechanism, records)
+        limit = _PATIENCE * plan.time_limit
+        with guarded(plan.mechanism, pair, None, (), limit, passed=DPVerifyError):
+            found = exhaust(plan.mechanism, records)
         refuted = [at for at in (Fraction(plan.claimed), Fraction(0)) if found.exceeds(claim, at)]
         exact = found.epsilon()
         excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""
@@ -66,7 +79,13 @@ def _exhaustive(plan: Plan) -> list[Finding]:
 
 
 def _grey_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.greybox import RecordingGenerator, RecordingWords, grey_box, recorded
+    from dpverify.auditing.greybox import (
+        RecordingGenerator,
+        RecordingWords,
+        grey_box,
+        grey_box_search,
+        recorded,
+    )
 
     mechanism = plan.mechanism
     function: Any = recorded(mechanism)
@@ -76,7 +95,12 @@ def _grey_box(plan: Plan) -> list[Finding]:
             return []
         function, source = _generated(mechanism), RecordingGenerator
     claim = mechanism.privacy()
-    return [grey_box(function, plan.pairs, claim, delta=plan.delta, source=source)]
+    options: Any = {"delta": plan.delta, "source": source, "time_limit": plan.time_limit}
+    if plan.space is None:
+        return [grey_box(function, plan.known_pairs, claim, **options)]
+    domain, attributes = plan.space
+    options |= {"attributes": attributes, "given": plan.known_pairs, "seed": plan.seed}
+    return [grey_box_search(function, mechanism.adjacency, domain, claim, **options)]
 
 
 def _generated(mechanism: Any) -> Callable[[Any, Any], Any]:
@@ -92,11 +116,12 @@ def _determinism(plan: Plan) -> list[Finding]:
 
     found = determinism.audit(
         plan.mechanism,
-        plan.pairs,
+        plan.known_pairs,
         delta=plan.delta,
         alpha=plan.levels["determinism"],
         draws=plan.draws,
         seed=plan.seed,
+        time_limit=plan.time_limit,
         processes=plan.workers != 1,
     )
     return list(found)
@@ -112,6 +137,7 @@ def _precision(plan: Plan) -> list[Finding]:
         alpha=plan.levels["precision"],
         draws=plan.draws,
         seed=plan.seed,
+        time_limit=plan.time_limit,
         workers=plan.workers,
     )
     return [found]
@@ -120,7 +146,6 @@ def _precision(plan: Plan) -> list[Finding]:
 def _white_box(plan: Plan) -> list[Finding]:
     from dpverify.auditing import whitebox
 
-    over = hasattr(plan.mechanism, "guarantee") and plan.mechanism.guarantee().over_the_draw
     subject = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
     found = whitebox.audit(
         subject,
@@ -129,7 +154,7 @@ def _white_box(plan: Plan) -> list[Finding]:
         draws=plan.draws,
         seed=plan.seed,
         workers=plan.workers,
-        redraw=over,
+        time_limit=plan.time_limit,
     )
     return [found]
 
@@ -152,24 +177,45 @@ def _black_box(plan: Plan) -> list[Finding]:
     ]
 
 
+def _trade_off(plan: Plan) -> list[Finding]:
+    from dpverify.auditing.tradeoff import trade_off
+
+    return [
+        trade_off(
+            plan.mechanism,
+            pair,
+            delta=plan.delta,
+            alpha=plan.levels["trade-off"] / len(plan.pairs),
+            draws=plan.draws,
+            seed=plan.seed,
+            workers=plan.workers,
+            time_limit=plan.time_limit,
+        )
+        for pair in plan.pairs
+    ]
+
+
 def _sequential(plan: Plan) -> list[Finding]:
     from dpverify.auditing.sequential import sequential_audit
-    from dpverify.auditing.two_binomials import claim_lines
 
-    lines = claim_lines(plan.claimed, _upper(plan.delta))
+    lines = curve_lines(plan.mechanism.privacy(), plan.delta, points=_BETS)
     found = []
     for pair in plan.pairs:
         level = plan.levels["sequential"] / len(plan.pairs)
-        finding = sequential_audit(
-            plan.mechanism, pair, lines, alpha=level, most=plan.draws, seed=plan.seed
-        )
-        found.append(replace(finding, pair=pair))
+        try:
+            finding = sequential_audit(
+                plan.mechanism,
+                pair,
+                lines,
+                alpha=level,
+                most=plan.draws,
+                seed=plan.seed,
+                time_limit=plan.time_limit,
+            )
+        except DrawError as error:
+            finding = undrawn("sequential", error, level=level, pair=pair)
+        found.append(finding)
     return found
-
-
-def _upper(delta: Fraction) -> float:
-    nearest = float(delta)
-    return nearest if Fraction(nearest) >= delta else math.nextafter(nearest, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +239,6 @@ RUNNERS: dict[AuditKind, Callable[[Plan], list[Finding]]] = {
     "precision": _precision,
     "white-box": _white_box,
     "black-box": _black_box,
+    "trade-off": _trade_off,
     "sequential": _sequential,
 }

@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +37,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.draws import named, one_side
 from dpverify.auditing.findings import Finding
 from dpverify.auditing.two_binomials import Line
-from dpverify.errors import RecordsError, require
+from dpverify.errors import DrawError, RecordsError, require
 from dpverify.mechanism import Mechanism, Pair
-from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["Journal", "columns", "sequential_audit"]
 
@@ -58,7 +59,12 @@ _MOST_COLUMNS = 64
 
 
 def columns(outputs: NDArray[Any]) -> Scores:
-    """Scores of outputs of shape (draws, …): their values in order, at most 64, and their sum."""
+    """Scores of outputs of shape (draws, …): their values in order, at most 64, and their sum.
+
+    Of sets, an item's value is 1 at its checksum modulo 64: a place for each that no draw decides.
+    """
+    if outputs.dtype == object:
+        return _memberships(outputs)
     rows = np.asarray(outputs).reshape(len(outputs), -1)
     if rows.dtype == np.uint8:
         rows = np.unpackbits(rows, axis=1)
@@ -66,6 +72,14 @@ def columns(outputs: NDArray[Any]) -> Scores:
     if values.shape[1] == 1:
         return values
     return np.column_stack([values[:, :_MOST_COLUMNS], values.sum(axis=1)])
+
+
+def _memberships(outputs: NDArray[Any]) -> Scores:
+    values = np.zeros((len(outputs), _MOST_COLUMNS + 1))
+    for row, items in zip(values, outputs, strict=True):
+        row[[zlib.crc32(repr(item).encode()) % _MOST_COLUMNS for item in items]] = 1
+        row[-1] = len(items)
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +141,7 @@ def sequential_audit(
     seed: int,
     score: Callable[[NDArray[Any]], Scores] = columns,
     journal: Journal | None = None,
+    time_limit: float = 10.0,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Finding:
     """Draw pairs of outputs until the claim is refuted or `most` pairs were drawn.
@@ -142,12 +157,18 @@ def sequential_audit(
     score : rows of scores from stacked outputs; the mechanism's log-likelihood ratio, as one
         column, makes the audit white-box
     journal : keeps what was seen
+    time_limit : seconds that one release may take
     progress : called with the number of pairs done since the last call
 
     Returns
     -------
     Finding
         `evidence` holds the pairs drawn, the wealth (an e-value) and the last bet.
+
+    Raises
+    ------
+    DrawError
+        If the mechanism can't be drawn from.
     """
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(most >= 1, "most", most, "at least 1")
@@ -167,7 +188,16 @@ def sequential_audit(
     for stop in _blocks(seen, most):
         while len(own) < stop:
             number = len(own) // CHUNK
-            drawn = [_scores(mechanism, pair, side, seed, number, score) for side in (0, 1)]
+            drawn = [
+                _scores(mechanism, pair, side, seed, number, score, time_limit) for side in (0, 1)
+            ]
+            if drawn[0].shape != drawn[1].shape or (
+                len(own) and own.shape[1:] != drawn[0].shape[1:]
+            ):
+                raise DrawError(
+                    f"{named(mechanism)} changed the shape of its release, on the pair "
+                    f"{pair.name!r}."
+                )
             own = np.concatenate([own.reshape(-1, drawn[0].shape[1]), drawn[0]])
             other = np.concatenate([other.reshape(-1, drawn[1].shape[1]), drawn[1]])
         bet = bettor.choose(own[:seen], other[:seen])
@@ -306,14 +336,14 @@ def _scores(
     seed: int,
     number: int,
     score: Callable[[NDArray[Any]], Scores],
+    time_limit: float,
 ) -> Scores:
-    rng = ReplayableWords(seed, "sequential", f"pair {pair.name}", side, number)
-    data = pair.neighbour if side else pair.record
-    outputs = np.stack([np.asarray(mechanism.release(data, rng=rng)) for _ in range(CHUNK)])
+    key = (seed, "sequential", f"pair {pair.name}", side, number)
+    outputs = one_side(mechanism, pair, side, CHUNK, key, time_limit)
     found = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
     if np.isnan(found).any():
-        raise RecordsError(
-            f"the release of pair {pair.name!r} has a score that is NaN: audit its precision."
+        raise DrawError(
+            f"{named(mechanism)} released what has no score, on the pair {pair.name!r}: infinities?"
         )
     return found
 

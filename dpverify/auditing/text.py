@@ -18,6 +18,7 @@ from dpverify.mechanism import Pair
 
 __all__ = ["finding_lines", "lines", "plain"]
 
+_LISTED = 6  # parts of a number of many that are listed
 _SHOWN = 12  # places of a data set that are shown
 _MEANINGS: Mapping[AuditKind, str] = {
     "exhaustive": "exact probabilities of all outputs are further apart than the claim allows",
@@ -133,4 +134,7 @@ def _number(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, Fraction):
         return f"{float(value):g}"
+    if isinstance(value, tuple) and len(value) > _LISTED:
+        ends = [", ".join(str(each) for each in part) for part in (value[:2], value[-2:])]
+        return f"({ends[0]}, …, {ends[1]})"
     return str(value)

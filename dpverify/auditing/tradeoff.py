@@ -25,7 +25,8 @@ claimed δ, δ at every ε, and a refutation of the claimed curve at any of its 
 **The Gaussian model.** Under μ-Gaussian differential privacy with the likelihood ratio as its score
 both sides are normal with one variance, μ standard deviations apart. Draws say nothing about a tail
 that they don't reach, so ε from μ at a small δ rests on that model: it is given only where a test
-of the model at the same level accepts, is labelled, and never decides a verdict.
+of the model accepts, is labelled, and never decides a verdict. The test is at a level of 5 % at
+least: a small α, which makes an audit cautious, would make a guard lax.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from scipy.stats import binom, f
 
 from dpverify.accounting.gaussian import epsilon_gaussian
 from dpverify.auditing.blackbox import choose
-from dpverify.auditing.draws import DrawError, both_sides, named
-from dpverify.auditing.findings import AuditKind, Finding
-from dpverify.errors import require
+from dpverify.auditing.draws import both_sides, named
+from dpverify.auditing.findings import Finding, undrawn
+from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Mechanism, Pair, WhiteBox
 
@@ -59,6 +60,7 @@ _REACH = 8.0  # standard deviations of the states that are kept
 _MARGIN = 1e-7  # relative: what round-off may have added to a coverage
 _TRIALS = 5  # of η
 _DETECTION = 0.99
+_GUARD = 0.05
 _POINTS = 32  # of the claimed curve
 _SAFE = 1e-12  # relative: taken off what a logarithm or an exponential gave
 
@@ -176,7 +178,7 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
     ----------
     own, other : scores of shape (draws,), at least 8 each
     delta : in (0, 1), the claimed δ
-    alpha : level of the guard and of the limit of μ
+    alpha : level of the limit of μ; the guard is at 5 %, or at this if it is larger
     """
     n, m = own.size, other.size
     require(min(n, m) >= 8, "draws", min(n, m), "at least 8")
@@ -187,7 +189,7 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
         return GaussianFit(p_value=0.0)
     ratio = float(f.sf(spread[0] / spread[1], n - 1, m - 1))
     p_value = min(1.0, 3 * min(_normality(own), _normality(other), 2 * min(ratio, 1 - ratio)))
-    if not p_value > alpha:
+    if not p_value > max(alpha, _GUARD):
         return GaussianFit(p_value=p_value)
     pooled = ((n - 1) * spread[0] + (m - 1) * spread[1]) / (n + m - 2)
     mu = abs(float(own.mean() - other.mean())) / math.sqrt(pooled)
@@ -226,8 +228,6 @@ def trade_off(
     """
     require(0 <= delta < 1, "delta", delta, "in [0, 1)")
     require(draws >= 8, "draws", draws, "at least 8")
-    white = isinstance(mechanism, WhiteBox)
-    audit: AuditKind = "white-box" if white else "black-box"
     replay = (
         f"trade_off({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
         f"{seed=!r}, {unpack=!r})"
@@ -258,14 +258,7 @@ def trade_off(
         if np.any(np.isnan(own)) or np.any(np.isnan(other)):
             raise DrawError(f"{named(mechanism)}: the {score} of an output on {pair.name!r} is NaN")
     except DrawError as error:
-        return Finding(
-            audit=audit,
-            verdict="inconclusive",
-            statement=f"Could not be audited: {error}",
-            level=alpha,
-            pair=pair,
-            replay=replay,
-        )
+        return undrawn("trade-off", error, level=alpha, pair=pair, replay=replay)
     found = band(own, other, alpha=alpha)
     curve = mechanism.privacy()
     claimed = curve.epsilon(delta).upper
@@ -280,20 +273,26 @@ def trade_off(
         "refuted at epsilon": refuted,
         "delta lower at the claimed epsilon": found.delta_lower(claimed),
     }
+    model = ""
     if delta > 0:
-        evidence["Gaussian model (never a verdict)"] = gaussian_fit(
-            own, other, delta=delta, alpha=alpha
-        )
+        fit = gaussian_fit(own, other, delta=delta, alpha=alpha)
+        evidence["Gaussian model (never a verdict)"] = fit
+        model = f" A Gaussian model doesn't fit (p = {fit.p_value:.3g}): no number is given by it."
+        if fit.epsilon_lower is not None:
+            model = (
+                f" Under a Gaussian model, which they don't reject (p = {fit.p_value:.3g}) and "
+                f"can't show, ε would be at least {fit.epsilon_lower:.4f}; no verdict rests on it."
+            )
     said = "refute" if refuted is not None else "do not refute"
     where = "" if refuted is None else f" (at ε = {refuted:.4g})"
     reach = f"up to ε = {max(seen):.4g}" if seen else "nowhere"
     return Finding(
-        audit=audit,
+        audit="trade-off",
         verdict="no_violation_found" if refuted is None else "violation",
         statement=(
             f"{draws} draws a side {said} the claimed curve{where}: ε is at least {lower:.4f} at "
             f"δ = {float(delta):g}, at level {alpha:g}. They would have shown twice the claimed δ "
-            f"{reach}."
+            f"{reach}.{model}"
         ),
         level=alpha,
         pair=pair,

@@ -21,10 +21,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from dpverify.auditing.draws import guarded, one_side, over_the_draw
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.planning import Event, Power, events, levels, power
-from dpverify.errors import DPVerifyError, require
+from dpverify.errors import DrawError, require
 from dpverify.mechanism import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
 
@@ -50,7 +51,8 @@ def audit(
     draws: int = 10_000,
     seed: int = 0,
     workers: int = -1,
-    redraw: bool = False,
+    redraw: bool | None = None,
+    time_limit: float = 10.0,
 ) -> Finding:
     """Attack a mechanism at its worst pairs, and say what that shows of its claim.
 
@@ -59,7 +61,8 @@ def audit(
     mechanism : audited through its `release`, one data set a call
     delta : at which ε is bounded below; the whole claimed curve is tested
     alpha : level of all that is said
-    draws, seed, workers, redraw : as for `attack`
+    draws, seed, workers, time_limit : as for `attack`
+    redraw : as for `attack`; by default if the mechanism's guarantee is over the draw
 
     Raises
     ------
@@ -71,7 +74,16 @@ def audit(
     require(math.isfinite(claimed), "delta", delta, "one at which the claim has a finite epsilon")
     shared = levels(alpha, len(pairs))
     tests = events(curve, delta, draws, shared[0][0])
-    found = attack(mechanism, draws=draws, seed=seed, tests=tests, workers=workers, redraw=redraw)
+    redraw = over_the_draw(mechanism) if redraw is None else redraw
+    found = attack(
+        mechanism,
+        draws=draws,
+        seed=seed,
+        tests=tests,
+        workers=workers,
+        redraw=redraw,
+        time_limit=time_limit,
+    )
     judged = [
         (judge(counts, curve, delta, level, ordering=event.ordering), pair, event, counts)
         for pair, row, own in zip(pairs, found.counts, shared, strict=True)
@@ -133,6 +145,7 @@ def attack(
     progress: Callable[[int], None] = lambda _: None,
     workers: int = -1,
     redraw: bool = False,
+    time_limit: float = 10.0,
 ) -> Attack:
     """Draw on both sides of every worst pair and count the events.
 
@@ -146,10 +159,11 @@ def attack(
     workers : processes, −1 for all cores; no effect on the result
     redraw : whether every draw realises the public randomness anew, as a guarantee over its draw
         asks; it is revealed, so that the privacy loss is that of what was realised
+    time_limit : seconds that one release, or the scoring of a chunk, may take
 
     Raises
     ------
-    DPVerifyError
+    DrawError
         If the mechanism raises, can't be sent to a worker, or scores an output with no number.
     """
     pairs = mechanism.worst_pairs()
@@ -159,13 +173,16 @@ def attack(
         n_jobs=workers, return_as="generator", initializer=_leave_interrupts_to_the_parent
     ) as parallel:
         for index, pair in enumerate(pairs):
+            case = (seed, index, redraw, time_limit)
             try:
                 own, other = (
-                    _scores(parallel, mechanism, pair, side, draws, (seed, index, redraw), progress)
+                    _scores(parallel, mechanism, pair, side, draws, case, progress)
                     for side in (0, 1)
                 )
+            except DrawError:
+                raise
             except Exception as error:  # whatever a mechanism raises, or its pickling
-                raise DPVerifyError(
+                raise DrawError(
                     f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
                     f"{type(error).__name__}: {error}"
                 ) from error
@@ -188,14 +205,20 @@ def _scores(
     pair: Pair,
     side: int,
     draws: int,
-    case: tuple[int, int, bool],
+    case: tuple[int, int, bool, float],
     progress: Callable[[int], None],
 ) -> NDArray[np.float64]:
-    seed, index, redraw = case
+    seed, index, redraw, time_limit = case
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
     tasks: Iterator[NDArray[np.float64]] = parallel(
         delayed(_chunk)(
-            mechanism, pair, side, size, redraw, (seed, "white-box", index, side, number)
+            mechanism,
+            pair,
+            side,
+            size,
+            redraw,
+            (seed, "white-box", index, side, number),
+            time_limit,
         )
         for number, size in enumerate(sizes)
     )
@@ -217,17 +240,20 @@ def _chunk(
     size: int,
     redraw: bool,
     key: tuple[int, str, int, int, int],
+    time_limit: float,
 ) -> NDArray[np.float64]:
+    if not redraw:
+        outputs = one_side(mechanism, pair, side, size, key, time_limit)
+        with guarded(mechanism, pair, side, (), time_limit):
+            return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
     rng = ReplayableWords(*key)
     data = pair.neighbour if side else pair.record
-    if not redraw:
-        outputs = np.stack([mechanism.release(data, rng=rng) for _ in range(size)])
-        return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
-    scores = []
-    for _ in range(size):
-        fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
-        output = fresh.release(data, rng=rng)[None]
-        scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
+    scores: list[NDArray[np.float64]] = []
+    with guarded(mechanism, pair, side, scores, time_limit):
+        for _ in range(size):
+            fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
+            output = fresh.release(data, rng=rng)[None]
+            scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
     return np.concatenate(scores)
 
 

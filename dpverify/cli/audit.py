@@ -19,6 +19,7 @@ import click
 from dpverify import __version__
 from dpverify.auditing.draws import named
 from dpverify.auditing.findings import Finding
+from dpverify.auditing.journal import AuditJournal
 from dpverify.auditing.junit import junit
 from dpverify.auditing.kinds import KINDS
 from dpverify.auditing.run import Report
@@ -42,6 +43,7 @@ __all__ = ["audit"]
 @click.option("--delta", help="Where epsilon is bounded; by default 0, or what the claim needs.")
 @click.option("--kind", "kinds", type=Choice(KINDS), multiple=True, help="Only this kind.")
 @click.option("--without", type=Choice(KINDS), multiple=True, help="All kinds but this.")
+@click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option("--workers", type=int, help="Processes; the result is the same.  [default: -1, all]")
 @click.option(
     "--format",
@@ -53,6 +55,11 @@ __all__ = ["audit"]
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write it there.")
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep what is found there, and go on from it.",
+)
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 where nothing could be said.")
 @click.option("--show-config", is_flag=True, help="Print the settings and where each comes from.")
 @talk_options
@@ -66,9 +73,11 @@ def audit(
     kinds: tuple[Any, ...],
     without: tuple[Any, ...],
     workers: int | None,
+    search: bool,
     style: str,
     as_json: bool,
     output: Path | None,
+    journal: Path | None,
     allow_inconclusive: bool,
     show_config: bool,
 ) -> int:
@@ -99,7 +108,7 @@ def audit(
     subjects = [subject for target in targets or _suites() for subject in _subjects(target)]
     require(bool(subjects), "targets", ", ".join(targets) or "none", "one that holds a mechanism")
     chosen = {name: setting.value for name, setting in settings.items() if name != "profile"}
-    replay_line = _replay(targets, chosen, delta)
+    replay_line = _replay(targets, chosen, delta, search=search)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     reports = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
@@ -109,7 +118,9 @@ def audit(
             mechanism,
             **chosen,
             delta=at,
+            search=search or None,
             replay=replay_line,
+            journal=AuditJournal(journal, run=replay_line),
             progress=lambda kind: talk(f"  {kind}"),
         )
         talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
@@ -121,7 +132,9 @@ def audit(
     return 3 if "inconclusive" in verdicts and not allow_inconclusive else 0
 
 
-def _replay(targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None) -> str:
+def _replay(
+    targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None, *, search: bool
+) -> str:
     # All targets, as the level of one depends on how many there are; and every setting that has an
     # effect on the result, so that the line holds wherever it is typed.
     words = ["dpverify", "audit", *targets]
@@ -130,6 +143,7 @@ def _replay(targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None
     words += ["--delta", delta] if delta else []
     words += [word for kind in chosen["kinds"] or () for word in ("--kind", kind)]
     words += [word for kind in chosen["without"] for word in ("--without", kind)]
+    words += ["--search"] if search else []
     return shlex.join(words)
 
 

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency
-from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.domain import Domain
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Mechanism, Pair
+from dpverify.mechanism import Mechanism
 from dpverify.sampling.words import Words
 
 __all__ = ["Adapted", "adapt"]
@@ -79,10 +78,6 @@ class Adapted:
     def with_generator(self, records: Any, rng: Any) -> NDArray[Any]:
         """Release with a generator of the caller's, which a grey-box check records."""
         return _stacked([self._answer(row, lambda: rng) for row in np.atleast_2d(records)])
-
-    def worst_pairs(self) -> Sequence[Pair]:
-        """Extreme points of the adjacency in the domain."""
-        return extreme_pairs(self.adjacency, self.domain, self.attributes)
 
     def _answer(self, row: NDArray[Any], generator: Callable[[], Any]) -> Any:
         # A copy: a function that changes its argument must not change the next call's.

@@ -107,6 +107,7 @@ class Auditor:
         domain: Domain | None = None,
         attributes: int | None = None,
         pairs: Sequence[Pair] | None = None,
+        search: bool | None = None,
         kinds: Sequence[AuditKind] | None = None,
         draws: int | None = None,
         alpha: float | None = None,
@@ -119,8 +120,8 @@ class Auditor:
         subject : a mechanism with a claim of its own, or what `adapt` takes
         adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
         domain, attributes : of the records, as for `adapt`
-        pairs, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default the settings'
-            (`dpverify.settings`)
+        pairs, search, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default
+            the settings' (`dpverify.settings`)
         expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
             of the right one can fail
 
@@ -142,6 +143,7 @@ class Auditor:
             "domain": domain,
             "attributes": attributes,
             "pairs": pairs,
+            "search": search,
             "kinds": kinds,
             "draws": draws,
             "alpha": alpha,
@@ -160,6 +162,7 @@ class Auditor:
             kinds=given.get("kinds", settings["kinds"]),
             without=settings["without"],
             pairs=given.get("pairs"),
+            search=given.get("search"),
             workers=1,
             replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
         )

@@ -12,6 +12,7 @@ from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.auditing import run
 from dpverify.auditing.findings import AuditKind
+from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.domain import Box
 from dpverify.errors import ParameterError
 from dpverify.mechanism import Pair
@@ -222,15 +223,23 @@ def reshapes(record: Any, rng: np.random.Generator) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
-    [(raises, "KeyError"), (hangs, "longer than"), (nan, "NaN"), (reshapes, "shape")],
+    ("function", "says", "verdict"),
+    [
+        (raises, "KeyError", "violation"),  # on one side alone: it tells them apart
+        (reshapes, "shape", "violation"),
+        (hangs, "longer than", "inconclusive"),
+        (nan, "NaN", "inconclusive"),
+    ],
 )
-def test_a_mechanism_that_fails_is_never_passed(function: Any, says: str) -> None:
-    report = run.audit(adapted(function), draws=50, workers=1, time_limit=0.2)
-    assert report.verdict == "inconclusive"
+def test_a_mechanism_that_fails_is_never_passed(function: Any, says: str, verdict: str) -> None:
+    pairs = extreme_pairs(UNIT, None, 1)
+    report = run.audit(adapted(function), draws=50, pairs=pairs, workers=1, time_limit=0.2)
+    assert report.verdict == verdict
     assert len(report.failed) == 2
     assert all(says in reason and function.__name__ in reason for reason in report.failed)
     assert "up from zero" in report.failed[0]
+    found = {finding.audit for finding in report.violations}
+    assert found == ({"grey-box", "determinism"} if verdict == "violation" else set())
 
 
 def test_a_pair_that_fails_beside_one_that_does_not_makes_it_inconclusive() -> None:
@@ -258,6 +267,6 @@ def test_a_kind_that_does_not_apply_is_refused(kinds: Any) -> None:
 
 def test_extreme_pairs_lie_in_the_domain() -> None:
     domain = Box(low=Fraction(0), high=Fraction(1, 2))
-    pairs = adapted(laplace, domain=domain, attributes=2).worst_pairs()
+    pairs = extreme_pairs(AttributeAdjacency(beta=Fraction(1)), domain, 2)
     data = [(pair.record.tolist(), pair.neighbour.tolist()) for pair in pairs]
     assert data == [([[0.0, 0.0]], [[0.5, 0.0]]), ([[0.5, 0.0]], [[0.0, 0.0]])]

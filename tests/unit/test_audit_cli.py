@@ -85,7 +85,7 @@ def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "halved: violation, at level 0.01" in shown.out
     for word in ("refuted by", "record", "neighbour", "epsilon is at least 1.", "at level"):
         assert word in shown.out
-    assert shown.err.splitlines() == ["1 of 1: halved", "  black-box"]
+    assert shown.err.splitlines() == ["1 of 1: halved", "  search", "  black-box"]
     # The replay line gives the same report.
     line = next(line for line in shown.out.splitlines() if "replay" in line)
     assert _run(shlex.split(line.split("replay: ")[1])[1:]) == 1

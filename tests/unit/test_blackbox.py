@@ -19,8 +19,8 @@ from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import ItemAdjacency, RecordAdjacency
 from dpverify.auditing import blackbox, draws
 from dpverify.auditing.blackbox import black_box, choose
-from dpverify.auditing.draws import CHUNK, DrawError, both_sides
-from dpverify.errors import ParameterError
+from dpverify.auditing.draws import CHUNK, both_sides
+from dpverify.errors import DrawError, ParameterError
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import ReplayableWords, Words
 

@@ -15,11 +15,10 @@ from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.auditing import precision
-from dpverify.auditing.draws import DrawError
 from dpverify.auditing.judging import Counts
 from dpverify.auditing.precision import VIEWS, audit
 from dpverify.domain import Box
-from dpverify.errors import ParameterError
+from dpverify.errors import DrawError, ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.laplace import RoundedLaplace

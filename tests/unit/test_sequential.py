@@ -15,7 +15,7 @@ from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import Adjacency, RecordAdjacency
 from dpverify.auditing.sequential import Journal, columns, sequential_audit
 from dpverify.auditing.two_binomials import claim_lines
-from dpverify.errors import ParameterError, RecordsError
+from dpverify.errors import DrawError, ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
@@ -183,5 +183,5 @@ def test_a_score_that_is_nan_is_an_error() -> None:
         def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
             return np.full((1, 1), np.nan)
 
-    with pytest.raises(RecordsError, match="'0 against 1'"):
+    with pytest.raises(DrawError, match="released a NaN, on the pair '0 against 1'"):
         sequential_audit(Broken(1.0), PAIR, ONE, alpha=0.1, most=10, seed=1)

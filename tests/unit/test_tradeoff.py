@@ -177,7 +177,7 @@ def test_a_whole_audit() -> None:
     assert halved.verdict == "violation"
     assert halved.epsilon_lower is not None
     assert 1 < halved.epsilon_lower < 2
-    assert halved.audit == "black-box"
+    assert halved.audit == "trade-off"
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])

@@ -1,0 +1,139 @@
+"""Mechanisms that go wrong at a later draw: never a silent pass, in no kind of audit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing.draws import guarded
+from dpverify.auditing.findings import AuditKind
+from dpverify.auditing.run import audit
+from dpverify.errors import DrawError
+from dpverify.mechanism import Pair
+from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.words import Words
+
+PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+UNIT = AttributeAdjacency(beta=Fraction(1))
+LATER = 150
+KINDS: tuple[AuditKind, ...] = ("precision", "white-box", "black-box", "sequential")
+LIMITS = {"hangs": 0.2}
+FAULTS = {
+    "raises": "raised RuntimeError: no more",
+    "hangs": "took longer than",
+    "NaN": "released a NaN",
+    "shape": "changed the shape of its release",
+    "text": "released neither numbers nor a set",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tired:
+    """Whole numbers with Laplace noise, until it has released `LATER` times on both sides."""
+
+    fault: str
+    released: list[int] = field(default_factory=lambda: [0])
+    adjacency: AttributeAdjacency = UNIT
+    noise: RoundedLaplace = field(default_factory=lambda: RoundedLaplace(scale=1.0))
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        self.released[0] += 1
+        output = np.asarray(records) + self.noise.sample(records.shape, rng=rng)
+        if self.released[0] <= LATER:
+            return output
+        match self.fault:
+            case "raises":
+                raise RuntimeError("no more")
+            case "hangs":
+                while True:
+                    time.sleep(0.01)
+            case "NaN":
+                return output * np.nan
+            case "shape":
+                return np.concatenate([output, output])
+        return np.array([["seven"]])
+
+    def privacy(self) -> PointCurve:
+        return PointCurve(bound=Fraction(1))
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[Any], record: Any, neighbour: Any
+    ) -> NDArray[np.float64]:
+        values = outputs.reshape(len(outputs)).astype(float)
+        ratios: NDArray[np.float64] = abs(values - neighbour.item()) - abs(values - record.item())
+        return ratios
+
+    def worst_pairs(self) -> tuple[Pair, ...]:
+        return (PAIR,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_later_fault_is_named_with_its_pair_and_nothing_is_passed(
+    fault: str, kind: AuditKind
+) -> None:
+    report = audit(
+        Tired(fault), kinds=[kind], draws=400, workers=1, time_limit=LIMITS.get(fault, 10.0)
+    )
+    (finding,) = report.findings
+    assert report.verdict == finding.verdict == "inconclusive"
+    assert finding.failed
+    assert f"Tired {FAULTS[fault]}" in finding.statement
+    assert "on the pair '0 or 1'" in finding.statement
+
+
+def test_one_kind_that_fails_makes_the_whole_inconclusive() -> None:
+    report = audit(Tired("raises"), kinds=["grey-box", "black-box"], draws=400, workers=1)
+    assert [finding.verdict for finding in report.findings] == [
+        "no_violation_found",
+        "inconclusive",
+    ]
+    assert report.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("kind", ["determinism", "grey-box"])
+def test_a_later_wait_ends(kind: AuditKind) -> None:
+    start = time.perf_counter()
+    tired = Tired("hangs", released=[LATER - 12])
+    report = audit(tired, kinds=[kind], draws=400, workers=1, time_limit=0.1)
+    assert report.verdict == "inconclusive"
+    assert any("took longer than 0.1 s" in finding.statement for finding in report.findings)
+    assert time.perf_counter() - start < 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes(Tired):
+    """As many values as the data says."""
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        noisy = Tired.release(self, records, rng=rng)
+        return np.repeat(noisy, 1 + int(records[0, 0]), axis=1)
+
+
+@pytest.mark.parametrize("kind", ["determinism", "grey-box"])
+def test_a_shape_that_depends_on_the_data_is_a_violation(kind: AuditKind) -> None:
+    tired = Shapes("none", released=[-(10**6)])
+    report = audit(tired, kinds=[kind], draws=200, workers=1)
+    assert report.verdict == "violation"
+    assert any("shape" in finding.statement for finding in report.violations)
+    assert "changed the shape of its release" in report.failed[0]
+
+
+def test_no_exception_handler_of_a_mechanism_stops_the_clock() -> None:
+    def stubborn() -> None:
+        try:
+            while True:
+                time.sleep(0.01)
+        except Exception:
+            stubborn()
+
+    with pytest.raises(DrawError, match="took longer"), guarded("stubborn", PAIR, 0, (), 0.05):
+        stubborn()

@@ -1,0 +1,206 @@
+"""Journals: a killed audit goes on, and its report is that of an uninterrupted one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing.journal import AuditJournal, fingerprint
+from dpverify.auditing.run import Report, audit
+from dpverify.auditing.text import lines
+from dpverify.cli import _run
+from dpverify.domain import Box
+from dpverify.errors import ConfigurationError, OutputError
+from dpverify.mechanism import Mechanism
+from dpverify.testing.adapters import adapt
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+# search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
+STEPS = 8
+
+
+def halved(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return record + rng.laplace(scale=0.5, size=record.shape)
+
+
+def of(function: Any, bound: int = 1) -> Mechanism:
+    return adapt(
+        function,
+        adjacency=UNIT,
+        claim=PointCurve(bound=Fraction(bound)),
+        domain=Box(low=Fraction(0), high=Fraction(8)),
+        attributes=2,
+        name="mine",
+    )
+
+
+def audited(path: Path | None, function: Any = halved, **options: Any) -> Report:
+    settings: dict[str, Any] = {"draws": 200, "seed": 1, "workers": 1} | options
+    return audit(of(function), journal=AuditJournal(path), **settings)
+
+
+def shown(report: Report) -> list[str]:
+    pairs = [
+        [finding.pair.record.tolist(), finding.pair.neighbour.tolist()]
+        for finding in report.findings
+        if finding.pair is not None
+    ]
+    return [*lines(report), *(repr(finding) for finding in report.findings), repr(pairs)]
+
+
+def whole_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@pytest.fixture(scope="module")
+def uninterrupted() -> Report:
+    return audited(None)
+
+
+@pytest.mark.parametrize("after", range(1, STEPS + 1))
+def test_an_audit_killed_at_any_step_ends_with_the_same_report(
+    after: int, tmp_path: Path, uninterrupted: Report
+) -> None:
+    path = tmp_path / "journal"
+    child = multiprocessing.get_context("fork").Process(target=audited, args=(path,))
+    child.start()
+    while whole_lines(path) < after and child.is_alive():
+        time.sleep(0.002)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    before = path.read_bytes()
+    resumed = audited(path)
+    assert path.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    assert whole_lines(path) == STEPS + 1
+    assert shown(resumed) == shown(uninterrupted)
+
+
+def test_a_torn_last_line_is_done_again(tmp_path: Path, uninterrupted: Report) -> None:
+    path = tmp_path / "journal"
+    audited(path)
+    whole = path.read_bytes()
+    rows = whole.splitlines(keepends=True)
+    assert len(rows) == STEPS + 1
+    torn = [b"".join(rows[:4]) + rows[4][:30], b"".join(rows[:2])[:-1], rows[0][:9], b""]
+    for left in torn:
+        path.write_bytes(left)
+        assert shown(audited(path)) == shown(uninterrupted)
+        assert path.read_bytes() == whole
+
+
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def counted(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        calls.append(1)
+        return record + rng.laplace(size=record.shape)
+
+    # A list that grows would tell the two mechanisms apart.
+    path, mechanism = tmp_path / "journal", of(counted)
+    journal = AuditJournal(path, run="one")
+    options: dict[str, Any] = {"draws": 100, "kinds": ["black-box"], "workers": 1}
+    before = fingerprint(mechanism)
+    audit(mechanism, journal=journal, **options)
+    assert fingerprint(mechanism) != before  # this one is told apart by what it closes over
+    done = len(calls)
+    calls.clear()
+    audit(mechanism, journal=journal, **options)
+    assert len(calls) == 0
+    assert done > 200
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seed": 2}, "seed was 1 and is 2"),
+        ({"alpha": 0.02}, "alpha was 0.01 and is 0.02"),
+        ({"draws": 300}, "draws was 200 and is 300"),
+        ({"kinds": ["black-box"]}, "kinds was .* and is black-box"),
+        ({"delta": Fraction(1, 1000)}, "delta was 0 and is 1/1000"),
+        ({"function": lambda record, rng: record + rng.laplace()}, "mechanism was mine"),
+    ],
+)
+def test_the_journal_of_another_audit_is_refused(
+    change: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal"
+    first = {"kinds": ["grey-box"]} if "kinds" in change else {}
+    with pytest.raises(KeyboardInterrupt):
+        audited(path, progress=_interrupt, **first)
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=f"journal of another audit .*{says}.*Give anoth"):
+        audited(path, **change)
+    assert path.read_bytes() == before
+
+
+def _interrupt(step: str) -> None:
+    if step != "search":
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("text", ["no newline", "a line\n", "[1]\n", '{"dpverify": 1}\nx\n'])
+def test_a_file_that_is_no_journal_is_left_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"notes\.txt is no journal"):
+        audited(path)
+    assert path.read_text() == text
+
+
+def test_a_journal_that_can_not_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="can't be written"):
+        audited(tmp_path / "missing" / "journal")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    scale: float
+    values: Any = None
+
+
+def test_fingerprints_tell_mechanisms_apart() -> None:
+    def inner(scale: float) -> Any:
+        return lambda record, rng: record + rng.laplace(scale=scale)
+
+    assert fingerprint(of(inner(1.0))) == fingerprint(of(inner(1.0)))
+    things = [
+        of(inner(1.0)),
+        of(inner(2.0)),
+        of(halved),
+        of(halved, 2),
+        Scaled(1.0),
+        Scaled(2.0),
+        Scaled(1.0, np.zeros(2000)),
+        Scaled(1.0, np.arange(2000) * 1e-9),
+        partial(halved, rng=np.random.default_rng(1)),
+    ]
+    assert len({fingerprint(thing) for thing in things}) == len(things)
+
+
+def test_the_command_line_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "journal"
+    words = ["audit", "planted", "--draws", "40", "--kind", "grey-box", "--journal", str(path)]
+    code = _run(words)
+    first = capsys.readouterr().out
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(rows[: len(rows) // 2]))
+    assert _run(words) == code
+    assert capsys.readouterr().out == first
+    assert path.read_bytes() == b"".join(rows)
+    assert _run([*words, "--seed", "1"]) == 2
+    assert "is the journal of another audit" in capsys.readouterr().err

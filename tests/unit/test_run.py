@@ -1,0 +1,107 @@
+"""One audit of every kind that applies: its level, its findings, its words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing import whitebox
+from dpverify.auditing.run import KINDS, Report, audit
+from dpverify.auditing.text import lines
+from dpverify.auditing.two_binomials import claim_lines
+from dpverify.domain import Box
+from dpverify.guarantee import PrivacyCurve
+from dpverify.testing.adapters import adapt
+from dpverify_audits.planted.min_hash import drawn
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+EIGHT = Box(low=Fraction(0), high=Fraction(8))
+DELTA = Fraction(1, 1000)
+GAUSSIAN = GaussianCurve(mu_squared=Fraction(1))
+
+
+def gaussian(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return record + rng.normal(size=record.shape)
+
+
+def laplace(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return record + rng.laplace(size=record.shape)
+
+
+def tripled_inside(record: NDArray[np.float64], rng: np.random.Generator) -> Any:
+    """Its sensitivity is too large away from the ends, which extreme pairs don't try."""
+    inside = (record > 1) & (record < 7)
+    return np.where(inside, 3 * record, record) + rng.laplace(size=record.shape)
+
+
+def audited(function: Any, claim: PrivacyCurve, **options: Any) -> Report:
+    mechanism = adapt(function, adjacency=UNIT, claim=claim, domain=EIGHT)
+    return audit(mechanism, workers=1, **{"draws": 1000, "seed": 1} | options)
+
+
+def test_trade_off_and_its_model_are_part_of_an_audit() -> None:
+    assert "trade-off" in KINDS
+    report = audited(gaussian, GAUSSIAN, delta=DELTA, kinds=["trade-off", "sequential"])
+    assert report.verdict == "no_violation_found"
+    (found, *_) = (f for f in report.findings if f.audit == "trade-off")
+    assert "claimed curve" in found.statement
+    assert "Under a Gaussian model, which they don't reject" in found.statement
+    assert "no verdict rests on it" in found.statement
+    assert found.power["reach"] is not None
+    assert "delta lower at the claimed epsilon" in found.evidence
+    assert max(len(line) for line in lines(report)) < 600  # a person reads it
+
+
+def test_the_model_gives_no_number_for_laplace_noise_however_cautious_the_audit() -> None:
+    claim = PointCurve(bound=Fraction(1), leak=DELTA)
+    report = audited(laplace, claim, delta=DELTA, kinds=["trade-off"], alpha=1e-6, draws=4000)
+    assert all("A Gaussian model doesn't fit" in f.statement for f in report.findings)
+
+
+def test_half_the_noise_is_found_by_the_curve_and_by_bets() -> None:
+    narrow = GaussianCurve(mu_squared=Fraction(1, 4))
+    report = audited(gaussian, narrow, delta=DELTA, kinds=["trade-off", "sequential"])
+    assert {finding.audit for finding in report.violations} == {"trade-off", "sequential"}
+
+
+def test_bets_are_against_the_whole_curve() -> None:
+    """δ(ε) is violated where it is largest, while (ε, δ) at the claimed δ holds by far."""
+
+    class Kinked(PointCurve):
+        """Claims more near ε = 0 than follows from its point."""
+
+        def delta(self, epsilon: Any) -> Any:
+            return PointCurve(bound=Fraction(1, 10), leak=Fraction(0)).delta(epsilon)
+
+    claim = Kinked(bound=Fraction(3))
+    report = audited(laplace, claim, kinds=["sequential"], delta=Fraction(0))
+    assert report.verdict == "violation"
+    assert report.violations[0].evidence["slope"] < claim_lines(3.0, 0.0)[0][0]
+
+
+def test_levels_of_all_kinds_add_up_to_at_most_alpha() -> None:
+    report = audited(laplace, PointCurve(bound=Fraction(1)), alpha=0.05, draws=200)
+    kinds = [finding.audit for finding in report.findings]
+    assert set(kinds) == set(KINDS) - {"white-box", "exhaustive"}
+    assert 0.045 < sum(finding.level for finding in report.findings) <= 0.05
+
+
+def test_the_grey_box_is_searched_where_pairs_are_not_named() -> None:
+    report = audited(tripled_inside, PointCurve(bound=Fraction(1)), kinds=["grey-box"], draws=20)
+    (found,) = report.violations
+    assert found.pair is not None
+    both = {found.pair.record.item(), found.pair.neighbour.item()}
+    assert both == {1.0, 2.0}  # nothing smaller shows it
+
+
+@pytest.mark.parametrize("redraw", [None, True])
+def test_the_white_box_attack_redraws_where_the_guarantee_is_over_the_draw(redraw: Any) -> None:
+    finding = whitebox.audit(drawn(), delta=DELTA, draws=20, seed=1, workers=1, redraw=redraw)
+    assert "redraw=True" in finding.replay

@@ -1,0 +1,268 @@
+"""The search for worst pairs, and the shrink to a pair that a person can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import (
+    Adjacency,
+    AttributeAdjacency,
+    BitFlip,
+    EdgeAdjacency,
+    ItemAdjacency,
+    L1Ball,
+    RecordAdjacency,
+    RowAdjacency,
+)
+from dpverify.auditing import search as module
+from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
+from dpverify.auditing.run import Report, audit
+from dpverify.auditing.search import search, shrunk
+from dpverify.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.errors import ParameterError
+from dpverify.mechanism import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords, Words
+from dpverify.testing.adapters import adapt
+from dpverify_audits.planted import RELEASES
+from dpverify_audits.planted.releases import Subject
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+BITS = Box(low=Fraction(0), high=Fraction(1))
+EIGHT = Box(low=Fraction(0), high=Fraction(8))
+CLAIM = PointCurve(bound=Fraction(1))
+CASES: list[tuple[Adjacency, Domain | None, int]] = [
+    (UNIT, None, 3),
+    (UNIT, EIGHT, 1),
+    (UNIT, Ball(radius=Fraction(2)), 4),
+    (BitFlip(), BITS, 3),
+    (L1Ball(radius=Fraction(3)), EIGHT, 3),
+    (RowAdjacency(radius=Fraction(2)), None, 3),
+    (RecordAdjacency(), EIGHT, 2),
+    (ItemAdjacency(changes=2), Sets(least=2, most=4), 6),
+    (EdgeAdjacency(weight=Fraction(1)), Graphs(), 4),
+]
+
+
+def words(seed: int) -> ReplayableWords:
+    return ReplayableWords(seed, "test")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_drawn_pairs_are_different_neighbours_in_the_domain(
+    case: tuple[Adjacency, Domain | None, int],
+) -> None:
+    adjacency, domain, attributes = case
+    pairs = drawn_pairs(adjacency, domain, attributes, count=20, rng=words(1))
+    assert len({(p.record.tobytes(), p.neighbour.tobytes()) for p in pairs}) == len(pairs) == 20
+    assert all(fits(pair, adjacency, domain) for pair in pairs)
+    again = drawn_pairs(adjacency, domain, attributes, count=20, rng=words(1))
+    assert [p.neighbour.tolist() for p in again] == [p.neighbour.tolist() for p in pairs]
+
+
+def test_there_may_be_fewer_than_asked_for() -> None:
+    pairs = drawn_pairs(BitFlip(), BITS, 1, count=20, rng=words(1))
+    assert sorted(pair.record.item() for pair in pairs) == [0.0, 1.0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=st.sampled_from(CASES), seed=st.integers(0, 1000))
+def test_a_shrink_without_conditions_ends_at_a_simplest_pair(
+    case: tuple[Adjacency, Domain | None, int], seed: int
+) -> None:
+    adjacency, domain, attributes = case
+    pairs = drawn_pairs(adjacency, domain, attributes, count=1, rng=words(seed))
+    small = shrunk(pairs[0], adjacency, domain, lambda _: True)
+    assert fits(small, adjacency, domain)
+    changed = small.record != small.neighbour
+    cells = 2 if isinstance(adjacency, EdgeAdjacency) else 1
+    assert np.count_nonzero(changed) == cells
+    least = domain.least if isinstance(domain, Sets) else 0
+    assert min(np.count_nonzero(small.record), np.count_nonzero(small.neighbour)) <= least
+    assert abs(small.record - small.neighbour).max() <= 1
+
+
+def test_a_shrink_keeps_what_it_must() -> None:
+    pair = Pair(
+        name="found",
+        record=np.array([[3.7, 0.25, -9.0, 6.5, 2.0]]),
+        neighbour=np.array([[3.7, 0.25, -8.0, 6.5, 2.0]]),
+    )
+
+    def keeps(candidate: Pair) -> bool:
+        return bool(candidate.record[0, 3] >= 4 and candidate.record[0, 2] < 0)
+
+    small = shrunk(pair, UNIT, None, keeps)
+    assert small.record.tolist() == [[0.0, 0.0, -1.0, 4.0, 0.0]]
+    assert small.neighbour.tolist() == [[0.0, 0.0, 0.0, 4.0, 0.0]]
+    assert shrunk(pair, UNIT, None, lambda _: False) is pair
+
+
+# --- functions of a third party -----------------------------------------------------------------
+
+
+def laplace(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return record + rng.laplace(size=record.shape)
+
+
+def sharp_beyond_four(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """A sum whose noise is too small where the third value is at least 4."""
+    return float(record.sum() + rng.laplace(scale=1.0 if record[2] < 4 else 0.3))
+
+
+def silent_on_one_side(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    if record[0] == 5:
+        raise KeyError("five")
+    return float(record[0] + rng.laplace())
+
+
+def never(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    raise ValueError("never")
+
+
+def of(function: Any, attributes: int = 5, **settings: Any) -> Mechanism:
+    options: dict[str, Any] = {"adjacency": UNIT, "claim": CLAIM, "domain": EIGHT}
+    return adapt(function, attributes=attributes, **options | settings)
+
+
+def audited(mechanism: Any, draws: int = 1000, seed: int = 1, **options: Any) -> Report:
+    return audit(mechanism, draws=draws, seed=seed, workers=1, **{"kinds": ["black-box"]} | options)
+
+
+def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
+    mechanism = of(sharp_beyond_four)
+    extreme = extreme_pairs(UNIT, EIGHT, 5)
+    assert audited(mechanism, pairs=extreme).verdict == "no_violation_found"
+    (violation,) = audited(mechanism).violations
+    assert violation.pair is not None
+    both = np.concatenate([violation.pair.record, violation.pair.neighbour])
+    assert both[:, 2].min() == 4  # no smaller value shows it
+    others = np.delete(both, 2, axis=1)
+    assert np.count_nonzero(others) <= 1
+    assert np.array_equal(both, np.rint(both))
+
+
+def test_a_search_is_the_same_each_time_and_with_workers() -> None:
+    mechanism: Any = of(sharp_beyond_four)
+    first, second = (
+        search(mechanism, (), domain=EIGHT, attributes=5, draws=500, seed=3, workers=workers)
+        for workers in (1, 2)
+    )
+    assert first.pair is not None
+    assert second.pair is not None
+    assert first.pair.record.tolist() == second.pair.record.tolist()
+    assert first.bound == second.bound
+
+
+def test_pairs_that_are_given_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(module, "choose", refuse)
+    audited(of(laplace, 1), pairs=extreme_pairs(UNIT, EIGHT, 1))
+    with pytest.raises(AssertionError):
+        audited(of(laplace, 1), pairs=extreme_pairs(UNIT, EIGHT, 1), search=True)
+
+
+def test_counted_draws_are_none_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted at a pair is what an audit of that pair alone counts."""
+    found = audited(of(sharp_beyond_four))
+    assert [finding.pair for finding in found.findings]
+    pairs = [finding.pair for finding in found.findings if finding.pair is not None]
+    alone = audited(of(sharp_beyond_four), pairs=pairs)
+    assert [f.evidence for f in alone.findings] == [f.evidence for f in found.findings]
+    # A search that draws otherwise and ends at the same pairs changes no count.
+    monkeypatch.setattr(module, "_SHRINKS", 23)
+    again = audited(of(sharp_beyond_four))
+    if [f.pair and f.pair.record.tolist() for f in again.findings] == [
+        p.record.tolist() for p in pairs
+    ]:
+        assert [f.evidence for f in again.findings] == [f.evidence for f in found.findings]
+
+
+def test_one_side_that_fails_beats_every_bound() -> None:
+    found = search(of(silent_on_one_side, 1), (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    assert found.bound == float("inf")
+    assert found.pair is not None
+    assert 5 in (found.pair.record.item(), found.pair.neighbour.item())
+    assert found.failed == ()
+
+
+def test_a_function_that_never_works_is_named_and_nothing_is_said() -> None:
+    report = audited(of(never, 1))
+    assert report.verdict == "inconclusive"
+    assert "never raised ValueError: never, on the pair" in report.failed[0]
+    assert len(report.failed) <= module._FAILURES + 1
+
+
+def test_what_can_not_be_searched() -> None:
+    @dataclass(frozen=True)
+    class Bare:
+        adjacency = UNIT
+
+        def release(self, records: Any, *, rng: Words) -> Any:
+            return records
+
+        def privacy(self) -> PointCurve:
+            return CLAIM
+
+    with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
+        audited(Bare())
+    with pytest.raises(ParameterError, match="bounded, where records are replaced"):
+        audited(of(laplace, 1, adjacency=RecordAdjacency(), domain=None))
+
+
+# --- planted bugs whose extreme pairs hide them -----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unnamed:
+    """A planted release that doesn't say where its bug shows."""
+
+    subject: Subject
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self.subject.adjacency
+
+    @property
+    def domain(self) -> Domain:
+        return BITS
+
+    @property
+    def attributes(self) -> int:
+        return len(self.subject.record)
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
+        return self.subject.release(records, rng=rng)
+
+    def privacy(self) -> PointCurve:
+        return self.subject.privacy()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "off by one in L",
+        "replacement from B − 1 buckets",
+        "hashes by the order of the set",
+        pytest.param("data-dependent N₊", marks=pytest.mark.nightly),
+    ],
+)
+def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -> None:
+    (bug,) = (bug for bug in RELEASES if bug.name == name)
+    broken, twin = Unnamed(bug.broken()), Unnamed(bug.twin())
+    extreme = extreme_pairs(broken.adjacency, BITS, broken.attributes)
+    assert audited(broken, bug.draws, pairs=extreme).verdict == "no_violation_found"
+    found = audited(broken, bug.draws).violations[0].pair
+    assert found is not None
+    assert np.count_nonzero(found.record != found.neighbour) == 1
+    assert audited(twin, bug.draws).verdict == "no_violation_found"
