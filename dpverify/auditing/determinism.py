@@ -174,7 +174,7 @@ class _Runs:
                     content = _content(output)
                 except Exception as error:
                     behaviour = f"raised {type(error).__name__}"
-                    content = f"{error}".encode()
+                    content = b""  # the text is for the owner, and may well name a value
                 runs.labels["behaviour"].append(behaviour.encode())
                 runs.labels["output"].append(behaviour.encode() + b"\0" + content)
                 runs.labels["words"].append(str(rng.count).encode())

@@ -230,7 +230,7 @@ def audit(
         claim=(claimed, at),
         alpha=alpha,
         findings=tuple(findings),
-        failed=tuple(failed),
+        failed=tuple(dict.fromkeys(failed)),
         replay=replay or line,
     )
 

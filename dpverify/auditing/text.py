@@ -27,6 +27,7 @@ _MEANINGS: Mapping[AuditKind, str] = {
     "precision": "low bits of the floats show which neighbour it was, whatever the scale",
     "white-box": "outputs of large likelihood ratio are too frequent for the claim",
     "black-box": "some outputs are too frequent at one neighbour for the claim",
+    "trade-off": "the curve of errors that was drawn leaves what the claim allows",
     "sequential": "bets against the claim, output by output, have won too much",
     "moments": "the formula for a mean or variance is wrong",
 }
@@ -96,7 +97,8 @@ def finding_lines(finding: Finding) -> list[str]:
         out.append(f"    epsilon is at least {finding.epsilon_lower:.6g}")
     if finding.verdict == "violation" and finding.evidence:
         out.append(f"    evidence: {_named(finding.evidence)}")
-    out.append(f"    {_level(finding)}")
+    if finding.verdict != "inconclusive":
+        out.append(f"    {_level(finding)}")
     if finding.power:
         out.append(f"    power: {_named(finding.power)}")
     return out

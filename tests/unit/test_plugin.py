@@ -61,7 +61,7 @@ def test_mine(dp_audit):
             "  pair 'up from zero':",
             "    record    [[][[]0.[]]]",
             "    neighbour [[][[]1.[]]]",
-            "    black-box, at level 0.0005:",
+            "    black-box, at level 0.001:",
             "*of 2000 on the *",
             '  replay: pytest "test_mine.py::test_mine" --dp-profile=dev',
         ],
