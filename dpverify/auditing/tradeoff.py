@@ -48,7 +48,7 @@ from dpverify.auditing.blackbox import choose
 from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.findings import Finding, undrawn
 from dpverify.errors import DrawError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair, WhiteBox
 
 __all__ = ["Band", "GaussianFit", "band", "coverage", "gaussian_fit", "trade_off"]
@@ -261,7 +261,7 @@ def trade_off(
         return undrawn("trade-off", error, level=alpha, pair=pair, replay=replay)
     found = band(own, other, alpha=alpha)
     curve = mechanism.privacy()
-    claimed = curve.epsilon(delta).upper
+    claimed = claimed_epsilon(curve, delta)
     lower, refuted = found.epsilon_lower(float(delta)), found.refuted_at(curve, delta)
     visible = found.visible(curve, delta)
     seen = [eps for eps, least in visible if least <= 2 * curve.delta(eps).upper]
@@ -309,7 +309,7 @@ def trade_off(
 
 def _grid(curve: PrivacyCurve, delta: Fraction) -> list[float]:
     """ε's of the claimed curve, the claimed one included where it is finite."""
-    claimed = min(curve.epsilon(delta).upper, 50.0)
+    claimed = min(claimed_epsilon(curve, delta), 50.0)
     return [*np.linspace(0.0, claimed, _POINTS, endpoint=False).tolist(), claimed]
 
 

@@ -16,7 +16,13 @@ from dpverify.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.words import Words
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import (
+    Mislabelled,
+    PlantedBug,
+    by_its_accountant,
+    noise_times,
+    without_limit,
+)
 from dpverify_audits.planted.linear_sketch import noise_scaled
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projection import Projection
@@ -125,6 +131,7 @@ def _scaled(
         found_by=("white-box", "moments"),
         draws=draws,
         rates=lambda sketch, t: noise_times(factor(sketch))(sketch, t),
+        epsilon=by_its_accountant,
     )
 
 
@@ -165,5 +172,6 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         draws=4000,
         # L has its claimed mean and half its claimed variance.
         rates=noise_times(math.sqrt(0.5)),
+        epsilon=without_limit,
     ),
 )

@@ -15,7 +15,7 @@ from dpverify.adjacency import AttributeAdjacency
 from dpverify.domain import Box
 from dpverify.grid import Grid
 from dpverify.mechanism import Certifiable, Estimator
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
 from dpverify_mechanisms.estimators import SquaredDistance
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projections import OPORP, RademacherProjection
@@ -138,6 +138,7 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         found_by=("white-box", "moments"),
         draws=8000,
         rates=noise_times(0.8),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="sensitivity halved",
@@ -146,6 +147,7 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         plant=half_sensitivity,
         found_by=("white-box", "moments"),
         rates=noise_times(0.5),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="laplace noise for the l2 sensitivity",
@@ -154,6 +156,7 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         plant=lambda sketch: noise_scaled(sketch, _K**-0.5),
         found_by=("white-box", "moments"),
         rates=noise_times(_K**-0.5),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="halves rounded to even",
@@ -169,5 +172,6 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         twin=gaussian,
         plant=lambda sketch: _BelievesItsDistance(claim=sketch, actual=sketch),
         found_by=("moments",),
+        epsilon=by_its_accountant,
     ),
 )

@@ -9,7 +9,7 @@ from dpverify.adjacency import BitFlip
 from dpverify.domain import Box
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
 from dpverify_mechanisms.noise_addition import NoiseAddition
 
 __all__ = ["BUGS", "distances", "for_one_distance"]
@@ -44,5 +44,6 @@ BUGS: tuple[PlantedBug[NoiseAddition], ...] = (
         plant=for_one_distance,
         found_by=("white-box", "moments"),
         rates=noise_times(_FACTOR),
+        epsilon=by_its_accountant,
     ),
 )
