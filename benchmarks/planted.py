@@ -1,10 +1,11 @@
 """The table of planted bugs: what finds each, with how many draws; prints ``docs/planted-bugs.md``.
 
 For each kind of audit the draws on each side are doubled from 50 until it finds the bug at
-α = 0.05. A kind that doesn't with 3,200 at the first seed has not found it. Every twin is audited in short runs, of which at most the 99.9 % quantile of Bin(runs, α) may accuse it.
+α = 0.05. A kind that doesn't with 3,200 at the first seed has not found it. Every twin is audited
+in short runs, of which at most the 99.9 % quantile of Bin(runs, α) may accuse it.
 
-``--full`` takes 20 seeds and 1,000 short runs; without it, 3 and 100. What is done is kept in
-``out/planted.jsonl``, from which an interrupted run goes on.
+``--full`` takes 20 seeds and 1,000 short runs, else ``--seeds`` and ``--runs`` say how many. What
+is done is kept in ``out/planted.jsonl``, from which an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def page(kept: Kept, *, seeds: int, runs: int) -> str:
         finds.append(f"| {bug.name} | " + " | ".join(cells) + " |")
     for bug in SUITE:
         print(f"{bug.name}: its twin", file=sys.stderr, flush=True)
-        block = 100
+        block = 50
         speaks = first[bug.name]
         count = sum(
             kept.get(f"{speaks.name}/twin/{start}", partial(alarms, speaks, start, block))
@@ -240,7 +241,8 @@ def page(kept: Kept, *, seeds: int, runs: int) -> str:
 _PAGE = """\
 # Planted bugs
 
-Printed by `python -m benchmarks.planted --full`. `dpverify_audits.planted` holds {bugs} broken
+Printed by `python -m benchmarks.planted` with the numbers of seeds and runs below (`--full` takes
+20 and 1,000). `dpverify_audits.planted` holds {bugs} broken
 mechanisms, each beside its correct twin of the same claim; `dpverify audit planted` runs over all
 of them. The first are the papers' sketches with a mistake; the others, from “one noise vector for
 all rows” on, are small mechanisms of which only the releases are known.
@@ -276,10 +278,12 @@ def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--full", action="store_true", help="20 seeds, 1,000 short runs")
+    parser.add_argument("--seeds", type=int, default=3, help="of every audit")
+    parser.add_argument("--runs", type=int, default=100, help="short runs of every twin")
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
     given = parser.parse_args()
     kept = Kept(given.out / "planted.jsonl")
-    seeds, runs = (20, 1000) if given.full else (3, 100)
+    seeds, runs = (20, 1000) if given.full else (given.seeds, given.runs)
     print(page(kept, seeds=seeds, runs=runs), end="")
 
 
