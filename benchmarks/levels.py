@@ -174,7 +174,7 @@ def _moments(seed: int, true: bool) -> bool:
     return "refuted" in found
 
 
-_NOISE = "Laplace noise in doubles"
+_SHRUNK = "noise before the projection at the output's scale"
 _SEEDED = "seeded generator"
 
 MODES = (
@@ -205,8 +205,8 @@ MODES = (
     Mode(
         name="precision",
         null="Laplace noise on whole numbers, ε = 1, 100 draws",
-        control="Laplace noise in doubles",
-        accuses=_of_bug(_NOISE, "precision", 100),
+        control="a finer grid",
+        accuses=_of_bug(_SHRUNK, "precision", 100),
     ),
     Mode(
         name="determinism",
