@@ -20,12 +20,19 @@ from dpverify_audits.planted.releases import Counts, Reports
 
 ALPHA = 0.01
 ELSEWHERE = ("white-box", "moments")
+CERTAIN = ("exhaustive", "grey-box")
 
 Bug = PlantedBug[Any]
 RELEASES = [bug for bug in SUITE if isinstance(bug.broken(), Counts | Reports)]
 
 CASES = [
-    pytest.param(bug, kind, id=f"{bug.name}-{kind}")
+    pytest.param(
+        bug,
+        kind,
+        id=f"{bug.name}-{kind}",
+        # The papers' sketches take longer to draw.
+        marks=[pytest.mark.nightly] if kind not in CERTAIN and bug not in RELEASES else [],
+    )
     for bug in SUITE
     for kind in bug.found_by
     if kind not in ELSEWHERE

@@ -128,7 +128,7 @@ def _scaled(
         mistake=mistake,
         twin=twin,
         plant=lambda sketch: noise_scaled(sketch, factor(sketch)),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         draws=draws,
         rates=lambda sketch, t: noise_times(factor(sketch))(sketch, t),
         epsilon=by_its_accountant,
@@ -168,7 +168,7 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         mistake="a noise vector of k/2 values, which leaves the rest of a sketch as it is",
         twin=dense,
         plant=half_noisy,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box", "precision", "black-box", "sequential"),
         draws=4000,
         # L has its claimed mean and half its claimed variance.
         rates=noise_times(math.sqrt(0.5)),

@@ -137,6 +137,7 @@ BUGS: tuple[PlantedBug[MinHash], ...] = (
         plant=lambda sketch: _with_rule(sketch, _AnyBucket(keep=_keep(sketch))),
         rates=_equivalent(_kept_or_hit),
         epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive"),
     ),
     PlantedBug(
         name="keep probability for one hash function",
@@ -145,13 +146,14 @@ BUGS: tuple[PlantedBug[MinHash], ...] = (
         plant=lambda sketch: _with_rule(sketch, BucketResponse(keep=_for_one_function(sketch))),
         rates=_equivalent(_for_one_function),
         epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive"),
     ),
     PlantedBug(
         name="bucket noise for one step",
         mistake="noise of scale K/ε, without the factor B − 1 that buckets can be apart",
         twin=noisy,
         plant=lambda sketch: _with_rule(sketch, _for_one_step(sketch)),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive"),
         rates=lambda sketch, t: noise_times(1 / (sketch.hashes.buckets - 1))(sketch, t),
         epsilon=by_enumeration,
     ),

@@ -42,7 +42,7 @@ BUGS: tuple[PlantedBug[NoiseAddition], ...] = (
         mistake="the sensitivity of one distance, where all n − 1 of a record change at once",
         twin=distances,
         plant=for_one_distance,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         rates=noise_times(_FACTOR),
         epsilon=by_its_accountant,
     ),
