@@ -241,17 +241,18 @@ def page(kept: Kept, *, seeds: int, runs: int) -> str:
 _PAGE = """\
 # Planted bugs
 
-Printed by `python -m benchmarks.planted` with the numbers of seeds and runs below (`--full` takes
-20 and 1,000). `dpverify_audits.planted` holds {bugs} broken
-mechanisms, each beside its correct twin of the same claim; `dpverify audit planted` runs over all
-of them. The first are the papers' sketches with a mistake; the others, from “one noise vector for
-all rows” on, are small mechanisms of which only the releases are known.
+Printed by `python -m benchmarks.planted` with the numbers of seeds and runs named below (`--full`
+takes 20 and 1,000). `dpverify_audits.planted` holds {bugs} broken mechanisms, each beside its
+correct twin of the same claim; `dpverify audit planted` runs over all of them. The first are the
+papers' sketches with a mistake; the others, from “one noise vector for all rows” on, are small
+mechanisms of which only the releases are known.
 
 ## What finds them
 
 Draws on each side with which an audit of that kind alone finds the bug at level 0.05, doubled from
-50 until it does, and seconds of processor time of that audit: medians of {seeds} seeds. Exhaustive
-and grey-box audits draw nothing. What depends on the claim alone (the thresholds of the white-box
+50 until it does, and seconds of processor time of that audit. Medians; number of seeds: {seeds}.
+Every audit accuses by chance with probability up to 0.05, so where seeds are few a single entry may
+be luck. Exhaustive and grey-box audits draw nothing. What depends on the claim alone (the thresholds of the white-box
 attack, say) is planned once for all seeds, and its seconds don't show in the median. A dash: not
 found with {reach} draws at the first seed, or by a kind that draws nothing. Empty: the kind can't
 be run on that mechanism. Found by no kind: {unfound}.
