@@ -255,7 +255,9 @@ Every audit accuses by chance with probability up to 0.05, so where seeds are fe
 be luck. Exhaustive and grey-box audits draw nothing. What depends on the claim alone (the
 thresholds of the white-box attack, say) is planned once for all seeds, and its seconds show in no
 median but that of a single seed. A dash: not found with {reach} draws at the first seed, or by a
-kind that draws nothing. Empty: the kind can't be run on that mechanism. Found by no kind: {unfound}.
+kind that draws nothing. Empty: the kind can't be run on that mechanism.
+
+Found by no kind: {unfound}.
 
 {finds}
 
