@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
 from dpverify.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real
 
-__all__ = ["Guarantee", "PrivacyCurve"]
+__all__ = ["Guarantee", "PrivacyCurve", "claimed_epsilon"]
 
 
 @runtime_checkable
@@ -35,6 +37,15 @@ class PrivacyCurve(Hashable, Protocol):
         noise is scaled by that factor, the loss still being computed for the claimed noise.
         """
         ...
+
+
+@lru_cache(maxsize=256)
+def claimed_epsilon(curve: PrivacyCurve, delta: Fraction) -> float:
+    """Upper end of the curve's ε(δ), the one that may be promised; found once for every curve.
+
+    An audit asks for it at each event that it judges, and a root of a curve can take a second.
+    """
+    return curve.epsilon(delta).upper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

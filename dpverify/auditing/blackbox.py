@@ -32,7 +32,7 @@ from dpverify.auditing.findings import Finding, undrawn
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.two_binomials import Outcome
 from dpverify.errors import DrawError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair
 
 __all__ = ["COUNTED", "Choice", "black_box", "choose"]
@@ -191,7 +191,7 @@ def _judged(
     alpha: float,
     replay: str,
 ) -> Finding:
-    claimed = curve.epsilon(delta).upper
+    claimed = claimed_epsilon(curve, delta)
     counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=outcome.draws)
     judgement = judge(counts, curve, delta, alpha)
     lower, refuted = judgement.epsilon_lower, judgement.refuted_at is not None

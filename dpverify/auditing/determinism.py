@@ -30,6 +30,7 @@ import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar, Literal
 
@@ -251,6 +252,7 @@ def _coincidence(
     )
 
 
+@lru_cache(maxsize=256)
 def _fewest(draws: int, apart: int, level: float) -> int | None:
     """Fewest equal outputs that are a violation where outputs that share nothing never are."""
     for hits in range(1, draws + 1):

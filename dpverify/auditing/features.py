@@ -19,6 +19,7 @@ import importlib.util
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 from warnings import catch_warnings, simplefilter
@@ -305,6 +306,14 @@ def _fisher(own: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.
     return weights
 
 
+@cache
+def _threads() -> Any:
+    """Found once, when scikit-learn is loaded: looking for thread pools takes longer than a fit."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
 def _classifiers(
     scale: _Scale, own: NDArray[np.float64], other: NDArray[np.float64]
 ) -> list[Score]:
@@ -314,12 +323,11 @@ def _classifiers(
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     x = np.concatenate([own, other])
     y = np.repeat([1, 0], [len(own), len(other)])
     # Small fits: threads would wait for each other, and for the audits beside this one.
-    with threadpool_limits(1), catch_warnings():
+    with _threads().limit(limits=1), catch_warnings():
         simplefilter("ignore", ConvergenceWarning)
         logistic = LogisticRegression(max_iter=50).fit(x, y)
         trees = HistGradientBoostingClassifier(
@@ -327,7 +335,7 @@ def _classifiers(
         ).fit(x, y)
 
     def votes(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        with threadpool_limits(1):
+        with _threads().limit(limits=1):
             decision: NDArray[np.float64] = trees.decision_function(scaled)
             return decision
 

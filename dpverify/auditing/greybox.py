@@ -48,7 +48,7 @@ from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs
 from dpverify.auditing.search import shrunk
 from dpverify.domain import Domain, is_sparse
 from dpverify.errors import DrawError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.laplace import RoundedLaplace
@@ -198,22 +198,30 @@ class _RecordedLaplace(RoundedLaplace):
         return rng.recorder.ask("laplace", self.scale, shape, whole=True)  # type: ignore[no-any-return]
 
 
+def _asking(mechanism: Any) -> Any:
+    """The mechanism with noise that asks the recorder."""
+    if not is_dataclass(mechanism) or isinstance(mechanism, type):
+        return mechanism
+    changed: dict[str, Any] = {}
+    for entry in fields(mechanism):
+        value = getattr(mechanism, entry.name)
+        if isinstance(value, RoundedGaussian):
+            changed[entry.name] = _RecordedGaussian(scale=value.scale)
+        elif isinstance(value, RoundedLaplace):
+            changed[entry.name] = _RecordedLaplace(scale=value.scale)
+        elif hasattr(value, "release"):
+            changed[entry.name] = _asking(value)
+    return replace(mechanism, **changed)
+
+
 def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[Any]]:
     """The mechanism's release, as a function that `grey_box` can check.
 
-    Rounded Gaussian and Laplace noise among its fields is replaced by noise that asks the recorder;
-    of all other randomness only the words are noted.
+    Rounded Gaussian and Laplace noise among its fields, and among those of a mechanism that it
+    wraps, is replaced by noise that asks the recorder; of all other randomness only the words are
+    noted.
     """
-    stands: Any = mechanism
-    if is_dataclass(mechanism):
-        changed: dict[str, Any] = {}
-        for entry in fields(mechanism):
-            value = getattr(mechanism, entry.name)
-            if isinstance(value, RoundedGaussian):
-                changed[entry.name] = _RecordedGaussian(scale=value.scale)
-            elif isinstance(value, RoundedLaplace):
-                changed[entry.name] = _RecordedLaplace(scale=value.scale)
-        stands = replace(mechanism, **changed)
+    stands = _asking(mechanism)
 
     def release(records: Any, rng: RecordingWords) -> NDArray[Any]:
         return stands.release(records, rng=rng)  # type: ignore[no-any-return]
@@ -249,7 +257,7 @@ def grey_box(
     none shows one; else none found.
     """
     require(bool(pairs), "pairs", pairs, "at least one pair of neighbours")
-    allowed = claim.epsilon(delta).upper
+    allowed = claimed_epsilon(claim, delta)
     name = getattr(function, "__name__", type(function).__name__)
     judged = []
     for pair in pairs:

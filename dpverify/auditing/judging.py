@@ -33,7 +33,7 @@ import numpy as np
 
 from dpverify.auditing.two_binomials import Line, Outcome, claim_lines
 from dpverify.enclosure import Enclosure
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 
 __all__ = ["Counts", "Judgement", "curve_lines", "judge"]
 
@@ -121,7 +121,7 @@ def judge(
     else:
         bound = _epsilon_lower(counts, claimed, level, ordering)
     lines = curve_lines(curve, delta)
-    refuted = bound > curve.epsilon(delta).upper or outcome.refutes(
+    refuted = bound > claimed_epsilon(curve, delta) or outcome.refutes(
         lines, alpha=level, delta=ordering
     )
     return Judgement(
@@ -137,6 +137,8 @@ def _epsilon_lower(counts: Counts, delta: float, level: float, ordering: float) 
     outcome, least, most = counts.outcome(), counts.false_hits + 1, counts.hits + 1
     own, other = most / least, (counts.draws + 2 - least) / (counts.draws + 2 - most)
     low, high = 0.0, math.log(max(own, other))
+    if not outcome.refutes(claim_lines(low, delta), alpha=level, delta=ordering):
+        return low  # as most events at a small level
     while high - low > 1e-3 * (1 + low):
         middle = (low + high) / 2
         rejected = outcome.refutes(claim_lines(middle, delta), alpha=level, delta=ordering)
@@ -165,4 +167,4 @@ def _place(counts: Counts, curve: PrivacyCurve, delta: Fraction) -> float:
 
 def _claimed(curve: PrivacyCurve, delta: Fraction) -> float:
     """ε(δ) of the claim, rounded up, as far as draws can reach."""
-    return min(curve.epsilon(delta).upper, _LARGEST)
+    return min(claimed_epsilon(curve, delta), _LARGEST)

@@ -30,6 +30,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -43,7 +44,7 @@ from dpverify.auditing.judging import Counts, Judgement, judge
 from dpverify.auditing.planning import DETECTION
 from dpverify.auditing.two_binomials import claim_lines
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair
 
 __all__ = ["VIEWS", "Unreached", "View", "audit", "smallest_share", "unreached"]
@@ -134,7 +135,7 @@ def audit(
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     curve = mechanism.privacy()
     level = alpha / (2 * len(pairs)) * (1 - 1e-12)  # rounded down, so that no sum passes alpha
-    ratio = math.exp(min(curve.epsilon(delta).upper, _LARGEST))
+    ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
     found = []
     for pair in pairs:
         drawn = both_sides(
@@ -288,13 +289,14 @@ VIEWS: Mapping[str, View] = MappingProxyType(
 """All views, by the name that a finding gives them."""
 
 
+@lru_cache(maxsize=256)
 def smallest_share(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float | None:
     """Share of outputs out of the other side's reach that are found with probability 0.99.
 
     Given that the training draws chose their event: p with P[Bin(draws, p) ≥ least] = 0.99, for
     the least number of hits that refutes the claimed (ε, δ) without any false hits; None if none.
     """
-    lines = claim_lines(min(curve.epsilon(delta).upper, _LARGEST), float(delta))
+    lines = claim_lines(min(claimed_epsilon(curve, delta), _LARGEST), float(delta))
 
     def refuted(hits: int) -> bool:
         counts = Counts(hits=hits, false_hits=0, draws=draws)

@@ -52,7 +52,7 @@ from dpverify.auditing.runners import RUNNERS, Plan
 from dpverify.auditing.search import search as search_pairs
 from dpverify.domain import Domain
 from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
 __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
@@ -156,7 +156,7 @@ def audit(
     chosen = applicable(mechanism, kinds, without=without)
     curve = mechanism.privacy()
     at = fitting_delta(curve) if delta is None else delta
-    claimed = curve.epsilon(at).upper
+    claimed = claimed_epsilon(curve, at)
     require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
     known = _known(mechanism, pairs)
     searching = search or (search is None and not known)
@@ -251,7 +251,7 @@ def fitting_delta(curve: PrivacyCurve) -> Fraction:
     candidates = [Fraction(0)] + [Fraction(1, 10**power) for power in range(6, 0, -1)]
     for delta in candidates:
         with suppress(ParameterError):  # some refuse a delta at which they promise nothing
-            if math.isfinite(curve.epsilon(delta).upper):
+            if math.isfinite(claimed_epsilon(curve, delta)):
                 return delta
     raise ParameterError("claim", curve, "finite at some delta up to 0.1", "Name the delta.")
 

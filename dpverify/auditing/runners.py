@@ -15,6 +15,7 @@ from dpverify.auditing.findings import AuditKind, Finding, undrawn
 from dpverify.auditing.judging import curve_lines
 from dpverify.domain import Domain, is_sparse
 from dpverify.errors import DPVerifyError, DrawError
+from dpverify.guarantee import claimed_epsilon
 from dpverify.mechanism import Pair
 
 __all__ = ["RUNNERS", "Plan"]
@@ -47,7 +48,7 @@ class Plan:
     @property
     def claimed(self) -> float:
         """The claimed ε at δ, its safe end."""
-        return float(self.mechanism.privacy().epsilon(self.delta).upper)
+        return claimed_epsilon(self.mechanism.privacy(), self.delta)
 
 
 def _exhaustive(plan: Plan) -> list[Finding]:

@@ -48,7 +48,7 @@ from dpverify.auditing.blackbox import choose
 from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.findings import Finding, undrawn
 from dpverify.errors import DrawError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair, WhiteBox
 
 __all__ = ["Band", "GaussianFit", "band", "coverage", "gaussian_fit", "trade_off"]
@@ -105,32 +105,7 @@ class Band:
         With probability 0.99, on the event {L ≥ ε} with the probability that the claim gives it on
         the other side; infinite where none would. Planning, in doubles.
         """
-        return tuple(
-            (eps, self._least_delta(eps, curve.rates(eps)[1], curve.delta(eps).upper))
-            for eps in _grid(curve, delta)
-        )
-
-    def _least_delta(self, epsilon: float, q: float, claimed: float) -> float:
-        n, ratio = self.draws, math.exp(min(epsilon, 700.0))
-        miss = (1 - _DETECTION) / 2
-
-        def limit(count: int) -> float:
-            place = bisect_right(self.ranks, count)
-            return self.levels[place - 1] if place else 0.0
-
-        false_hits = int(binom.ppf(1 - miss, n, q))
-        bound = ratio * (1 - limit(n - false_hits)) + claimed
-
-        def shown(p: float) -> bool:
-            return limit(int(binom.ppf(miss, n, p))) > bound
-
-        if not shown(1.0):
-            return math.inf
-        low, high = 0.0, 1.0
-        while high - low > 1e-7:
-            middle = (low + high) / 2
-            low, high = (low, middle) if shown(middle) else (middle, high)
-        return max(high - ratio * q, 0.0)
+        return _visible(self.ranks, self.levels, self.draws, curve, delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +236,7 @@ def trade_off(
         return undrawn("trade-off", error, level=alpha, pair=pair, replay=replay)
     found = band(own, other, alpha=alpha)
     curve = mechanism.privacy()
-    claimed = curve.epsilon(delta).upper
+    claimed = claimed_epsilon(curve, delta)
     lower, refuted = found.epsilon_lower(float(delta)), found.refuted_at(curve, delta)
     visible = found.visible(curve, delta)
     seen = [eps for eps, least in visible if least <= 2 * curve.delta(eps).upper]
@@ -307,9 +282,44 @@ def trade_off(
     )
 
 
+@lru_cache(maxsize=32)
+def _visible(
+    ranks: tuple[int, ...],
+    levels: tuple[float, ...],
+    draws: int,
+    curve: PrivacyCurve,
+    delta: Fraction,
+) -> tuple[tuple[float, float], ...]:
+    """`Band.visible`, which is the same for every band of so many draws at one level."""
+
+    def limit(count: int) -> float:
+        place = bisect_right(ranks, count)
+        return levels[place - 1] if place else 0.0
+
+    miss = (1 - _DETECTION) / 2
+
+    def least(epsilon: float) -> float:
+        q, ratio = curve.rates(epsilon)[1], math.exp(min(epsilon, 700.0))
+        false_hits = int(binom.ppf(1 - miss, draws, q))
+        bound = ratio * (1 - limit(draws - false_hits)) + curve.delta(epsilon).upper
+
+        def shown(p: float) -> bool:
+            return limit(int(binom.ppf(miss, draws, p))) > bound
+
+        if not shown(1.0):
+            return math.inf
+        low, high = 0.0, 1.0
+        while high - low > 1e-7:
+            middle = (low + high) / 2
+            low, high = (low, middle) if shown(middle) else (middle, high)
+        return max(high - ratio * q, 0.0)
+
+    return tuple((eps, least(eps)) for eps in _grid(curve, delta))
+
+
 def _grid(curve: PrivacyCurve, delta: Fraction) -> list[float]:
     """ε's of the claimed curve, the claimed one included where it is finite."""
-    claimed = min(curve.epsilon(delta).upper, 50.0)
+    claimed = min(claimed_epsilon(curve, delta), 50.0)
     return [*np.linspace(0.0, claimed, _POINTS, endpoint=False).tolist(), claimed]
 
 

@@ -26,6 +26,7 @@ from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.planning import Event, Power, events, levels, power
 from dpverify.errors import DrawError, require
+from dpverify.guarantee import claimed_epsilon
 from dpverify.mechanism import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
 
@@ -70,7 +71,7 @@ def audit(
         As for `attack`; also where the claim has no ε at this delta.
     """
     curve, pairs = mechanism.privacy(), mechanism.worst_pairs()
-    claimed = curve.epsilon(delta).upper
+    claimed = claimed_epsilon(curve, delta)
     require(math.isfinite(claimed), "delta", delta, "one at which the claim has a finite epsilon")
     shared = levels(alpha, len(pairs))
     tests = events(curve, delta, draws, shared[0][0])

@@ -32,8 +32,8 @@ from dpverify.errors import ParameterError
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify.testing.adapters import adapt
-from dpverify_audits.planted import RELEASES
-from dpverify_audits.planted.releases import Subject
+from dpverify_audits.planted import SUITE
+from dpverify_audits.planted.releases import Counts, Reports
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
@@ -227,7 +227,7 @@ def test_what_can_not_be_searched() -> None:
 class Unnamed:
     """A planted release that doesn't say where its bug shows."""
 
-    subject: Subject
+    subject: Counts | Reports
 
     @property
     def adjacency(self) -> Adjacency:
@@ -258,8 +258,10 @@ class Unnamed:
     ],
 )
 def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -> None:
-    (bug,) = (bug for bug in RELEASES if bug.name == name)
-    broken, twin = Unnamed(bug.broken()), Unnamed(bug.twin())
+    (bug,) = (bug for bug in SUITE if bug.name == name)
+    subject = bug.broken()
+    assert isinstance(subject, Counts | Reports)
+    broken, twin = Unnamed(subject), Unnamed(bug.twin())
     extreme = extreme_pairs(broken.adjacency, BITS, broken.attributes)
     assert audited(broken, bug.draws, pairs=extreme).verdict == "no_violation_found"
     found = audited(broken, bug.draws).violations[0].pair

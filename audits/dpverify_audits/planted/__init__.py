@@ -18,10 +18,9 @@ from dpverify_audits.planted import (
     secret_projection,
     sign_sketch,
 )
-from dpverify_audits.planted.bug import Audit, Mislabelled, PlantedBug
-from dpverify_audits.planted.releases import PlantedRelease
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug
 
-__all__ = ["RELEASES", "SUITE", "Audit", "Mislabelled", "PlantedBug", "PlantedRelease"]
+__all__ = ["SUITE", "Mislabelled", "PlantedBug"]
 
 SUITE: tuple[PlantedBug[Any], ...] = (
     *linear_sketch.BUGS,
@@ -31,6 +30,6 @@ SUITE: tuple[PlantedBug[Any], ...] = (
     *min_hash.BUGS,
     *noise_addition.BUGS,
     *secret_projection.BUGS,
+    *counts.BUGS,
+    *reports.BUGS,
 )
-
-RELEASES: tuple[PlantedRelease, ...] = (*counts.BUGS, *reports.BUGS)

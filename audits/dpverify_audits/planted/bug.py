@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Self, TypeVar
+from fractions import Fraction
+from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency
-from dpverify.domain import Domain
+from dpverify.auditing.exhaustive import exhaust
+from dpverify.auditing.findings import AuditKind
+from dpverify.domain import Domain, is_sparse
 from dpverify.enclosure import Enclosure
+from dpverify.errors import require
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.mechanism import Certifiable, Estimator, Pair
+from dpverify.mechanism import Certifiable, Estimator, Mechanism, Pair
 from dpverify.sampling.words import Words
 
-__all__ = ["Audit", "Mislabelled", "PlantedBug", "noise_times"]
+__all__ = [
+    "Enumerable",
+    "Mislabelled",
+    "PlantedBug",
+    "by_enumeration",
+    "by_its_accountant",
+    "noise_times",
+    "without_limit",
+]
 
-Audit = Literal["white-box", "moments"]
 Rates = tuple[float, float]
 
-_M = TypeVar("_M", bound=Certifiable)
+_M = TypeVar("_M", bound=Mechanism)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,22 +46,25 @@ class PlantedBug(Generic[_M]):
     mistake : what was done wrong
     twin : makes the correct mechanism, a small one
     plant : makes the broken one from it: the same claim, other behaviour
-    found_by : the audits that find it
-    draws : of the white-box attack, on each side, with which it is found 99 times in 100
+    found_by : the audits that are promised to find it; others may
+    draws : on each side, with which they do; the white-box attack 99 times in 100
     rates : P[L ≥ t] of the broken release on its own side and on the other, at the worst pair in
         its worse order, with L the loss that is claimed: what that promise follows from. In
-        doubles; None where the attack doesn't find the bug, as the release is private.
+        doubles; None where the white-box attack isn't promised to find it
+    epsilon : ε of the broken release, a mechanism, at the pairs that it names and at δ; None where
+        no closed form and no enumeration gives it
     """
 
     name: str
     mistake: str
     twin: Callable[[], _M]
-    plant: Callable[[_M], Certifiable]
-    found_by: tuple[Audit, ...] = ("white-box",)
+    plant: Callable[[_M], Mechanism]
+    found_by: tuple[AuditKind, ...] = ("white-box",)
     draws: int = 1000
     rates: Callable[[_M, float], Rates] | None = None
+    epsilon: Callable[[Any, Fraction], float] | None = None
 
-    def broken(self) -> Certifiable:
+    def broken(self) -> Mechanism:
         """The broken mechanism."""
         return self.plant(self.twin())
 
@@ -124,6 +140,37 @@ class Mislabelled:
     def probes(self, rng: Words) -> Sequence[Pair]:
         """As claimed."""
         return self.claim.probes(rng)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumerable(Mislabelled):
+    """One whose releases have a finite law: that of what is really released."""
+
+    actual: Any
+
+    def distribution(self, record: Any) -> Mapping[Any, Fraction]:
+        """Exact law of the other mechanism's release."""
+        law: Mapping[Any, Fraction] = self.actual.distribution(record)
+        return law
+
+
+def by_its_accountant(broken: Mislabelled, delta: Fraction) -> float:
+    """ε of a broken mechanism whose code is right and whose parameters are wrong: it knows."""
+    return broken.actual.privacy().epsilon(delta).lower
+
+
+def by_enumeration(broken: Any, delta: Fraction) -> float:
+    """ε at δ = 0 of a finite law, over the broken mechanism's pairs."""
+    require(delta == 0, "delta", delta, "0")
+    pairs = [(pair.record, pair.neighbour) for pair in broken.worst_pairs()]
+    # Sparse data stay as they are, of others one row is a record.
+    rows = [[x if is_sparse(x) else np.atleast_2d(x)[0] for x in pair] for pair in pairs]
+    return max(exhaust(broken, pair).epsilon().lower for pair in rows)
+
+
+def without_limit(broken: Any, delta: Fraction) -> float:
+    """ε of a release of which one neighbour has outputs that the other never has."""
+    return math.inf
 
 
 def noise_times(factor: float) -> Callable[[Certifiable, float], Rates]:

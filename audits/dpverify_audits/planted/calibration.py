@@ -16,7 +16,13 @@ from dpverify.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.words import Words
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import (
+    Mislabelled,
+    PlantedBug,
+    by_its_accountant,
+    noise_times,
+    without_limit,
+)
 from dpverify_audits.planted.linear_sketch import noise_scaled
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projection import Projection
@@ -122,9 +128,10 @@ def _scaled(
         mistake=mistake,
         twin=twin,
         plant=lambda sketch: noise_scaled(sketch, factor(sketch)),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         draws=draws,
         rates=lambda sketch, t: noise_times(factor(sketch))(sketch, t),
+        epsilon=by_its_accountant,
     )
 
 
@@ -161,9 +168,10 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         mistake="a noise vector of k/2 values, which leaves the rest of a sketch as it is",
         twin=dense,
         plant=half_noisy,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box", "precision", "black-box", "sequential"),
         draws=4000,
         # L has its claimed mean and half its claimed variance.
         rates=noise_times(math.sqrt(0.5)),
+        epsilon=without_limit,
     ),
 )

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpverify.adjacency import BitFlip, L1Ball
 from dpverify.sampling.laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
-from dpverify_audits.planted.releases import PlantedRelease, counts_bug
+from dpverify_audits.planted.bug import PlantedBug, without_limit
+from dpverify_audits.planted.releases import Counts, apart, counts_bug
 
 __all__ = ["BUGS"]
 
@@ -147,7 +148,7 @@ def _signed_places(records: Array, noise: RoundedLaplace, rng: Words) -> Array:
     return _bucketed(whole * _signs(records.shape[1], 1)[places], noise, rng)
 
 
-BUGS: tuple[PlantedRelease, ...] = (
+BUGS: tuple[PlantedBug[Counts], ...] = (
     counts_bug(
         "one noise vector for all rows",
         "noise of shape (1, p), which is added to every row",
@@ -164,6 +165,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1, 0),
         correct=_noisy,
         wrong=_one_value,
+        epsilon=without_limit,
         found_by=("grey-box", "determinism", "black-box"),
     ),
     counts_bug(
@@ -173,6 +175,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(2, 1),
         correct=_clipped,
         wrong=_clipped_by_data,
+        epsilon=without_limit,
         found_by=("determinism", "precision", "black-box", "sequential"),
     ),
     counts_bug(
@@ -194,6 +197,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(0.25,),
         correct=_noisy,
         wrong=_unrounded,
+        epsilon=without_limit,
         found_by=("precision", "black-box"),
     ),
     counts_bug(
@@ -203,6 +207,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1, 0),
         correct=_noisy,
         wrong=_seeded,
+        epsilon=without_limit,
         found_by=("determinism", "precision", "black-box", "sequential"),
     ),
     counts_bug(
@@ -212,6 +217,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1,),
         correct=_noisy,
         wrong=_textbook_laplace,
+        epsilon=without_limit,
         found_by=("precision",),
     ),
     counts_bug(
@@ -221,6 +227,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1,),
         correct=_noisy,
         wrong=_inverse_logistic,
+        epsilon=without_limit,
         found_by=("precision",),
     ),
     counts_bug(
@@ -230,6 +237,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1,),
         correct=_noisy,
         wrong=_uniform,
+        epsilon=without_limit,
         found_by=("determinism", "precision", "black-box", "sequential"),
     ),
     counts_bug(
@@ -239,6 +247,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1, 0),
         correct=_noisy,
         wrong=_early_exit,
+        epsilon=without_limit,
         found_by=("grey-box", "determinism", "precision", "black-box", "sequential"),
     ),
     counts_bug(
@@ -248,6 +257,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1, 0),
         correct=_noisy,
         wrong=_filled_bins,
+        epsilon=without_limit,
         found_by=("determinism", "precision", "black-box", "sequential"),
     ),
     counts_bug(
@@ -257,6 +267,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(1, 1),
         correct=_doubled,
         wrong=_by_positives,
+        epsilon=without_limit,
         found_by=("determinism", "precision", "black-box", "sequential"),
         draws=10_000,
     ),
@@ -277,6 +288,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(6, 5, 5, 5, 5, 5),
         correct=_projected,
         wrong=_projected_by_data,
+        epsilon=apart,
         found_by=("grey-box", "black-box", "sequential"),
     ),
     counts_bug(
@@ -286,6 +298,7 @@ BUGS: tuple[PlantedRelease, ...] = (
         neighbour=(0, 1, 1, 1, 1, 1),
         correct=_signed_items,
         wrong=_signed_places,
+        epsilon=apart,
         found_by=("grey-box", "precision", "black-box", "sequential"),
         adjacency=BitFlip(),
     ),

@@ -15,7 +15,7 @@ from dpverify.adjacency import AttributeAdjacency
 from dpverify.domain import Box
 from dpverify.grid import Grid
 from dpverify.mechanism import Certifiable, Estimator
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
 from dpverify_mechanisms.estimators import SquaredDistance
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projections import OPORP, RademacherProjection
@@ -135,25 +135,28 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         mistake="the noise's standard deviation is 0.8 of what the claim needs",
         twin=gaussian,
         plant=lambda sketch: noise_scaled(sketch, 0.8),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         draws=8000,
         rates=noise_times(0.8),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="sensitivity halved",
         mistake="noise calibrated to a move of beta/2, as if records moved both ways from a middle",
         twin=gaussian,
         plant=half_sensitivity,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         rates=noise_times(0.5),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="laplace noise for the l2 sensitivity",
         mistake="the Gaussian mechanism's norm, which is 1/√k of the one that Laplace noise needs",
         twin=laplace,
         plant=lambda sketch: noise_scaled(sketch, _K**-0.5),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         rates=noise_times(_K**-0.5),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="halves rounded to even",
@@ -162,6 +165,7 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         plant=halves_to_even,
         draws=1500,
         rates=_moved_by_two,
+        found_by=("white-box", "grey-box"),
     ),
     PlantedBug(
         name="noise left in the squared distance",
@@ -169,5 +173,6 @@ BUGS: tuple[PlantedBug[LinearSketch], ...] = (
         twin=gaussian,
         plant=lambda sketch: _BelievesItsDistance(claim=sketch, actual=sketch),
         found_by=("moments",),
+        epsilon=by_its_accountant,
     ),
 )

@@ -25,7 +25,7 @@ from dpverify.domain import Sets
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, Rates, noise_times
+from dpverify_audits.planted.bug import Enumerable, PlantedBug, Rates, by_enumeration, noise_times
 from dpverify_mechanisms.geometric_noise import GeometricNoise
 from dpverify_mechanisms.min_hash import MinHash
 from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule
@@ -78,7 +78,7 @@ def drawn() -> MinHash:
 
 
 def _with_rule(sketch: MinHash, rule: BucketRule) -> Certifiable:
-    return Mislabelled(claim=sketch, actual=replace(sketch, rule=rule))
+    return Enumerable(claim=sketch, actual=replace(sketch, rule=rule))
 
 
 def _keep(sketch: MinHash) -> Fraction:
@@ -107,6 +107,11 @@ class _AnyBucket(BucketResponse):
         kept = flips(int(self.keep * 2**64), values.shape, rng=rng)
         return np.where(kept, values, uniform_below(buckets, values.shape, rng=rng))
 
+    def law(self, value: int, buckets: int) -> list[Fraction]:
+        """Probability of every reported bucket."""
+        lie = (1 - self.keep) / buckets
+        return [lie + (self.keep if at == value else 0) for at in range(buckets)]
+
 
 def _kept_or_hit(sketch: MinHash) -> Fraction:
     """Probability of the true bucket where the replacement may be it too."""
@@ -131,6 +136,8 @@ BUGS: tuple[PlantedBug[MinHash], ...] = (
         twin=response,
         plant=lambda sketch: _with_rule(sketch, _AnyBucket(keep=_keep(sketch))),
         rates=_equivalent(_kept_or_hit),
+        epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive"),
     ),
     PlantedBug(
         name="keep probability for one hash function",
@@ -138,14 +145,17 @@ BUGS: tuple[PlantedBug[MinHash], ...] = (
         twin=response,
         plant=lambda sketch: _with_rule(sketch, BucketResponse(keep=_for_one_function(sketch))),
         rates=_equivalent(_for_one_function),
+        epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive"),
     ),
     PlantedBug(
         name="bucket noise for one step",
         mistake="noise of scale K/ε, without the factor B − 1 that buckets can be apart",
         twin=noisy,
         plant=lambda sketch: _with_rule(sketch, _for_one_step(sketch)),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive"),
         rates=lambda sketch, t: noise_times(1 / (sketch.hashes.buckets - 1))(sketch, t),
+        epsilon=by_enumeration,
     ),
     PlantedBug(
         name="mean number of differing functions",

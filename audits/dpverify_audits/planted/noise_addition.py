@@ -9,7 +9,7 @@ from dpverify.adjacency import BitFlip
 from dpverify.domain import Box
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
 from dpverify_mechanisms.noise_addition import NoiseAddition
 
 __all__ = ["BUGS", "distances", "for_one_distance"]
@@ -42,7 +42,8 @@ BUGS: tuple[PlantedBug[NoiseAddition], ...] = (
         mistake="the sensitivity of one distance, where all n − 1 of a record change at once",
         twin=distances,
         plant=for_one_distance,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "grey-box"),
         rates=noise_times(_FACTOR),
+        epsilon=by_its_accountant,
     ),
 )

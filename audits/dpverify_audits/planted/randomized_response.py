@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpverify.adjacency import BitFlip
 from dpverify.domain import Box
 from dpverify.mechanism import Certifiable
 from dpverify.sampling.words import Words
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, noise_times
+from dpverify_audits.planted.bug import Enumerable, PlantedBug, by_enumeration, noise_times
 from dpverify_mechanisms.randomized_response import RandomizedResponse
 
 __all__ = ["BUGS", "bits", "flipping", "whole_bytes"]
@@ -37,7 +39,7 @@ def bits() -> RandomizedResponse:
 
 def flipping(mechanism: RandomizedResponse, flip: Fraction) -> Certifiable:
     """The mechanism with another flip probability."""
-    return Mislabelled(claim=mechanism, actual=replace(mechanism, flip=flip))
+    return Enumerable(claim=mechanism, actual=replace(mechanism, flip=flip))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,19 @@ class _WholeBytes(RandomizedResponse):
         released[:, whole:] = self.packed(records)[:, whole:]
         return released
 
+    def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
+        """Exact probability of every released row of bytes."""
+        own = self.packed(np.atleast_2d(record))[0]
+        flipped = 8 * (self.p // 8)
+        law = {}
+        for flips in product((0, 1), repeat=flipped):
+            padded = np.zeros(8 * own.size, dtype=np.uint8)
+            padded[:flipped] = flips
+            count = sum(flips)
+            share = self.flip**count * (1 - self.flip) ** (flipped - count)
+            law[(own ^ np.packbits(padded)).tobytes()] = share
+        return law
+
 
 def whole_bytes(mechanism: RandomizedResponse) -> Certifiable:
     """The mechanism that forgets the last byte's bits."""
@@ -60,7 +75,7 @@ def whole_bytes(mechanism: RandomizedResponse) -> Certifiable:
         domain=mechanism.domain,
         adjacency=mechanism.adjacency,
     )
-    return Mislabelled(claim=mechanism, actual=actual)
+    return Enumerable(claim=mechanism, actual=actual)
 
 
 def _certain(mechanism: RandomizedResponse, threshold: float) -> tuple[float, float]:
@@ -80,25 +95,36 @@ BUGS: tuple[PlantedBug[RandomizedResponse], ...] = (
         mistake="keep probability 1 − e^−ε/2, a Laplace tail, in place of e^ε/(1 + e^ε)",
         twin=bits,
         plant=lambda mechanism: flipping(mechanism, _TAIL),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive", "black-box", "sequential"),
         draws=2000,
         rates=noise_times(_equivalent(_TAIL)),
+        epsilon=by_enumeration,
     ),
     PlantedBug(
         name="flips with 1/2 - ε/4",
         mistake="the approximation of Kenthapadi et al. 2013, section 4.3.3, which is too small",
         twin=bits,
         plant=lambda mechanism: flipping(mechanism, _APPROXIMATION),
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive"),
         draws=2000,
         rates=noise_times(_equivalent(_APPROXIMATION)),
+        epsilon=by_enumeration,
     ),
     PlantedBug(
         name="the last byte is not flipped",
         mistake="the flips were made for p // 8 whole bytes, which leaves the rest as they are",
         twin=bits,
         plant=whole_bytes,
-        found_by=("white-box", "moments"),
+        found_by=(
+            "white-box",
+            "moments",
+            "exhaustive",
+            "determinism",
+            "precision",
+            "black-box",
+            "sequential",
+        ),
         rates=_certain,
+        epsilon=by_enumeration,
     ),
 )

@@ -24,9 +24,10 @@ from dpverify.auditing.findings import AuditKind
 from dpverify.mechanism import Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.laplace import RoundedLaplace
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import ReplayableWords, Words
+from dpverify_audits.planted.bug import PlantedBug, by_enumeration
 
-__all__ = ["Counts", "PlantedRelease", "Reports", "Subject", "counts_bug", "odds", "reports_bug"]
+__all__ = ["Counts", "Reports", "apart", "counts_bug", "odds", "reports_bug"]
 
 Draw = Callable[[NDArray[Any], RoundedLaplace, Words], NDArray[Any]]
 Weights = Callable[[tuple[int, ...]], tuple[int, ...]]
@@ -108,39 +109,6 @@ class Reports:
         return (_pair(self.record, self.neighbour),)
 
 
-Subject = Counts | Reports
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlantedRelease:
-    """A mistake that shows in what is released.
-
-    Attributes
-    ----------
-    name : short
-    mistake : what was done wrong
-    correct : the twin
-    wrong : the broken mechanism, of the same claim
-    found_by : the audits that find it
-    draws : on each side, with which they do
-    """
-
-    name: str
-    mistake: str
-    correct: Subject
-    wrong: Subject
-    found_by: tuple[AuditKind, ...]
-    draws: int = 1000
-
-    def twin(self) -> Subject:
-        """The correct mechanism."""
-        return self.correct
-
-    def broken(self) -> Subject:
-        """The broken mechanism."""
-        return self.wrong
-
-
 def counts_bug(
     name: str,
     mistake: str,
@@ -151,17 +119,19 @@ def counts_bug(
     wrong: Draw,
     found_by: tuple[AuditKind, ...],
     draws: int = 1000,
+    epsilon: Callable[[Counts, Fraction], float] | None = None,
     **settings: Any,
-) -> PlantedRelease:
+) -> PlantedBug[Counts]:
     """A bug of noisy counts."""
     twin = Counts(draw=correct, record=record, neighbour=neighbour, **settings)
-    return PlantedRelease(
+    return PlantedBug(
         name=name,
         mistake=mistake,
-        correct=twin,
-        wrong=replace(twin, draw=wrong),
+        twin=lambda: twin,
+        plant=lambda correct: replace(correct, draw=wrong),
         found_by=found_by,
         draws=draws,
+        epsilon=epsilon,
     )
 
 
@@ -176,17 +146,37 @@ def reports_bug(
     wrong: Weights,
     draws: int = 1000,
     found_by: tuple[AuditKind, ...] = ("exhaustive", "black-box", "sequential"),
-) -> PlantedRelease:
+) -> PlantedBug[Reports]:
     """A bug of a report by coins."""
     twin = Reports(weights=correct, record=record, neighbour=neighbour, claim=claim)
-    return PlantedRelease(
+    return PlantedBug(
         name=name,
         mistake=mistake,
-        correct=twin,
-        wrong=replace(twin, weights=wrong),
+        twin=lambda: twin,
+        plant=lambda correct: replace(correct, weights=wrong),
         found_by=found_by,
         draws=draws,
+        epsilon=by_enumeration,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Silent(RoundedLaplace):
+    """No noise, of the scale that it has."""
+
+    def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
+        """Zeros."""
+        del rng
+        return np.zeros(shape, dtype=np.int64)
+
+
+def apart(broken: Counts, delta: Fraction) -> float:
+    """ε at δ = 0 of whole numbers with noise each: how far they move in ℓ1, over its scale."""
+    silent, rng = _Silent(scale=broken.noise.scale), ReplayableWords(0, "silent")
+    first, second = (
+        broken.draw(np.array([counts]), silent, rng) for counts in (broken.record, broken.neighbour)
+    )
+    return float(np.abs(first - second).sum() / broken.noise.scale) if delta == 0 else math.nan
 
 
 def odds(epsilon: float) -> int:

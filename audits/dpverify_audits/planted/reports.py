@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpverify_audits.planted.releases import PlantedRelease, odds, reports_bug
+from dpverify_audits.planted.bug import PlantedBug
+from dpverify_audits.planted.releases import Reports, odds, reports_bug
 
 __all__ = ["BUGS"]
 
@@ -74,7 +75,7 @@ def _falls_off(row: tuple[int, ...]) -> tuple[int, ...]:
     return _ladder(sum(row)) if sum(row) < 2 else (0, 1)
 
 
-BUGS: tuple[PlantedRelease, ...] = (
+BUGS: tuple[PlantedBug[Reports], ...] = (
     reports_bug(
         "replacement from B − 1 buckets",
         "a lie is drawn below B − 1 in place of B, so that the last bucket is always true",

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from dpverify.domain import Ball
 from dpverify.mechanism import Certifiable
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, Rates
+from dpverify_audits.planted.bug import Mislabelled, PlantedBug, Rates, by_its_accountant
 from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
 
 __all__ = ["BUGS", "covariance", "cuts", "one_direction", "unshrunk", "with_floor"]
@@ -138,6 +138,7 @@ BUGS: tuple[PlantedBug[Any], ...] = (
         twin=cuts,
         plant=lambda sketch: with_floor(sketch, sketch.w / 2),
         rates=_smoothed(lambda s: s.w / 2, lambda s: 1 - s.w / 2 / s.vertices),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="weights not shrunk",
@@ -154,6 +155,7 @@ BUGS: tuple[PlantedBug[Any], ...] = (
         twin=cuts,
         plant=lambda sketch: with_floor(sketch, one_direction(sketch)),
         rates=_smoothed(one_direction, lambda s: 1 - one_direction(s) / s.vertices),
+        epsilon=by_its_accountant,
     ),
     PlantedBug(
         name="w for its square",
@@ -163,5 +165,6 @@ BUGS: tuple[PlantedBug[Any], ...] = (
         found_by=("white-box", "moments"),
         draws=3000,
         rates=_turned,
+        epsilon=by_its_accountant,
     ),
 )

@@ -16,7 +16,7 @@ from dpverify.adjacency import AttributeAdjacency
 from dpverify.domain import Box
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Certifiable
-from dpverify_audits.planted.bug import Mislabelled, PlantedBug, Rates, noise_times
+from dpverify_audits.planted.bug import Enumerable, PlantedBug, Rates, by_enumeration, noise_times
 from dpverify_mechanisms.flip_rules import UNIT, CoinRule, FlipRule, Ladder, PrintedAlgorithm7
 from dpverify_mechanisms.projections import OPORP, Projection, RademacherProjection
 from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
@@ -83,7 +83,7 @@ def ternary() -> SignSketch:
 
 
 def _with_rule(sketch: SignSketch, rule: FlipRule) -> Certifiable:
-    return Mislabelled(claim=sketch, actual=replace(sketch, rule=rule))
+    return Enumerable(claim=sketch, actual=replace(sketch, rule=rule))
 
 
 def _ladder(sketch: SignSketch) -> Ladder:
@@ -172,6 +172,8 @@ BUGS: tuple[PlantedBug[SignSketch], ...] = (
         twin=smooth,
         plant=as_printed,
         rates=noise_times(1 / 2),
+        epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive"),
     ),
     PlantedBug(
         name="bare sign of 0",
@@ -179,22 +181,26 @@ BUGS: tuple[PlantedBug[SignSketch], ...] = (
         twin=ternary,
         plant=bare_zero,
         rates=_zero_or_negative,
+        epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive", "determinism", "precision", "black-box", "sequential"),
     ),
     PlantedBug(
         name="flips for one sign",
         mistake="flip probability 1/(e^ε + 1) where k signs can change at once",
         twin=response,
         plant=for_one_position,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive", "black-box"),
         rates=noise_times(1 / _K),
+        epsilon=by_enumeration,
     ),
     PlantedBug(
         name="ε not split over repetitions",
         mistake="each OPORP of a repeated one has the flips of one alone, and they add up",
         twin=repeated,
         plant=for_one_position,
-        found_by=("white-box", "moments"),
+        found_by=("white-box", "moments", "exhaustive"),
         rates=noise_times(1 / _REPETITIONS),
+        epsilon=by_enumeration,
     ),
     PlantedBug(
         name="levels start at 1",
@@ -202,5 +208,7 @@ BUGS: tuple[PlantedBug[SignSketch], ...] = (
         twin=smooth,
         plant=next_level,
         rates=_first_two_levels,
+        epsilon=by_enumeration,
+        found_by=("white-box", "exhaustive", "black-box"),
     ),
 )

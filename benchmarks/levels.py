@@ -1,0 +1,310 @@
+"""False alarms of every mode of audit on true claims; prints ``docs/audit-levels.md``.
+
+Every null attains its claim exactly, so that a test that spends a little too much accuses it too
+often; every mode has a control beside it, a claim that is too low or noise that isn't exact, which
+it must accuse more often than a true claim may be. Draws are few, where a level is hardest to keep.
+
+``--full`` makes 10,000 runs of every null, else ``--runs`` says how many, and a tenth as many of
+its control. What is done is kept in ``out/levels.jsonl``, from which an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from benchmarks.auditors import Laplace, Normal
+from benchmarks.kept import Kept
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.adjacency import L1Ball
+from dpverify.auditing import moments
+from dpverify.auditing.exhaustive import exhaust
+from dpverify.auditing.findings import AuditKind
+from dpverify.auditing.run import audit
+from dpverify.auditing.tradeoff import trade_off
+from dpverify.guarantee import PrivacyCurve
+from dpverify.mechanism import Pair
+from dpverify.sampling.laplace import RoundedLaplace
+from dpverify_audits.planted import SUITE
+from dpverify_audits.planted.releases import Counts, Reports
+
+__all__ = ["ALPHA", "MODES", "Mode", "accusations", "most"]
+
+ALPHA = 0.05
+FALSE_ALARM = 1e-4
+"""Probability with which a mode that spends exactly α is called one that spends more."""
+_BLOCK = 100  # runs that are kept together
+_PAIR = Pair(name="0 and 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+_TENTH = Fraction(1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """A mechanism with another claim."""
+
+    mechanism: Any
+    curve: PrivacyCurve
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "mechanism"), name)
+
+    def privacy(self) -> PrivacyCurve:
+        return self.curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A way to audit, with a true claim and a control.
+
+    Attributes
+    ----------
+    name, null, control : in words
+    accuses : whether one run accuses the null, or the control where the flag is false
+    """
+
+    name: str
+    null: str
+    control: str
+    accuses: Callable[[int, bool], bool]
+
+
+def _run(mechanism: Any, seed: int, kind: AuditKind | None, draws: int, delta: Fraction) -> bool:
+    pairs = None if hasattr(mechanism, "worst_pairs") else [_PAIR]
+    report = audit(
+        mechanism,
+        alpha=ALPHA,
+        delta=delta,
+        draws=draws,
+        seed=seed,
+        kinds=None if kind is None else [kind],
+        pairs=pairs,
+        workers=1,
+    )
+    return report.verdict == "violation"
+
+
+def _normal(true: bool) -> Any:
+    """σ = 1 on a move of 1; the control claims it for a move of 0.3."""
+    return Normal() if true else _Claims(Normal(), GaussianCurve(mu_squared=Fraction(9, 100)))
+
+
+def _white_box(seed: int, true: bool) -> bool:
+    return _run(_normal(true), seed, "white-box", 50, _TENTH)
+
+
+def _trade_off(seed: int, true: bool) -> bool:
+    found = trade_off(
+        _normal(true), _PAIR, delta=_TENTH, alpha=ALPHA, draws=100, seed=seed, workers=1
+    )
+    return found.verdict == "violation"
+
+
+def _by_outputs(kind: AuditKind, draws: int) -> Callable[[int, bool], bool]:
+    """ε = 1 exactly; the control has half the noise."""
+
+    def accuses(seed: int, true: bool) -> bool:
+        return _run(Laplace(scale=1.0 if true else 0.5), seed, kind, draws, Fraction(0))
+
+    return accuses
+
+
+def _planted(name: str) -> tuple[Any, Any]:
+    """Twin and bug."""
+    bug = next(bug for bug in SUITE if bug.name == name)
+    return bug.twin(), bug.broken()
+
+
+def _of_bug(name: str, kind: AuditKind | None, draws: int) -> Callable[[int, bool], bool]:
+    twin, broken = _planted(name)
+
+    def accuses(seed: int, true: bool) -> bool:
+        return _run(twin if true else broken, seed, kind, draws, Fraction(0))
+
+    return accuses
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Weights of three values for both rows, drawn by a seed."""
+
+    seed: int
+
+    def __call__(self, row: tuple[int, ...]) -> tuple[int, ...]:
+        drawn = np.random.default_rng((self.seed, *row)).integers(1, 100, size=3)
+        return tuple(int(weight) for weight in drawn)
+
+
+def _exhaustive(seed: int, true: bool) -> bool:
+    """Random laws with the claim that they attain; the control's is lower by 1e-9 of it."""
+    mechanism = Reports(weights=_Drawn(seed), record=(0,), neighbour=(1,), claim=Fraction(1))
+    epsilon = exhaust(mechanism, [[0], [1]]).epsilon()
+    claim = Fraction(epsilon.upper) if true else Fraction(epsilon.lower) * (1 - Fraction(1, 10**9))
+    return _run(replace(mechanism, claim=claim), seed, "exhaustive", 20, Fraction(0))
+
+
+def _grey_box(seed: int, true: bool) -> bool:
+    """Random scales and moves with ε = move over scale; the control's is lower by 1e-6 of it."""
+    rng = np.random.default_rng(seed)
+    move, scale = rng.integers(1, 100, size=2), Fraction(int(rng.integers(1, 2**20)), 2**12)
+    claim = Fraction(int(move.sum())) / scale
+    mechanism = Counts(
+        draw=_planted("seeded generator")[0].draw,
+        record=(0, 0),
+        neighbour=tuple(move.tolist()),
+        noise=RoundedLaplace(scale=float(scale)),
+        adjacency=L1Ball(radius=Fraction(int(move.sum()))),
+        claim=claim if true else claim * (1 - Fraction(1, 10**6)),
+    )
+    return _run(mechanism, seed, "grey-box", 20, Fraction(0))
+
+
+def _moments(seed: int, true: bool) -> bool:
+    """Mean 0 and variance 1 of normal estimates; the control says a variance of 1.3."""
+    drawn = np.random.default_rng(seed).standard_normal(800)
+    found = moments.judge(moments.Moments.of(drawn), 0.0, 1.0 if true else 1.3, ALPHA / 2)
+    return "refuted" in found
+
+
+_SHRUNK = "noise before the projection at the output's scale"
+_SEEDED = "seeded generator"
+
+MODES = (
+    Mode(
+        name="white-box",
+        null="Gaussian, Δ = σ, 50 draws, δ = 0.1",
+        control="claimed for Δ = 0.3 σ",
+        accuses=_white_box,
+    ),
+    Mode(
+        name="trade-off curve",
+        null="Gaussian, Δ = σ, 100 draws, δ = 0.1",
+        control="claimed for Δ = 0.3 σ",
+        accuses=_trade_off,
+    ),
+    Mode(
+        name="black-box",
+        null="Laplace, ε = 1, 50 draws",
+        control="half the noise",
+        accuses=_by_outputs("black-box", 50),
+    ),
+    Mode(
+        name="sequential",
+        null="Laplace, ε = 1, up to 64 pairs, a look after each",
+        control="half the noise",
+        accuses=_by_outputs("sequential", 64),
+    ),
+    Mode(
+        name="precision",
+        null="Laplace noise on whole numbers, ε = 1, 100 draws",
+        control="a finer grid",
+        accuses=_of_bug(_SHRUNK, "precision", 100),
+    ),
+    Mode(
+        name="determinism",
+        null="Laplace noise on whole numbers, ε = 1, 20 draws",
+        control="a fixed seed",
+        accuses=_of_bug(_SEEDED, "determinism", 20),
+    ),
+    Mode(
+        name="exhaustive",
+        null="random laws of three values, with their ε",
+        control="ε lower by 1e-9 of it",
+        accuses=_exhaustive,
+    ),
+    Mode(
+        name="grey-box",
+        null="random scales and moves, with their ε",
+        control="ε lower by 1e-6 of it",
+        accuses=_grey_box,
+    ),
+    Mode(
+        name="moments",
+        null="mean and variance of 800 normal estimates",
+        control="a variance of 1.3",
+        accuses=_moments,
+    ),
+    Mode(
+        name="all that apply, together",
+        null="randomized response over four values, ε = 1, 40 draws",
+        control="the keep probability of two values",
+        accuses=_of_bug("keep probability of two buckets", None, 40),
+    ),
+)
+
+
+def accusations(mode: Mode, first: int, runs: int, *, true: bool) -> int:
+    """How many of the runs from `first` on accuse."""
+    return sum(mode.accuses(seed, true) for seed in range(first, first + runs))
+
+
+def most(runs: int) -> int:
+    """How many accusations of a true claim are compatible with the level."""
+    return int(binom.ppf(1 - FALSE_ALARM, runs, ALPHA))
+
+
+def page(kept: Kept, *, runs: int, controls: int) -> str:
+    """The documentation page."""
+    lines = []
+    for mode in MODES:
+        counts = []
+        for true, count in ((True, runs), (False, controls)):
+            total = 0
+            for first in range(0, count, _BLOCK):
+                key = f"{mode.name}/{'null' if true else 'control'}/{first}"
+                total += kept.get(key, partial(accusations, mode, first, _BLOCK, true=true))
+            print(f"{mode.name}: {total} of {count}", file=sys.stderr, flush=True)
+            counts.append(total)
+        accused, caught = counts
+        lines.append(f"| {mode.name} | {mode.null} | {accused:,} | {mode.control} | {caught:,} |")
+    return _PAGE.format(
+        runs=f"{runs:,}",
+        controls=f"{controls:,}",
+        most=f"{most(runs):,}",
+        least=f"{most(controls):,}",
+        alpha=ALPHA,
+        table="\n".join(lines),
+    )
+
+
+_PAGE = """\
+# Levels, measured
+
+Printed by `python -m benchmarks.levels` (`--full` makes 10,000 runs): how often each mode of audit
+accuses a true claim at level {alpha}, in {runs} runs. Every null attains its claim exactly, and
+draws are few, where a level is hardest to keep. A mode that spends no more than its level accuses
+at most {most} times, but with probability 1e-4. An audit of the control, whose claim is false, must
+do so more than {least} times of {controls}: a test that accuses nobody would keep its level too.
+
+| mode | null | accused | control | accused |
+|---|---|---|---|---|
+{table}
+
+Exact tests of few draws stay below their level, for counts are whole numbers; the moments' level is
+asymptotic in the draws, and they never decide a verdict about privacy. Exhaustive and grey-box
+audits draw nothing, so that a true claim is never accused at all.
+"""
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--full", action="store_true", help="10,000 runs")
+    parser.add_argument("--runs", type=int, default=200, help="of every null, in hundreds")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    given = parser.parse_args()
+    kept = Kept(given.out / "levels.jsonl")
+    runs = 10_000 if given.full else 100 * (given.runs // 100)
+    print(page(kept, runs=runs, controls=max(runs // 10, 100)), end="")
+
+
+if __name__ == "__main__":
+    main()
