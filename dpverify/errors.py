@@ -12,6 +12,7 @@ from typing import ClassVar, NoReturn
 
 __all__ = [
     "CertificateError",
+    "ClusterError",
     "ConfigurationError",
     "DPVerifyError",
     "DrawError",
@@ -85,6 +86,10 @@ class KeyFileError(DPVerifyError):
 
 class OutputError(DPVerifyError, OSError):
     """Outputs that can't be written where the user asked for them."""
+
+
+class ClusterError(DPVerifyError):
+    """A cluster that can't be reached, or whose workers can't give the numbers of this process."""
 
 
 class DrawError(DPVerifyError):

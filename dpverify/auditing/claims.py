@@ -20,15 +20,17 @@ that every check can fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ClusterError, ParameterError, require
+from dpverify.parallel import spread
 
 __all__ = [
     "Claim",
@@ -38,6 +40,7 @@ __all__ = [
     "Means",
     "Verdict",
     "judged",
+    "judged_all",
     "known_claims",
     "known_papers",
     "perturbed",
@@ -177,6 +180,67 @@ def judged(claim: Claim, *, seed: int = 0) -> Judgement:
     else:
         verdict = "confirmed_exactly"
     return Judgement(claim=claim, verdict=verdict, printed=printed, others=others)
+
+
+def judged_all(
+    claims: Sequence[Claim],
+    *,
+    seed: int = 0,
+    workers: int = -1,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Judgement]:
+    """Judge many claims, by many workers.
+
+    Parameters
+    ----------
+    claims : of installed ledgers, unless there is one worker
+    seed : as for `judged`
+    workers : processes, −1 for all cores; no effect on the result (see `parallel.spread`)
+    progress : called with 1 after each claim
+
+    Returns
+    -------
+    list of `Judgement`, in the order of the claims
+
+    Raises
+    ------
+    ClusterError
+        If a check ends its process, or as for `parallel.spread`.
+    """
+    outcomes: Iterator[_Outcome]
+    if workers == 1:
+        outcomes = (_outcome(claim, seed) for claim in claims)
+    else:
+        outcomes = spread(_known_outcome, [(each.id, seed) for each in claims], workers=workers)
+    found = []
+    try:
+        for claim, (verdict, printed, others) in zip(claims, outcomes, strict=True):
+            found.append(Judgement(claim=claim, verdict=verdict, printed=printed, others=others))
+            progress(1)
+    except BrokenExecutor as error:
+        raise ClusterError(
+            f"the check of {claims[len(found)].id}, or of a claim after it, ended its process: "
+            "judge with workers=1."
+        ) from error
+    return found
+
+
+_Outcome = tuple[Verdict, Evidence | None, Mapping[str, Evidence]]
+
+
+def _outcome(claim: Claim, seed: int) -> _Outcome:
+    found = judged(claim, seed=seed)
+    return found.verdict, found.printed, found.others
+
+
+def _known_outcome(id: str, seed: int) -> _Outcome:  # noqa: A002
+    # Formulas may hold what can't be pickled, so a worker takes them from the ledger.
+    return _outcome(_known()[id], seed)
+
+
+@cache
+def _known() -> Mapping[str, Claim]:
+    return {claim.id: claim for claim in known_claims()}
 
 
 def perturbed(claim: Claim, factor: Fraction) -> Claim:

@@ -20,6 +20,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterator, Sequence, Sized
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from time import perf_counter
 from types import FrameType
@@ -27,12 +28,11 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import BrokenProcessPool
 from numpy.typing import NDArray
 
 from dpverify.errors import DrawError, require
 from dpverify.mechanism import Mechanism, Pair
+from dpverify.parallel import remote, spread
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["CHUNK", "both_sides", "guarded", "named", "one_side", "over_the_draw"]
@@ -100,7 +100,7 @@ def both_sides(
     start = perf_counter()
     chunks = [one_side(*tasks[0])]
     expected = (perf_counter() - start) * (len(tasks) - 1)
-    if workers == 1 or expected < _INLINE or not _sendable(mechanism):
+    if workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
         chunks += [one_side(*task) for task in tasks[1:]]
     else:
         chunks += _by_workers(tasks[1:], workers, time_limit)
@@ -124,17 +124,16 @@ def _by_workers(
 ) -> list[NDArray[Any]]:
     mechanism, pair = tasks[0][:2]
     # More than a chunk may take: the alarm speaks first, if it can.
-    parallel = Parallel(n_jobs=workers, timeout=2 * time_limit * CHUNK)
+    timeout = 2 * time_limit * CHUNK
     try:
-        chunks: list[NDArray[Any]] = parallel(delayed(one_side)(*task) for task in tasks)
+        return list(spread(one_side, tasks, workers=workers, timeout=timeout))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
         raise _error(mechanism, pair, reason) from error
-    except BrokenProcessPool as error:
+    except BrokenExecutor as error:
         raise _error(mechanism, pair, "ended its worker process") from error
     except TimeoutError as error:
         raise _error(mechanism, pair, "hung outside the interpreter") from error
-    return chunks
 
 
 def one_side(

@@ -51,7 +51,7 @@ from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.runners import RUNNERS, Plan
 from dpverify.auditing.search import search as search_pairs
 from dpverify.domain import Domain
-from dpverify.errors import DPVerifyError, DrawError, ParameterError, require
+from dpverify.errors import ClusterError, DPVerifyError, DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
@@ -238,6 +238,8 @@ def audit(
 def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:
     try:
         return RUNNERS[kind](plan)
+    except ClusterError:  # says nothing of the mechanism
+        raise
     except DPVerifyError as error:
         return [undrawn(kind, error, level=plan.levels.get(kind, 0.0))]
 

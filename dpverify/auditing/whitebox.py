@@ -12,22 +12,21 @@ its level (`judging`), so that all of it holds at α.
 from __future__ import annotations
 
 import math
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dpverify.auditing.draws import guarded, one_side, over_the_draw
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.planning import Event, Power, events, levels, power
-from dpverify.errors import DrawError, require
+from dpverify.errors import ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.mechanism import Pair, WhiteBox
+from dpverify.parallel import spread
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["Attack", "attack", "audit", "verdict"]
@@ -166,42 +165,35 @@ def attack(
     ------
     DrawError
         If the mechanism raises, can't be sent to a worker, or scores an output with no number.
+    ClusterError
+        As `parallel.spread`.
     """
     pairs = mechanism.worst_pairs()
     counts: list[tuple[Counts, ...]] = []
     curve_counts: tuple[Counts, ...] = ()
-    with Parallel(
-        n_jobs=workers, return_as="generator", initializer=_leave_interrupts_to_the_parent
-    ) as parallel:
-        for index, pair in enumerate(pairs):
-            case = (seed, index, redraw, time_limit)
-            try:
-                own, other = (
-                    _scores(parallel, mechanism, pair, side, draws, case, progress)
-                    for side in (0, 1)
-                )
-            except DrawError:
-                raise
-            except Exception as error:  # whatever a mechanism raises, or its pickling
-                raise DrawError(
-                    f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
-                    f"{type(error).__name__}: {error}"
-                ) from error
-            counts.append(
-                tuple(_count(own, other, event.threshold, swapped=event.swapped) for event in tests)
+    for index, pair in enumerate(pairs):
+        case = (seed, index, redraw, time_limit)
+        try:
+            own, other = (
+                _scores(workers, mechanism, pair, side, draws, case, progress) for side in (0, 1)
             )
-            if index == 0:
-                curve_counts = tuple(_count(own, other, t, swapped=False) for t in roc)
+        except (DrawError, ClusterError):
+            raise
+        except Exception as error:  # whatever a mechanism raises, or its pickling
+            raise DrawError(
+                f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        counts.append(
+            tuple(_count(own, other, event.threshold, swapped=event.swapped) for event in tests)
+        )
+        if index == 0:
+            curve_counts = tuple(_count(own, other, t, swapped=False) for t in roc)
     return Attack(counts=tuple(counts), roc=curve_counts)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent answers alone and ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _scores(
-    parallel: Parallel,
+    workers: int,
     mechanism: WhiteBox,
     pair: Pair,
     side: int,
@@ -211,20 +203,12 @@ def _scores(
 ) -> NDArray[np.float64]:
     seed, index, redraw, time_limit = case
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
-    tasks: Iterator[NDArray[np.float64]] = parallel(
-        delayed(_chunk)(
-            mechanism,
-            pair,
-            side,
-            size,
-            redraw,
-            (seed, "white-box", index, side, number),
-            time_limit,
-        )
+    tasks = (
+        (mechanism, pair, side, size, redraw, (seed, "white-box", index, side, number), time_limit)
         for number, size in enumerate(sizes)
     )
     chunks = []
-    for chunk in tasks:
+    for chunk in spread(_chunk, tasks, workers=workers):
         chunks.append(chunk)
         progress(chunk.size)
     scores = np.concatenate(chunks)

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import rfc8785
 
-from dpverify import __version__
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.files import check_writable, replacing, sha256_file, write_file
@@ -40,6 +38,7 @@ from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
 from dpverify.records import Table, load_source, open_records
 from dpverify.sampling.words import SecureWords
+from dpverify.versions import versions
 
 __all__ = [
     "CERTIFICATE",
@@ -49,7 +48,6 @@ __all__ = [
     "certify",
     "document_digest",
     "environment",
-    "versions",
 ]
 
 CERTIFICATE, REPORT, SKETCH = "certificate.json", "report.html", "sketch.npz"
@@ -58,7 +56,6 @@ _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
     "protected by any privacy guarantee."
 )
-_VERSIONED = ("numpy", "scipy", "python-flint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +144,6 @@ def document_digest(fields: dict[str, Any]) -> str:
     """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself."""
     body = {name: value for name, value in fields.items() if name != "digest"}
     return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """Versions that a replay depends on."""
-    return {"dpverify": __version__} | {name: version(name) for name in _VERSIONED}
 
 
 def _load(configuration: Configuration, base: Path) -> Table:

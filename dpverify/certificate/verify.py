@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive, misfits
 from dpverify.certificate.files import sha256_file
-from dpverify.certificate.make import document_digest, versions
+from dpverify.certificate.make import document_digest
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, DPVerifyError
 from dpverify.mechanism import Certifiable
+from dpverify.versions import versions
 
 __all__ = ["MAX_BYTES", "Check", "check_digest", "differences", "read_certificate", "verify"]
 

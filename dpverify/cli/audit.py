@@ -26,7 +26,15 @@ from dpverify.auditing.run import Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import Choice, decimal, emit_json, emit_table, talk, talk_options
+from dpverify.cli.output import (
+    Choice,
+    decimal,
+    emit_json,
+    emit_table,
+    talk,
+    talk_options,
+    where_options,
+)
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
 from dpverify.settings import PROFILES, Setting, Source, settle
@@ -63,6 +71,7 @@ __all__ = ["audit"]
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 where nothing could be said.")
 @click.option("--show-config", is_flag=True, help="Print the settings and where each comes from.")
 @talk_options
+@where_options
 def audit(
     targets: tuple[str, ...],
     profile: str | None,

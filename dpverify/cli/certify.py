@@ -13,7 +13,15 @@ from dpverify.certificate.derive import total_draws
 from dpverify.certificate.make import CERTIFICATE, REPORT, SKETCH, Outcome
 from dpverify.certificate.make import certify as make_certificate
 from dpverify.certificate.model import Certificate, Inputs, Release
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, talk, talk_options
+from dpverify.cli.output import (
+    emit_json,
+    emit_table,
+    json_option,
+    progress_bar,
+    talk,
+    talk_options,
+    where_options,
+)
 from dpverify.configuration import load_configuration
 from dpverify.mechanism import Certifiable
 
@@ -31,6 +39,7 @@ __all__ = ["certify"]
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
 @talk_options
+@where_options
 def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool) -> int:
     """Certify the release that CONFIG describes.
 

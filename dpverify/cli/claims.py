@@ -7,10 +7,18 @@ from typing import Any, get_args
 
 import click
 
-from dpverify.auditing.claims import Claim, Judgement, Verdict, judged, known_claims, known_papers
+from dpverify.auditing.claims import (
+    Claim,
+    Judgement,
+    Verdict,
+    judged,
+    judged_all,
+    known_claims,
+    known_papers,
+)
 from dpverify.certificate import errata
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, where_options
 from dpverify.errors import OutputError, did_you_mean
 
 __all__ = ["claims"]
@@ -27,7 +35,15 @@ __all__ = ["claims"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the page of errata, for the screen and for paper, to this file.",
 )
+@click.option(
+    "--workers",
+    type=int,
+    default=-1,
+    show_default=True,
+    help="Processes, -1 for one on each core; the result is the same.",
+)
 @json_option
+@where_options
 @click.pass_context
 def claims(
     context: click.Context,
@@ -35,6 +51,7 @@ def claims(
     verdict: str | None,
     markdown: bool,
     html: Path | None,
+    workers: int,
     as_json: bool,
 ) -> None:
     """Check every statement of the papers and list the verdicts.
@@ -49,7 +66,7 @@ def claims(
     if not chosen:
         papers = sorted({claim.paper for claim in known_claims()})
         raise click.UsageError(f"there is no claim of {paper}. {did_you_mean(paper or '', papers)}")
-    found = [found for found in _judged(chosen) if verdict in (None, found.verdict)]
+    found = [found for found in _judged(chosen, workers) if verdict in (None, found.verdict)]
     if as_json:
         emit_json("claims", [_described(judgement) for judgement in found])
         return
@@ -82,14 +99,9 @@ def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users k
     emit_table(_details(judgement))
 
 
-def _judged(chosen: list[Claim]) -> list[Judgement]:
-    found = []
+def _judged(chosen: list[Claim], workers: int) -> list[Judgement]:
     with progress_bar("checking") as start:
-        advance = start(len(chosen))
-        for claim in chosen:
-            found.append(judged(claim))
-            advance(1)
-    return found
+        return judged_all(chosen, workers=workers, progress=start(len(chosen)))
 
 
 def _remark(judgement: Judgement) -> str:
