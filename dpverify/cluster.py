@@ -22,6 +22,7 @@ release never leave this process.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections import Counter
@@ -33,7 +34,7 @@ from typing import Any
 import cloudpickle
 from joblib.parallel import ParallelBackendBase
 
-from dpverify.errors import ClusterError
+from dpverify.errors import ClusterError, require
 from dpverify.versions import versions
 
 __all__ = ["Cluster", "joined"]
@@ -52,6 +53,8 @@ def joined(scheduler: str, patience: float) -> Iterator[Cluster]:
 
     Raises
     ------
+    ParameterError
+        If that isn't the form of the address.
     ClusterError
         If distributed isn't installed here, no scheduler answers there, it has no worker, or a
         worker is unfit.
@@ -62,6 +65,9 @@ def joined(scheduler: str, patience: float) -> Iterator[Cluster]:
         raise ClusterError(
             f"backend=dask needs the package distributed ({error}): install dpverify[dask]."
         ) from error
+    rule = "an address, as tcp://HOST:PORT"
+    formed = re.fullmatch(r"([a-z]+://)?[^\s/]+:\d+", scheduler)
+    require(formed is not None, "scheduler", scheduler, rule)
     try:
         client = Client(scheduler, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:  # a time-out is an OSError
@@ -99,24 +105,19 @@ def _inspect(client: Any) -> None:
         )
 
 
-def _described() -> dict[str, Any]:
-    """What decides whether a process gives the numbers of another."""
+def _described(dask_worker: Any = None) -> dict[str, Any]:
+    """What decides whether a process gives the numbers of another.
+
+    Parameters
+    ----------
+    dask_worker : whose process this is, which `Client.run` gives by this name; None for no worker
+    """
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return {
         "versions": versions() | {"python": python},
         "process": f"{os.getpid()} on {socket.gethostname()}",
-        "threads": _threads(),
+        "threads": 1 if dask_worker is None else dask_worker.state.nthreads,
     }
-
-
-def _threads() -> int:
-    """Tasks that this process may be given at once."""
-    from distributed import get_worker
-
-    try:
-        return int(get_worker().state.nthreads)
-    except ValueError:  # not on a worker
-        return 1
 
 
 def _check(worker: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
@@ -138,14 +139,14 @@ def _carried_out(packed: bytes, sender: Mapping[str, Any]) -> Any:
     """On a worker: do what was sent, if this worker would do it as its sender does."""
     from distributed import get_worker
 
-    address = get_worker().address
-    _check(address, _described(), sender)
+    worker = get_worker()
+    _check(worker.address, _described(worker), sender)
     try:
         call: Callable[[], Any] = cloudpickle.loads(packed)
     except Exception as error:  # whatever the making anew of someone's object raises
         raise ClusterError(
-            f"worker {address} can't load what it is to do: {type(error).__name__}: {error}. "
-            "What is audited must be installed there, or be defined in the script that you run."
+            f"worker {worker.address} can't load what it is to do ({error}): "
+            "what is audited must be installed there, or be defined in the script that you run."
         ) from error
     return call()
 
@@ -168,8 +169,11 @@ class Cluster(ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
         self._sender = _described()
 
     def effective_n_jobs(self, n_jobs: int) -> int:
-        """Workers there are: they all take part, however many were asked for."""
-        return max(1, len(self._client.nthreads()))
+        """Workers there are: they all take part, however many were asked for.
+
+        At least 2, as joblib itself does the work of one, in this process.
+        """
+        return max(2, len(self._client.nthreads()))
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Any], None]) -> Any:
         """Send a task; the callback gets its future when it has ended, well or not."""

@@ -235,7 +235,9 @@ def _outcome(claim: Claim, seed: int) -> _Outcome:
 
 def _known_outcome(id: str, seed: int) -> _Outcome:  # noqa: A002
     # Formulas may hold what can't be pickled, so a worker takes them from the ledger.
-    return _outcome(_known()[id], seed)
+    known = _known()
+    require(id in known, "id", id, "in an installed ledger", "Judge others with workers=1.")
+    return _outcome(known[id], seed)
 
 
 @cache

@@ -33,8 +33,8 @@ from dpverify.cli.output import (
     emit_table,
     talk,
     talk_options,
-    where_options,
 )
+from dpverify.cli.where import where_options
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
 from dpverify.settings import PROFILES, Setting, Source, settle

@@ -20,8 +20,8 @@ from dpverify.cli.output import (
     progress_bar,
     talk,
     talk_options,
-    where_options,
 )
+from dpverify.cli.where import where_options
 from dpverify.configuration import load_configuration
 from dpverify.mechanism import Certifiable
 

@@ -18,7 +18,8 @@ from dpverify.auditing.claims import (
 )
 from dpverify.certificate import errata
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, where_options
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.cli.where import where_options
 from dpverify.errors import OutputError, did_you_mean
 
 __all__ = ["claims"]

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from functools import wraps
 from typing import Any, Literal
 
 import click
@@ -20,7 +19,6 @@ from rich.text import Text
 from dpverify import __version__
 from dpverify.enclosure import Real
 from dpverify.errors import ParameterError, did_you_mean
-from dpverify.parallel import BACKENDS, Backend, workplace
 
 __all__ = [
     "Choice",
@@ -33,33 +31,9 @@ __all__ = [
     "progress_bar",
     "talk",
     "talk_options",
-    "where_options",
 ]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-
-
-def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--backend`` and ``--scheduler``: the whole command spreads its work there."""
-
-    @wraps(command)
-    def placed(*arguments: Any, backend: Backend, scheduler: str | None, **named: Any) -> Any:
-        with workplace(backend=backend, scheduler=scheduler):
-            return command(*arguments, **named)
-
-    for option in (
-        click.option("--scheduler", metavar="ADDRESS", help="Of the cluster, with --backend dask."),
-        click.option(
-            "--backend",
-            type=Choice(BACKENDS),
-            default=BACKENDS[0],
-            show_default=True,
-            help="Where work runs: processes here, or a dask cluster. The result is the same.",
-        ),
-    ):
-        placed = option(placed)
-    return placed
-
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 _KEY = "dpverify.talk"

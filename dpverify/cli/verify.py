@@ -14,7 +14,8 @@ from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.model import Inputs
 from dpverify.certificate.signing import check_signatures, envelope_beside
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, where_options
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.cli.where import where_options
 from dpverify.mechanism import Certifiable
 
 __all__ = ["exit_code", "replay_option", "verify", "verify_aloud"]

@@ -155,11 +155,11 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["claims"]) == 0
+    assert _run(["claims", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert "toy2026.lemma-1   misprint       section 1, page 1  right: without the diagonal" in out
     assert out.endswith("1 misprint, 1 not_checkable\n")
-    assert _run(["claims", "--verdict", "misprint", "--json"]) == 0
+    assert _run(["claims", "--verdict", "misprint", "--workers", "1", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["result"]
     assert (found["id"], found["paper"], found["verdict"]) == (
         "toy2026.lemma-1",
@@ -170,7 +170,7 @@ def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["claims", "--markdown"]) == 0
+    assert _run(["claims", "--markdown", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert "2 statements: 1 misprint, 1 not_checkable." in out
     assert "| [toy2026](#toy2026) | 1 | 1 |" in out
@@ -182,7 +182,7 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_page_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "claims.html"
-    assert _run(["claims", "--paper", "aumuller2020", "--html", str(file)]) == 0
+    assert _run(["claims", "--paper", "aumuller2020", "--html", str(file), "--workers", "1"]) == 0
     assert capsys.readouterr().out == ""
     text = file.read_text(encoding="utf-8")
     assert "Aumüller, Bourgeat and Schmurr 2020" in text

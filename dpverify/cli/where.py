@@ -1,0 +1,36 @@
+"""Where a command's work runs: the options of those that spread it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from dpverify.cli.output import Choice
+from dpverify.parallel import BACKENDS, Backend, workplace
+
+__all__ = ["where_options"]
+
+
+def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--backend`` and ``--scheduler``: the whole command spreads its work there."""
+
+    @wraps(command)
+    def placed(*arguments: Any, backend: Backend, scheduler: str | None, **named: Any) -> Any:
+        with workplace(backend=backend, scheduler=scheduler):
+            return command(*arguments, **named)
+
+    for option in (
+        click.option("--scheduler", metavar="ADDRESS", help="Of the cluster, with --backend dask."),
+        click.option(
+            "--backend",
+            type=Choice(BACKENDS),
+            default=BACKENDS[0],
+            show_default=True,
+            help="Where work runs: processes here, or a dask cluster. The result is the same.",
+        ),
+    ):
+        placed = option(placed)
+    return placed
