@@ -143,7 +143,7 @@ class Deadly:
 
 def audited(mechanism: Any, **options: Any) -> Any:
     options = {"kinds": ["black-box", "precision"]} | options
-    return audit(mechanism, draws=2500, seed=5, pairs=[HALVED.pair], **options)  # type: ignore[arg-type]
+    return audit(mechanism, draws=2500, seed=5, pairs=[HALVED.pair], **options)
 
 
 def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path: Path) -> None:
