@@ -266,7 +266,8 @@ def _open_parquet(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[An
 
     def read() -> Iterator[Any]:
         with path.open("rb") as file:
-            for batch in parquet.ParquetFile(file).iter_batches(_ROWS):
+            # Buffered ahead, all row groups would stay in memory.
+            for batch in parquet.ParquetFile(file, pre_buffer=False).iter_batches(_ROWS):
                 yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns])
 
     return (about.num_rows, about.num_columns), read
