@@ -227,18 +227,37 @@ def _csv(path: Path) -> NDArray[np.float64]:
                 if number == 1 and not any(_is_number(field) for field in fields):
                     names = fields
                     continue
-                place = next(i for i, field in enumerate(fields) if not _is_number(field))
-                name = f" ({names[place]})" if place < len(names) else ""
-                raise RecordsError(
-                    f"{path}, line {number}, column {place + 1}{name}: {fields[place]!r} is not a "
-                    "number. Leave such a column out, or code it as numbers."
-                ) from None
+                raise _no_number(path, number, fields, names) from None
             if rows and len(row) != len(rows[0]):
                 raise RecordsError(
-                    f"{path}, line {number}: has {len(row)} values, and line 1 has {len(rows[0])}."
+                    f"{path}, line {number}: has {len(row)} values, and the first record has "
+                    f"{len(rows[0])}."
                 )
             rows.append(row)
     return np.array(rows, dtype=np.float64)
+
+
+def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> RecordsError:
+    """What is wrong in a line; of its values it shows the one that is no number, at most."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if any(separator in field for field in fields):
+            return RecordsError(
+                f"{path}, line {line}: the values look separated by {name}. Separate them by "
+                "commas, and write numbers with a point: 1.5."
+            )
+    place = next(i for i, field in enumerate(fields) if not _is_number(field))
+    column = f" ({names[place]})" if place < len(names) else ""
+    where = f"{path}, line {line}, column {place + 1}{column}"
+    value = fields[place]
+    if not value.strip():
+        return RecordsError(
+            f"{where}: the value is missing. Leave such rows or such a column out, or put a "
+            "number there by a rule that looks at no other record: 0, say."
+        )
+    return RecordsError(
+        f"{where}: {value[:40]!r} is not a number. Leave such a row or column out, or code it as "
+        "a number by a rule that looks at no other record."
+    )
 
 
 def _is_number(field: str) -> bool:
