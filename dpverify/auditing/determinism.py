@@ -57,7 +57,7 @@ _STARTS: dict[str, Start] = {"fresh processes": "spawn", "forked workers": "fork
 _PATIENCE = 6  # times the limit of one release, for a process to answer
 _LABELS = {
     "behaviour": "what is raised, or the shape or type of the output,",
-    "output": "the output, or the text of what is raised,",
+    "output": "the output itself",
     "words": "the number of random words asked for, which shows in the running time",
 }
 

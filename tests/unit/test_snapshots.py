@@ -100,7 +100,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("noise-missing", ["mine:LEAKS"], 1),
         ("doubles", ["mine:COUNT", "--kind", "precision"], 1),
         ("no-violation", ["mine:COUNT", "--kind", "black-box", "--kind", "sequential"], 0),
-        ("raises", ["mine:LOST"], 1),
+        ("raises", ["mine:LOST"], 3),
         ("mistyped-object", ["mine:HALVD"], 2),
         ("not-adapted", ["mine:halved"], 2),
         ("mistyped-suite", ["plantd"], 2),
