@@ -34,6 +34,7 @@ __all__ = [
 
 PRECISION = 128
 _NARROW = 1e-12
+_UNSPOKEN = "no case is spoken of"
 Case = tuple[Any, ...]
 
 
@@ -103,6 +104,7 @@ def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[For
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
+        failed: list[str] = []
         names = _parameters(truth) or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
@@ -112,13 +114,13 @@ def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[For
                 true, place = truth(*case), _name(case, names)
                 found[place] = f"{_show(said)} against {_show(true)}"
                 if not _same(said, true):
-                    return Evidence(
-                        holds=False,
-                        means=means,
-                        numbers=found,
-                        counterexample=f"at {place}: {_show(said)}, in truth {_show(true)}",
-                    )
-        return Evidence(holds=bool(found), means=means, numbers=found)
+                    failed.append(f"{_at(place)}{_show(said)}, in truth {_show(true)}")
+        return Evidence(
+            holds=bool(found) and not failed,
+            means=means,
+            numbers=found,
+            counterexample=failed[0] if failed else "" if found else _UNSPOKEN,
+        )
 
     return check
 
@@ -132,8 +134,9 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
-        names = _parameters(truth)[1:] or _parameters(formula)
+        failed: list[str] = []
         ratios: list[float] = []
+        names = _parameters(truth)[1:] or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
                 ends = truth(formula, *case)
@@ -142,21 +145,22 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
                 value, bound = (number(end) for end in ends)
                 place = _name(case, names)
                 found[place] = f"{_show(value)} of at most {_show(bound)}"
-                if not (value <= bound or _same(value, bound)):
-                    return Evidence(
-                        holds=False,
-                        means=means,
-                        numbers=found,
-                        counterexample=f"at {place}: {_show(value)} above {_show(bound)}",
-                    )
-                ratios.append(float(value) / float(bound))
-        if not ratios:
-            return Evidence(holds=False, means=means, counterexample="no case is spoken of")
+                if value <= bound or _same(value, bound):
+                    ratios.append(float(value) / float(bound))
+                else:
+                    failed.append(f"{_at(place)}{_show(value)} above {_show(bound)}")
+        if failed or not found:
+            counterexample = failed[0] if failed else _UNSPOKEN
+            return Evidence(holds=False, means=means, numbers=found, counterexample=counterexample)
         tight = max(ratios) > 1 - 1e-9
         slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
         return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
 
     return check
+
+
+def _at(place: str) -> str:
+    return f"at {place}: " if place else ""
 
 
 def _same(one: Any, other: Any) -> bool:

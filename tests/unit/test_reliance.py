@@ -149,6 +149,11 @@ def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> 
     assert [claim for claim in guarantee.claims if name not in users[claim]] == []
 
 
+def test_every_mechanism_that_can_be_certified_is_among_the_cases() -> None:
+    certifiable = {name for name, family in families().items() if family.build is not None}
+    assert certifiable == {case.split()[0] for case in CASES}
+
+
 def test_the_error_names_the_way_out(plant: Callable[[Change], None]) -> None:
     plant(wrong)
     build = families()["dp-oporp"].build

@@ -236,7 +236,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="aumuller2020.theorem-5.1.k-ratio",
         where="section 5, proof of theorem 5.1",
-        statement="The same: exponent of τ/α.",
+        statement="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponent of 1/a = τ/α.",
         printed=lambda: Fraction(3, 5),
         check=equals(lambda: (2 - Fraction(1, 2)) / (Fraction(1, 2) + 2), [()], "symbolic"),
     ),

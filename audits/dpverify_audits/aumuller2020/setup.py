@@ -25,6 +25,8 @@ _TAILS = [
     (100, 3, Fraction(1, 2000), Fraction(1, 10**4)),
     (1000, 2, Fraction(1, 10), Fraction(1, 10**4)),
     (20, 2, Fraction(1, 50), Fraction(1, 10**4)),
+    # Kp = 25, just under what the proof needs; without the 1 - 1/B it would be enough
+    (500, 2, Fraction(1, 10), Fraction(1, 10**4)),
 ]
 
 
@@ -207,7 +209,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="aumuller2020.section-3.1.universal",
         where="section 3.1, b-bit MinHash",
-        statement="The same for a universal function: one that collides with probability c ≤ 1/B.",
+        statement="Buckets agree with probability J + (1 − J)/B for a universal function too: one "
+        "that collides with probability c ≤ 1/B.",
         printed=lambda j, b, c: (1 - j) / b + j,
         corrections={"(1 − J)c + J": lambda j, b, c: (1 - j) * c + j},
         check=equals(
@@ -273,7 +276,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="aumuller2020.lemma-3",
         where="section 4, lemma 3",
-        statement="The same with the number rounded up, which makes RRMinHash (ε, δ)-private.",
+        statement="More than ⌈Kp + √(3 ln(1/δ)Kp)⌉ positions differ with probability at most δ, "
+        "p = (1 − 1/B)α/τ, which makes RRMinHash (ε, δ)-private.",
         conditions="the δ is the probability that more positions differ",
         printed=lambda *case: differing_bound(*case).ceil(),
         readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},

@@ -129,7 +129,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.section-4.2.order-any-noise",
         where="section 4.2, with σ below 1, as ε above √ln(1/δ) allows",
-        statement="The same constant does for every σ.",
+        statement="At k = μ the variance is at most 32σ⁴μ for every σ.",
         printed=_bound,
         check=at_most(
             lambda f, w, s: (_variance_at(w, s), f(w, s)), [(4, Fraction(1, 100))], "symbolic"

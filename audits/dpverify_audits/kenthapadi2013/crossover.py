@@ -124,7 +124,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.section-4.3.3.crossover.any-epsilon",
         where="section 4.3.3 and section 1, which have no bound on ε there",
-        statement="The same within a factor 2 for every ε, here up to 20.",
+        statement="Randomized response overtakes at squared distances of the order of √(dk)/ε² for "
+        "every ε, here up to 20 and within a factor 2.",
         printed=_printed_crossing,
         corrections={
             "√(dk)/(4 tanh²(ε/2))": lambda d, k, e: (arb(d) * k).sqrt() / (4 * _kept(e) ** 2)

@@ -127,7 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.definition-2.l1",
         where="section 3.1.2, definition 2, ρ = 1",
-        statement="The same in the ℓ1-norm.",
+        statement="The largest ‖X′P − XP‖₁ over one changed bit is that of P's longest row.",
         printed=lambda m: _rows(m, 1),
         check=equals(lambda m: _moved(m, _BITS, 1), [(m,) for m in _MATRICES], "enumeration"),
     ),

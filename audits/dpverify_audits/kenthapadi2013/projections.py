@@ -219,7 +219,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.section-3.1.3.dasgupta",
         where="section 3.1.3, item 4, and the sensitivity below the list",
-        statement="Its squared ℓ2-sensitivity is 1 in expectation, here for c = 2 copies.",
+        statement="The squared ℓ2-sensitivity of Dasgupta et al.'s projection is 1 in expectation, "
+        "here for c = 2 copies.",
         conditions="for one row; the largest of d rows grows with d, up to c",
         printed=lambda k, c, d: Fraction(1),
         corrections={

@@ -201,7 +201,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.theorem-2.proof.coordinate-normal",
         where="section 3.2.2, proof of theorem 2, law of the i-th entry",
-        statement="It is normal: the fourth moment is 3‖z‖⁴, times k².",
+        statement="The i-th entry of zP is normal: its fourth moment is 3‖z‖⁴, times k².",
         printed=lambda z: 3 * Fraction(sum(a * a for a in z)) ** 2,
         check=equals(lambda z: _weighted(z, 4), [(z,) for z in _RECORDS], "enumeration"),
     ),
@@ -310,7 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.section-4.1.variance",
         where="section 4.1, displayed variance",
-        statement="Its variance is σ².",
+        statement="The noise that an entry of the sketch gets has variance σ².",
         printed=lambda r2, s2: s2,
         check=equals(
             lambda r2, s2: _noisy_entry(2, r2, s2),

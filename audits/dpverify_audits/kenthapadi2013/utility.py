@@ -138,7 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.theorem-2.variance",
         where="section 3.2.2, theorem 2, part 2",
-        statement="Its variance is 2r⁴/k + 8σ²r² + 8σ⁴k.",
+        statement="The variance of the estimated squared distance is 2r⁴/k + 8σ²r² + 8σ⁴k.",
         printed=lambda k, r, s: variance(k, Fraction(r), s * s / k),
         check=equals(lambda k, r, s: distance_moments(k, r, s)[1], _CASES, "enumeration"),
         mechanisms=("dp-rp-g",),

@@ -145,7 +145,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2023.appendix-a.2.normal",
         where="appendix A.2, A after the change of variables, second line",
-        statement="It is Φ(|x|/σy − ρx/σx) − Φ(−|x|/σy − ρx/σx).",
+        statement="P(|Y| < |x|) given X = x is Φ(|x|/σy − ρx/σx) − Φ(−|x|/σy − ρx/σx).",
         printed=lambda r, rho, t: (
             cdf(number(r * abs(t) - rho * t)) - cdf(number(-r * abs(t) - rho * t))
         ),
@@ -162,7 +162,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2023.appendix-a.2.argument",
         where="appendix A.2, A after the change of variables, third line; t > 0",
-        statement="It is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
+        statement="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
         printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(_slopes(r, rho)[1] * number(t)),
         corrections={
             "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": lambda r, rho, t: (

@@ -356,7 +356,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2023.theorem-4.7.ratio-step",
         where="section 4.2, proof of theorem 4.7, case I, second display; L = L′ + 1",
-        statement="It is (R^L + R)/(R^L + 1).",
+        statement="The ratio of the probabilities to keep a sign is (R^L + R)/(R^L + 1).",
         printed=lambda r, a, b: (r**a + r) / (r**a + 1),
         check=equals(
             lambda r, a, b: plus(_F(1), a) / plus(_F(1), b),

@@ -255,7 +255,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="slides2025.appendix-d.row-delta",
         where="appendix D, row-wise DP and last item",
-        statement="The same, for δ₀ = δ/2r.",
+        statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r have at most δ together, at ε.",
         conditions="ε ≤ 4",
         printed=row_delta,
         check=at_most(_composition_delta, _MODERATE, "enclosure"),

@@ -259,7 +259,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="slides2025.appendix-a.core-lemma",
         where="appendix A, core lemma",
-        statement="The same holds for points that are nearer than w.",
+        statement="The noise of appendix A also suffices for points that are nearer than w.",
         printed=appendix_a_sigma,
         check=at_most(
             _delta_nearer,

@@ -184,7 +184,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="slides2025.appendix-f.guarantee.rank-two",
         where="appendix F, row-wise DP and its composition",
-        statement="The same for two columns, where a move changes the covariance by rank two.",
+        statement="r rows of two columns of records, squares raised by w², are (ε, δ)-private too, "
+        "though a move changes the covariance by rank two; w as for one column.",
         conditions="records and moves tried: 12 pairs, moves of length 1; δ from above",
         printed=published_offset,
         check=at_most(_two_columns, _TARGETS, "enclosure"),

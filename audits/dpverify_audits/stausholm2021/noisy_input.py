@@ -83,9 +83,9 @@ def _last_bound(constant: int, *case: Any) -> Fraction:
     return _F(sum(_parts(*case), _F(0)) / (k * k) + noise)
 
 
-def _norms(*case: Any) -> Fraction:
+def _norms(k: int, d: int, q: Fraction, x: Vector) -> Fraction:
     """E(‖Φx‖ + ‖Φη‖)⁴ for k = 1, where the norms are |Φx| and |Φη| and their product is |C|."""
-    return _mean(case, lambda a, b, c: (a + b + 2 * abs(c)) ** 2)
+    return _mean((k, d, q, x), lambda a, b, c: (a + b + 2 * abs(c)) ** 2)
 
 
 def _lemma_8(k: int, d: int, q: Fraction, z: Vector, step: int) -> Fraction:
@@ -151,7 +151,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (6/k²)E[AB] − (2/k²)E[A]E[B].",
         printed=_equation_12,
         check=at_most(
-            lambda f, *c: (_variance_of_sum(*c) / c[0] ** 2, f(*c)), _ONE_NOISE, "enumeration"
+            lambda f, k, d, q, x: (_variance_of_sum(k, d, q, x) / k**2, f(k, d, q, x)),
+            _ONE_NOISE,
+            "enumeration",
         ),
     ),
     Claim(
@@ -183,7 +185,9 @@ CLAIMS: tuple[Claim, ...] = (
             "2kd, as the product of means is half as large": lambda *c: _last_bound(2, *c)
         },
         check=at_most(
-            lambda f, *c: (_variance_of_sum(*c) / c[0] ** 2, f(*c)), _ONE_NOISE, "enumeration"
+            lambda f, k, d, q, x: (_variance_of_sum(k, d, q, x) / k**2, f(k, d, q, x)),
+            _ONE_NOISE,
+            "enumeration",
         ),
         reason="the order of magnitude stays as printed",
     ),

@@ -1,0 +1,68 @@
+"""Each numbered item of a paper is in its ledger, or it is said here why it isn't.
+
+An item counts as covered where a claim's id or place names it. The slides number nothing: their
+claims go by page and appendix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from dpverify.auditing.claims import known_claims
+
+ITEMS = {
+    "aumuller2020": "definition 1; lemma 1-6; theorem 3.1 4.1 5.1",
+    "kenthapadi2013": "algorithm 1-6; definition 1-2; lemma 1-6; theorem 1-3",
+    "li2023": (
+        "algorithm 1-11; definition 2.1-2.6; lemma 3.2-3.3 3.6-3.7 4.2-4.4; proposition 4.5; "
+        "remark 3.1 4.1-4.2; theorem 2.1-2.3 3.1 3.4-3.5 3.8-3.10 4.1 4.6-4.8 6.1-6.2"
+    ),
+    "stausholm2021": "corollary 1-2; definition 1-4; lemma 1-13; note 1-7; theorem 1-3",
+}
+# Procedures without a statement of their own: what is claimed of them is elsewhere.
+LEFT_OUT = {
+    "kenthapadi2013.algorithm 3": "NoiseAddition: its noise and variance are claims of section 4.1",
+    "li2023.algorithm 1": "DP-RP-G: its noise is that of the theorems of section 3",
+    "li2023.algorithm 6": "DP-SignRP-RR: its flips are those of theorem 4.1",
+    "li2023.algorithm 8": "DP-SignOPORP-RR: its flips are those of theorem 4.8",
+    "li2023.algorithm 11": "iDP-SignRP-RR: its guarantee is in section 6",
+}
+
+_NAMED = re.compile(r"([a-z]+?)s? (\d[\d.]*(?:(?:,| and| to) \d[\d.]*)*)")
+
+
+def items(paper: str) -> Iterator[str]:
+    for group in ITEMS[paper].split("; "):
+        kind, *numbers = group.split(" ")
+        for number in numbers:
+            first, _, last = number.partition("-")
+            chapter, _, start = first.rpartition(".")
+            end = (last or first).rpartition(".")[2]
+            for n in range(int(start), int(end) + 1):
+                yield f"{kind} {chapter}{'.' if chapter else ''}{n}"
+
+
+def covered(paper: str) -> set[str]:
+    """Items that ids and places name, "lemmas 2 and 3" and "algorithms 1 to 4" too."""
+    found = set()
+    for claim in known_claims():
+        if claim.paper != paper:
+            continue
+        for text in (claim.id.partition(".")[2].replace("-", " "), claim.where.lower()):
+            for kind, numbers in _NAMED.findall(text):
+                each = re.findall(r"\d[\d.]*", numbers)
+                found |= {f"{kind} {number.rstrip('.')}" for number in each}
+                for low, high in re.findall(r"(\d+) to (\d+)", numbers):
+                    found |= {f"{kind} {n}" for n in range(int(low), int(high) + 1)}
+    return found
+
+
+@pytest.mark.parametrize("paper", ITEMS)
+def test_every_numbered_item_is_covered(paper: str) -> None:
+    missing = [item for item in items(paper) if item not in covered(paper)]
+    assert [f"{paper}.{item}" for item in missing] == [
+        item for item in LEFT_OUT if item.startswith(f"{paper}.")
+    ]
