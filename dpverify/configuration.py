@@ -61,6 +61,9 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 Seed = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_SEED)]
 
 
+_UNIT = ("box", {"low": Fraction(0), "high": Fraction(1)})
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -90,17 +93,29 @@ class AdjacencySettings(_Kind):
 
 
 class DataSettings(_Section):
-    """Where the records are, and the domain they are declared to keep to."""
+    """Where the records are, and the domain they are declared to keep to.
+
+    `ranges` has the least and the largest value of every column, in order, which are brought to 0
+    and 1 before anything else; the domain and the adjacency are then of the scaled records.
+    """
 
     source: str | None = None
     path: str | None = None
     domain: DomainSettings
     outside: Literal["refuse", "clip"] | None = None
+    ranges: list[tuple[Number, Number]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _one_origin(self) -> DataSettings:
         if (self.source is None) == (self.path is None):
             raise ValueError("needs either source or path, and not both")
+        for column, (low, high) in enumerate(self.ranges, start=1):
+            if not low < high:
+                raise ValueError(f"ranges: of column {column}, {low} must be below {high}")
+        if self.ranges and (self.domain.kind, self.domain.numbers()) != _UNIT:
+            raise ValueError(
+                "ranges bring every column to [0, 1], and need domain = { low = 0, high = 1 }"
+            )
         return self
 
 

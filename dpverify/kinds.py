@@ -59,15 +59,16 @@ class Kinds(Generic[_T]):
         needed = {name for name in numeric if known[name].default is MISSING}
         if not needed <= numbers.keys() <= numeric:
             wants = " and ".join(sorted(needed)) or "no number"
+            given = ", ".join(sorted(numbers)) or "none"
             more = sorted(numeric - needed)
             also = f" ({', '.join(more)} may be given)" if more else ""
             raise ConfigurationError(
-                f'{self.what} of kind "{kind}" needs {wants}{also}, and nothing else.'
+                f'{self.what} of kind "{kind}" needs {wants}{also}; given: {given}.'
             )
         for name, value in options.items():
             if name not in known:
                 raise ConfigurationError(
-                    f'{name}="{value}" is not for {self.what} of kind "{kind}".'
+                    f'{name}="{value}" is not for {self.what} of kind "{kind}": leave it out.'
                 )
         made: _T = self.classes[kind](
             **{name: _as_field(known[name], value) for name, value in numbers.items()}, **options

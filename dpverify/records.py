@@ -7,7 +7,7 @@ Nothing is executed: numpy files are read without pickle. A file is one table of
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.domain import as_matrix
+from dpverify.domain import as_matrix, is_sparse, require_finite
 from dpverify.errors import DPVerifyError, RecordsError, did_you_mean
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "load_records",
     "load_source",
     "open_records",
+    "scaled",
     "shape_of",
 ]
 
@@ -90,6 +91,65 @@ def open_records(path: Path) -> Table:
             raise RecordsError(f"{path}: had {shape[0]} records, and then {count}: it was changed.")
 
     return Table(shape=(shape[0], shape[1]), read=blocks)
+
+
+def scaled(table: Table, ranges: Sequence[tuple[float, float]], *, refuse: bool) -> Table:
+    """The table with every column brought from its own range to [0, 1].
+
+    Each value is mapped by itself, (x − low)/(high − low) in doubles, so that what differs in one
+    attribute of one record still does, and in nothing else. The subtraction and the division are
+    monotone as rounded, and give 0 and 1 at the ends exactly: what was inside is inside.
+
+    Parameters
+    ----------
+    ranges : least and largest value of every column, low < high
+    refuse : whether a value outside its column's range is an error here, in the column's own unit;
+        if not it is left to the domain, as a number outside [0, 1]
+
+    Raises
+    ------
+    RecordsError
+        If there are more or fewer ranges than columns; while reading, if records are sparse, not
+        finite, or outside.
+    """
+    columns = table.shape[1]
+    if len(ranges) != columns:
+        raise RecordsError(
+            f"data.ranges has {len(ranges)} ranges, and the records have {columns} columns. Give "
+            "one for each, in order."
+        )
+    low, high = np.array(ranges, dtype=np.float64).T
+    if not np.all(low < high):  # decimals that differ may be one double
+        raise RecordsError(
+            f"data.ranges: that of column {int(np.argmin(low < high)) + 1} is empty, read as "
+            "doubles. Widen it."
+        )
+    with np.errstate(over="ignore"):
+        width = high - low
+    if not np.all(np.isfinite(width)):
+        raise RecordsError("data.ranges: a range is wider than the largest double. Narrow it.")
+
+    def blocks() -> Iterator[Any]:
+        first = 0
+        for block in table.read():
+            if is_sparse(block):
+                raise RecordsError("data.ranges are for dense records, and these are sparse.")
+            require_finite(block)
+            outside = (block < low) | (block > high)
+            if refuse and outside.any():
+                row, column = np.argwhere(outside)[0].tolist()
+                raise RecordsError(
+                    f", column {column + 1} is {block[row, column]}, outside its range "
+                    f"[{low[column]:g}, {high[column]:g}]. Widen the range if it was declared too "
+                    'narrow, or set outside = "clip".',
+                    record=first + row,
+                )
+            first += len(block)
+            with np.errstate(over="ignore"):
+                unit = (block - low) / width
+            yield np.clip(unit, -1, 2)  # finite, and outside [0, 1] all the same
+
+    return Table(shape=table.shape, read=blocks)
 
 
 def load_records(path: Path) -> NDArray[np.float64]:
@@ -227,18 +287,37 @@ def _csv(path: Path) -> NDArray[np.float64]:
                 if number == 1 and not any(_is_number(field) for field in fields):
                     names = fields
                     continue
-                place = next(i for i, field in enumerate(fields) if not _is_number(field))
-                name = f" ({names[place]})" if place < len(names) else ""
-                raise RecordsError(
-                    f"{path}, line {number}, column {place + 1}{name}: {fields[place]!r} is not a "
-                    "number. Leave such a column out, or code it as numbers."
-                ) from None
+                raise _no_number(path, number, fields, names) from None
             if rows and len(row) != len(rows[0]):
                 raise RecordsError(
-                    f"{path}, line {number}: has {len(row)} values, and line 1 has {len(rows[0])}."
+                    f"{path}, line {number}: has {len(row)} values, and the first record has "
+                    f"{len(rows[0])}."
                 )
             rows.append(row)
     return np.array(rows, dtype=np.float64)
+
+
+def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> RecordsError:
+    """What is wrong in a line; of its values it shows the one that is no number, at most."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if any(separator in field for field in fields):
+            return RecordsError(
+                f"{path}, line {line}: the values look separated by {name}. Separate them by "
+                "commas, and write numbers with a point: 1.5."
+            )
+    place = next(i for i, field in enumerate(fields) if not _is_number(field))
+    column = f" ({names[place]})" if place < len(names) else ""
+    where = f"{path}, line {line}, column {place + 1}{column}"
+    value = fields[place]
+    if not value.strip():
+        return RecordsError(
+            f"{where}: the value is missing. Leave such rows or such a column out, or put a "
+            "number there by a rule that looks at no other record: 0, say."
+        )
+    return RecordsError(
+        f"{where}: {value[:40]!r} is not a number. Leave such a row or column out, or code it as "
+        "a number by a rule that looks at no other record."
+    )
 
 
 def _is_number(field: str) -> bool:

@@ -56,7 +56,7 @@ _EQUAL = ((1.0, 0.0),)  # the line p ≤ q
 _STARTS: dict[str, Start] = {"fresh processes": "spawn", "forked workers": "fork"}
 _PATIENCE = 6  # times the limit of one release, for a process to answer
 _LABELS = {
-    "behaviour": "exceptions, shape and type of the output",
+    "behaviour": "what is raised, or the shape or type of the output,",
     "output": "the output itself",
     "words": "the number of random words asked for, which shows in the running time",
 }

@@ -241,10 +241,12 @@ def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) ->
         reason = f"changed the shape of its release: {shapes[0]}, {shapes[-1]}"
         raise _error(mechanism, pair, reason, side) from None
     if numbers.dtype.kind not in "biuf" or not numbers.size:
-        reason = f"released neither numbers nor a set: {outputs[0]!r}"
-        raise _error(mechanism, pair, reason, side)
+        reason = f"released neither numbers nor a set: {_first(outputs[0])}"
+        way = " Let it return a number, an array of numbers of one shape, or a set."
+        raise _error(mechanism, pair, reason, side, way)
     if np.any(np.isnan(numbers)):
-        raise _error(mechanism, pair, "released a NaN", side)
+        way = " Let it return a number that stands for it, and how often that appears is audited."
+        raise _error(mechanism, pair, "released a NaN", side, way)
     return numbers
 
 
@@ -254,6 +256,14 @@ def _as_set(output: Any) -> frozenset[Any] | None:
     return frozenset(output) if isinstance(output, set | frozenset) else None
 
 
-def _error(mechanism: object, pair: Pair, reason: str, side: int | None = None) -> DrawError:
+def _first(output: Any) -> str:
+    """An output as the function returned it: adapters put it into an array."""
+    alone = isinstance(output, np.ndarray) and output.size == 1
+    return repr(output.item() if alone else output)
+
+
+def _error(
+    mechanism: object, pair: Pair, reason: str, side: int | None = None, way_out: str = ""
+) -> DrawError:
     where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
-    return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.")
+    return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.{way_out}")

@@ -27,7 +27,7 @@ _MEANINGS: Mapping[AuditKind, str] = {
     "precision": "low bits of the floats show which neighbour it was, whatever the scale",
     "white-box": "outputs of large likelihood ratio are too frequent for the claim",
     "black-box": "some outputs are too frequent at one neighbour for the claim",
-    "trade-off": "the curve of errors that was drawn leaves what the claim allows",
+    "trade-off": "an attacker tells the neighbours apart better than the claim allows",
     "sequential": "bets against the claim, output by output, have won too much",
     "moments": "the formula for a mean or variance is wrong",
 }
@@ -47,7 +47,9 @@ def lines(report: Report) -> list[str]:
         f"  claim: epsilon {epsilon:.6g} at delta {_number(delta)}",
     ]
     out += _violations(report) if report.violations else []
-    out += [f"  could not be audited: {reason}" for reason in report.failed]
+    out += [f"  could not be audited: {reason}" for reason in report.failed[:1]]
+    if len(report.failed) > 1:
+        out.append(f"  could not be audited {len(report.failed) - 1} times more, on other draws")
     for finding in () if report.violations else report.findings:
         out += finding_lines(finding)
     return [*out, f"  replay: {report.replay}"]

@@ -332,6 +332,15 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
             "different neighbours don't add up. If one change of something that you can name is at "
             'most one change of both, state it: --unit "one patient\'s record".'
         )
+    # One whole record is one whatever its columns' ranges; smaller changes are measured in them.
+    scales = [release.inputs.ranges for release in (first, second)]
+    if word.unit is None and scales[0] != scales[1] and first.inputs.adjacency.kind != "record":
+        raise CertificateError(
+            f"{both} brought their attributes to [0, 1] from different ranges, and so a change of "
+            "one size is of different sizes in the original units. If one change of something that "
+            'you can name is at most one change of both, state it: --unit "one answer, of any '
+            'size".'
+        )
     one, other = first.guarantee.draws, second.guarantee.draws
     same_seed = first.inputs.projection_seed == second.inputs.projection_seed
     if not (one and other) or not (same_seed or set(one) & set(other)):

@@ -80,6 +80,11 @@ def build(inputs: Inputs) -> Certifiable:
             raise ConfigurationError(
                 f"{what}.kind={kind} must be one of {', '.join(supported)} for {family.name}."
             )
+    if inputs.ranges and len(inputs.ranges) != inputs.attributes:
+        raise ConfigurationError(
+            f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
+            "one."
+        )
     outside = {} if inputs.outside is None else {"outside": inputs.outside}
     epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
     mechanism = family.build(

@@ -341,10 +341,11 @@ class DeclaredBounds(Hazard):
         numbers = ", ".join(
             f"{name} = {exact(value)}" for name, value in sorted(domain.numbers.items())
         )
+        ranges = ", and a range of each attribute" if case.inputs.ranges else ""
         return Reply(
             "needs_owner",
-            f"Declared: {domain.kind}{' with ' + numbers if numbers else ''}. Where do these "
-            "numbers come from, if not from the records?",
+            f"Declared: {domain.kind}{' with ' + numbers if numbers else ''}{ranges}. Where do "
+            "these numbers come from, if not from the records?",
         )
 
 

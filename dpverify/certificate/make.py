@@ -21,6 +21,7 @@ from dpverify.certificate.files import check_writable, replacing, sha256_file, w
 from dpverify.certificate.model import (
     SCHEMA,
     Certificate,
+    ColumnRange,
     Ends,
     Environment,
     Inputs,
@@ -36,7 +37,7 @@ from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
-from dpverify.records import Table, load_source, open_records
+from dpverify.records import Table, load_source, open_records, scaled
 from dpverify.sampling.words import SecureWords
 from dpverify.versions import versions
 
@@ -149,12 +150,17 @@ def document_digest(fields: dict[str, Any]) -> str:
 def _load(configuration: Configuration, base: Path) -> Table:
     data = configuration.data
     if data.path is not None:
-        return open_records(base / data.path)
-    return Table.of(load_source(data.source or ""))
+        table = open_records(base / data.path)
+    else:
+        table = Table.of(load_source(data.source or ""))
+    if not data.ranges:
+        return table
+    ends = [(float(low), float(high)) for low, high in data.ranges]
+    return scaled(table, ends, refuse=data.outside != "clip")
 
 
 def _inputs(configuration: Configuration, table: Table) -> Inputs:
-    privacy, audit = configuration.privacy, configuration.audit
+    privacy, audit, data = configuration.privacy, configuration.audit, configuration.data
     return Inputs(
         mechanism=configuration.mechanism.name,
         parameters={
@@ -165,6 +171,10 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         attributes=table.shape[1],
         domain=_kind(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
+        ranges=[
+            ColumnRange(**{end: exact_string(rational(end, value)) for end, value in ends})
+            for ends in (zip(("low", "high"), pair, strict=True) for pair in data.ranges)
+        ],
         adjacency=_kind(*ADJACENCIES.describe(configuration.adjacency())),
         epsilon=exact_string(rational("epsilon", privacy.epsilon)),
         delta=exact_string(rational("delta", privacy.delta)),

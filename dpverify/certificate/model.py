@@ -23,6 +23,7 @@ __all__ = [
     "AttackerRate",
     "Certificate",
     "ClaimStatement",
+    "ColumnRange",
     "CurvePoint",
     "Derived",
     "Ends",
@@ -74,6 +75,13 @@ class KindInput(_Part):
     numbers: dict[str, str]
 
 
+class ColumnRange(_Part):
+    """What a column's least and largest value were declared to be, exact."""
+
+    low: str
+    high: str
+
+
 class OwnerAnswer(_Part):
     """What the owner says of a hazard that no computation can judge."""
 
@@ -87,7 +95,11 @@ class OwnerAnswer(_Part):
 
 
 class Inputs(_Part):
-    """What the owner chose, and what the owner says."""
+    """What the owner chose, and what the owner says.
+
+    Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
+    and all that a certificate says of records is of the scaled ones.
+    """
 
     mechanism: str
     parameters: dict[str, Count | str]
@@ -95,6 +107,7 @@ class Inputs(_Part):
     attributes: Annotated[int, Field(ge=1, le=10**9)]
     domain: KindInput
     outside: Literal["refuse", "clip"] | None
+    ranges: list[ColumnRange] = Field(default_factory=list)
     adjacency: KindInput
     epsilon: str
     delta: str

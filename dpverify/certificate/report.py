@@ -234,9 +234,12 @@ def _is_whole_width(certificate: Certificate) -> bool:
 
 def _domain(certificate: Certificate) -> str:
     """The declared domain in words."""
-    numbers = certificate.inputs.domain.numbers
-    match certificate.inputs.domain.kind:
+    inputs = certificate.inputs
+    numbers = inputs.domain.numbers
+    match inputs.domain.kind:
         case "box":
+            if inputs.ranges:
+                return "every attribute brought from its own range to [0, 1]"
             return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"
         case "ball":
             return f"every record of l2 norm at most {exact(numbers['radius'])}"
@@ -246,4 +249,4 @@ def _domain(certificate: Certificate) -> str:
         case "graph":
             return "one graph with weights in [0, 1]"
     listed = ", ".join(f"{name} = {value}" for name, value in sorted(numbers.items()))
-    return f"{certificate.inputs.domain.kind} {listed}"
+    return f"{inputs.domain.kind} {listed}"

@@ -56,6 +56,8 @@ def read_certificate(path: Path) -> dict[str, Any]:
     CertificateError
         If the file can't be read or isn't one JSON object.
     """
+    if path.is_dir():
+        raise CertificateError(f"{path}: is a folder. Name the certificate.json in it.")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CertificateError(f"{path}: is larger than {MAX_BYTES} bytes.")

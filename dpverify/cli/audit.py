@@ -41,6 +41,16 @@ from dpverify.settings import PROFILES, Setting, Source, settle
 
 __all__ = ["audit"]
 
+_CLAIMED = """
+    from fractions import Fraction
+    from dpverify.accounting.point import PointCurve
+    from dpverify.adjacency import AttributeAdjacency
+    from dpverify.testing.adapters import adapt
+
+    unit = AttributeAdjacency(beta=Fraction(1))
+    audited = adapt({name}, adjacency=unit, claim=PointCurve(bound=Fraction(1)))
+"""
+
 
 @click.command(short_help="Attack what a mechanism claims.")
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
@@ -214,9 +224,13 @@ def _loaded(target: str) -> Any:
             raise ConfigurationError(f"TARGET {target}: there is no {part} in it. {hint}")
         found = getattr(found, part)
     if not hasattr(found, "release") and not isinstance(found, list | tuple):
+        rule = f"{target} is neither a mechanism nor a list of them"
+        if not callable(found):
+            raise ConfigurationError(f"{rule}. Name an object with `release`, or a list of such.")
         raise ConfigurationError(
-            f"{target} is neither a mechanism nor a list of them: make one of a function with "
-            "dpverify.testing.adapters.adapt."
+            f"{rule}. A function doesn't say what it claims. Put that beside it (here: epsilon 1, "
+            f"for one attribute that moves by 1), and audit {module}:audited\n"
+            f"{_CLAIMED.format(name=name)}"
         )
     return found
 

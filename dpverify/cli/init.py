@@ -55,6 +55,7 @@ delta = "$undecided"
 #   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
 #                                      whole width of the domain, for any change of it)
 #   { kind = "record" }                one whole record; costs much more noise
+#   { kind = "items", changes = 1 }    of sets: one item of one set, added or removed
 # A person who is in several records is protected in none of them as a whole.
 adjacency = "$undecided"
 
@@ -74,8 +75,10 @@ seed = 0
 
 _BOX = """\
 # The least and the largest value that any attribute may have, in every column, from what the
-# columns mean (a percentage: 0 and 100). Columns in different units have to be brought to one scale
-# first, by ranges that are known without the records.
+# columns mean (a percentage: 0 and 100). Are they in different units? Then low = 0, high = 1, and
+# a line that gives every column its own range, in order, from which it is brought to [0, 1]:
+#   ranges = [[18, 100], [0, 250000], [1, 5]]
+# Sets, as rows of zeros and ones: { kind = "sets", least = 1 }, and no line `outside`.
 domain = { low = "$undecided", high = "$undecided" }"""
 _BITS = "domain = { low = 0, high = 1 }    # of bits, by the type of the file"
 _RAW = 'name = "raw-data-g-opt"    # noise on the records as they are; they are too short to sketch'

@@ -26,7 +26,7 @@ __all__ = ["sign"]
 )
 @json_option
 def sign(certificate: Path, key: Path, as_json: bool) -> int:
-    r"""Sign CERTIFICATE together with its released file.
+    """Sign CERTIFICATE together with its released file.
 
     Writes certificate.dsse.json beside it, or adds a signature to the one that is there. Checks
     everything but the replay of the audits first, and signs nothing that doesn't agree.
@@ -34,7 +34,7 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     \b
     openssl genpkey -algorithm ed25519 -out signer.pem       a new key
     openssl pkey -in signer.pem -pubout -out signer.pub.pem  what others verify with
-    """
+    """  # noqa: D301  # click wants the character
     private = load_private_key(
         key, passphrase=lambda: click.prompt(f"Passphrase of {key}", hide_input=True, err=True)
     )

@@ -153,7 +153,12 @@ def _require_fit(grid: Grid, domain: Vectors, adjacency: Adjacency) -> None:
     if isinstance(domain, Sets):
         require(grid.step == 1, "step", grid.step, "1 for sets")
     elif isinstance(adjacency, ItemAdjacency):
-        raise ParameterError("domain", type(domain).__name__, "sets, where items are protected")
+        raise ParameterError(
+            "domain",
+            type(domain).__name__,
+            "sets, where items are protected",
+            'Declare it: data.domain = { kind = "sets", least = 1 }.',
+        )
     if (
         isinstance(domain, Ball)
         and domain.outside == "clip"

@@ -203,7 +203,7 @@ BAD_CONFIGURATIONS = {
     "delta 0": ("delta = 1e-3", "delta = 0", "delta=0 must be positive with Gaussian noise"),
     "beta 0": ("beta = 0.5", "beta = 0", "beta=0 must be positive"),
     "beta too large": ("beta = 0.5", "beta = 1.5", "beta=1.5 must be at most 1, the width"),
-    "beta for a ball": ('kind = "attribute"', 'kind = "l1-ball"', "needs radius, and"),
+    "beta for a ball": ('kind = "attribute"', 'kind = "l1-ball"', "needs radius; given: beta"),
     "adjacency of bits": (
         'kind = "attribute", beta = 0.5',
         'kind = "bit-flip"',

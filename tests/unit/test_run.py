@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,6 +13,8 @@ from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.auditing import whitebox
+from dpverify.auditing.findings import Finding
+from dpverify.auditing.kinds import AuditKind
 from dpverify.auditing.run import KINDS, Report, audit
 from dpverify.auditing.text import lines
 from dpverify.auditing.two_binomials import claim_lines
@@ -69,6 +71,20 @@ def test_half_the_noise_is_found_by_the_curve_and_by_bets() -> None:
     narrow = GaussianCurve(mu_squared=Fraction(1, 4))
     report = audited(gaussian, narrow, delta=DELTA, kinds=["trade-off", "sequential"])
     assert {finding.audit for finding in report.violations} == {"trade-off", "sequential"}
+
+
+@pytest.mark.parametrize("kind", get_args(AuditKind))
+def test_every_kind_says_what_it_refuted(kind: AuditKind) -> None:
+    found = Finding(audit=kind, verdict="violation", statement="It is wrong.", level=0.01)
+    report = Report(
+        mechanism="mine",
+        claim=(1.0, Fraction(0)),
+        alpha=0.01,
+        findings=(found,),
+        failed=(),
+        replay="again",
+    )
+    assert any(line.startswith(f"    {kind}  ") for line in lines(report))
 
 
 def test_bets_are_against_the_whole_curve() -> None:

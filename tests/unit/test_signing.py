@@ -371,3 +371,10 @@ def test_openssl_agrees(
             b"DSSEv1 28 application/vnd.in-toto+json %d %s" % (len(message), message)
         )
         assert openssl(*verify, "-in", "message", "-sigfile", "sig").returncode == code
+
+
+def test_the_help_shows_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    _run(["sign", "--help"])
+    shown = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("  openssl ") for line in shown) == 2
+    assert not any("\\b" in line for line in shown)

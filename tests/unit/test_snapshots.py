@@ -8,6 +8,7 @@ Each text is a file under tests/snapshots. After a change that is meant, write t
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_audit(
     if code == 1:  # what is broken, by the third line
         assert "violation" in shown.out.splitlines()[0]
         assert "refuted by" in shown.out.splitlines()[2]
+
+
+@pytest.mark.usefixtures("mine")
+def test_what_a_refused_function_lacks_works_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", "mine:halved"]) == 2
+    message = capsys.readouterr().err
+    claim = textwrap.dedent(message.partition("mine:audited\n")[2])
+    with Path("mine.py").open("a", encoding="utf-8") as file:
+        file.write(claim)
+    __import__("sys").modules.pop("mine")
+    arguments = ["mine:audited", "--draws", "1000", "--kind", "trade-off", "--workers", "1"]
+    assert _run(["audit", *arguments]) == 1
+    assert "refuted by" in capsys.readouterr().out
 
 
 def test_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,3 +162,8 @@ def test_what_is_not_a_json_object_is_one_error(tmp_path: Path, content: str) ->
 def test_certificate_model_round_trips(certificate: dict[str, Any]) -> None:
     again = Certificate.model_validate(certificate).model_dump(by_alias=True)
     assert json.dumps(again, sort_keys=True) == json.dumps(certificate, sort_keys=True)
+
+
+def test_a_folder_is_not_a_certificate(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError, match=r"is a folder. Name the certificate\.json in it"):
+        read_certificate(tmp_path)
