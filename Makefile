@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: certify claims test nightly lint types docs bench build
+.PHONY: certify claims test nightly fuzz lint types docs bench build
 
 certify: .venv/installed
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto -m "not nightly"
+
+fuzz: .venv/installed
+	$(BIN)/python -m pytest -q -p no:randomly -m nightly tests/fuzz
 
 nightly: .venv/installed
 	$(BIN)/python -m pytest -n auto

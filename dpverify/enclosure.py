@@ -36,6 +36,7 @@ __all__ = [
 # would need three million bits, far beyond any parameter that the accountant accepts.
 _FIRST_PRECISION = 96
 _LAST_PRECISION = 1 << 16
+_LARGEST_EXPONENT = 10_000
 _EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
 
 
@@ -75,6 +76,8 @@ def rational(name: str, value: Real) -> Fraction:
         return Fraction(int(value))
     if isinstance(value, Decimal):
         if value.is_finite():
+            if abs(value.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
+                raise ParameterError(name, value, "between 1e-10000 and 1e10000 in size")
             return Fraction(value)
     elif isinstance(value, float) and math.isfinite(value):
         return Fraction(value)
