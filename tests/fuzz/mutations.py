@@ -21,6 +21,8 @@ _TEXTS += ["../../etc/passwd", "\x00", "\ud800", "\u202e", "1_0", "１", *HTML]
 _NASTY: list[Any] = [None, True, False, 0, 0.5, 1e308, float("nan"), float("-inf"), *_HUGE, *_TEXTS]
 _NASTY += [[], {}, [[]], {"": {}}, [0] * 300]
 
+_TIMES = st.sampled_from([1, 50])
+
 Path_ = tuple[str | int, ...]
 
 
@@ -61,9 +63,9 @@ def json_of(draw: st.DrawFn, document: Any) -> bytes:
                     holder[path[-1]] = json.loads(json.dumps(_holder(fields, other)[other[-1]]))
                 case 4:
                     holder[path[-1]] = _nudged(holder[path[-1]], draw(st.integers(0, 9)))
-                case 5 if isinstance(path[-1], int):
-                    holder.extend([holder[path[-1]]] * draw(st.sampled_from([1, 50])))
-                case 5:
+                case 5 if isinstance(holder, list):
+                    holder.extend([_holder(fields, path)[path[-1]]] * draw(_TIMES))
+                case 5 if isinstance(holder, dict):
                     holder[draw(st.sampled_from(_TEXTS))] = draw(st.sampled_from(_NASTY))
                 case _:
                     for _ in range(draw(st.sampled_from([1, 40, 300]))):

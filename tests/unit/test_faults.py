@@ -60,8 +60,8 @@ def test_a_full_disc_leaves_the_old_release(place: Path, size: int) -> None:
     assert {path.name: path.read_bytes() for path in (place / "out").iterdir()} == before
     assert {path.name for path in place.iterdir()} == {"release.toml", "records.npy", "out"}
     # With room again the next run goes on.
-    done = subprocess.run([*command, "--allow-inconclusive"], capture_output=True, check=False)
-    assert done.returncode == 0
+    again = subprocess.run([*command, "--allow-inconclusive"], capture_output=True, check=False)
+    assert again.returncode == 0
     fields = json.loads((place / "out" / "certificate.json").read_text())
     assert sha256_file(place / "out" / "sketch.npz") == fields["release"]["sha256"]
     assert fields["release"]["sha256"] not in str(before)
@@ -105,7 +105,7 @@ def test_a_folder_that_nobody_can_write(place: Path) -> None:
 
 
 def fatal(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Slow enough for workers, and ends the worker that it runs in, once: the first to make the marker."""
+    """Slow enough for workers, of which it ends one: the first to make the marker."""
     time.sleep(1e-3)
     if not current_process().name.startswith("Loky"):
         return record + rng.laplace(scale=1.0, size=record.shape)
