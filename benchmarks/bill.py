@@ -23,10 +23,11 @@ ALLOWED = (
 """Permissive ones; the MPL, which asks for changes to its own files alone; FLINT's LGPL."""
 
 
-def needed(name: str = "dpverify", extras: tuple[str, ...] = ("all",)) -> dict[str, list[str]]:
+def needed(name: str = "dpverify") -> dict[str, list[str]]:
     """Every installed package that this one needs, with what it needs in turn."""
     found: dict[str, list[str]] = {}
-    waiting = [(name, extras)]
+    extras = distribution(name).metadata.get_all("Provides-Extra", [])
+    waiting = [(name, tuple(extras))]
     done: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:
         asked = waiting.pop()
