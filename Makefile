@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: certify claims test nightly lint types docs bench build
+.PHONY: certify claims test nightly fuzz lint types docs bench build sbom
 
 certify: .venv/installed
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto -m "not nightly"
+
+fuzz: .venv/installed
+	$(BIN)/python -m pytest -q -p no:randomly -m nightly tests/fuzz
 
 nightly: .venv/installed
 	$(BIN)/python -m pytest -n auto
@@ -27,6 +30,10 @@ docs: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
+
+sbom: .venv/installed
+	@mkdir -p out
+	$(BIN)/python -m benchmarks.bill > out/sbom.cdx.json
 
 build: .venv/installed
 	$(BIN)/python -m build

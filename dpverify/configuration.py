@@ -5,7 +5,6 @@ Numbers with a point are read as exact decimals: 0.1 is one tenth.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +18,7 @@ from dpverify.domain import Domain
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
 from dpverify.kinds import ADJACENCIES, DOMAINS
+from dpverify.toml import read_toml
 
 __all__ = [
     "MAX_SEED",
@@ -189,14 +189,7 @@ def load_configuration(path: Path) -> Configuration:
     ConfigurationError
         One line that names the file, the key, what is wrong, and the key probably meant.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: can't be read: {error}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: is not TOML: {error}.") from None
+    content = read_toml(path, parse_float=Decimal)
     undecided = list(_undecided(content))
     if undecided:
         raise ConfigurationError(

@@ -36,6 +36,8 @@ __all__ = [
 # would need three million bits, far beyond any parameter that the accountant accepts.
 _FIRST_PRECISION = 96
 _LAST_PRECISION = 1 << 16
+_LARGEST_EXPONENT = 10_000
+_HALF_A_UNIT, _SMALLEST_NORMAL = 2.0**-53, 2.0**-1022
 _EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
 
 
@@ -75,6 +77,8 @@ def rational(name: str, value: Real) -> Fraction:
         return Fraction(int(value))
     if isinstance(value, Decimal):
         if value.is_finite():
+            if abs(value.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
+                raise ParameterError(name, value, "between 1e-10000 and 1e10000 in size")
             return Fraction(value)
     elif isinstance(value, float) and math.isfinite(value):
         return Fraction(value)
@@ -101,13 +105,15 @@ def _fmpq(value: Fraction) -> fmpq:
 class Enclosure:
     """Certified interval ``lower <= true value <= upper``, with doubles as ends.
 
-    An end may be infinite only where the caller documents it.
+    An end may be infinite only where the caller documents it. None is made, but `NumericalError`
+    raised, where the processor doesn't round as IEEE 754 does by default.
     """
 
     lower: float
     upper: float
 
     def __post_init__(self) -> None:
+        _require_usual_doubles()
         if not self.lower <= self.upper:
             raise NumericalError(f"no enclosure has ends {self.lower!r} and {self.upper!r}")
 
@@ -195,6 +201,20 @@ def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:
                 return Enclosure.of_ball(ball)
         precision *= 2
     raise NumericalError(f"no enclosure of relative width {width} with {_LAST_PRECISION} bits")
+
+
+def _require_usual_doubles() -> None:
+    """Refuse other rounding modes than to nearest, and subnormals that are flushed to zero.
+
+    Libraries that were compiled with ``-ffast-math`` set the latter for the whole process. A proof
+    then ends in a wrong double: a tiny positive delta would be 0.
+    """
+    nearest = 1.0 + _HALF_A_UNIT == 1.0 < 1.0 + 1.5 * _HALF_A_UNIT
+    if not (nearest and _SMALLEST_NORMAL * 0.5 * 2.0 == _SMALLEST_NORMAL):
+        raise NumericalError(
+            "this process has other doubles than those of IEEE 754 (rounding to nearest, with "
+            "subnormals): no bound is proven. A library may have set that: load dpverify without."
+        )
 
 
 def _below(ball: arb) -> float:

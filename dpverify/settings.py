@@ -18,7 +18,6 @@ Nothing heavy is imported: pytest reads the table in every run.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 
 from dpverify.auditing.kinds import KINDS, AuditKind
 from dpverify.errors import ConfigurationError, did_you_mean
+from dpverify.toml import read_toml
 
 __all__ = [
     "DEFAULTS",
@@ -148,12 +148,7 @@ def settings_file(folder: Path) -> Source:
 def _read(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: can't be read: {error}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: is not TOML: {error}.") from None
+    return read_toml(path)
 
 
 def _spoken(source: Source) -> dict[str, Setting]:

@@ -96,7 +96,9 @@ class AuditJournal:
         try:
             first, *lines = [json.loads(line) for line in whole.split(b"\n")]
             known = first["dpverify"]
-        except (ValueError, TypeError, KeyError) as error:
+            for line in lines:
+                line["audit"], line["step"], line["gave"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise none from error
         if first != header:
             names = [n for n in {**first, **header} if first.get(n) != header.get(n)]

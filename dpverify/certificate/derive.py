@@ -14,6 +14,7 @@ from dpverify.auditing import moments, planning, whitebox
 from dpverify.auditing.findings import shares
 from dpverify.auditing.judging import Counts, judge
 from dpverify.certificate import meaning
+from dpverify.certificate.limits import check_size, check_target
 from dpverify.certificate.model import (
     Derived,
     Ends,
@@ -61,8 +62,9 @@ def build(inputs: Inputs) -> Certifiable:
     ConfigurationError
         If no such mechanism is installed, or its parameters aren't those given.
     ParameterError
-        If a parameter is outside its domain.
+        If a parameter is outside its domain, or the inputs ask for more than `limits` allows.
     """
+    check_size(inputs)
     known = {entry.name: entry for entry in entry_points(group="dpverify.mechanisms")}
     if inputs.mechanism not in known:
         raise ConfigurationError(
@@ -87,6 +89,7 @@ def build(inputs: Inputs) -> Certifiable:
         )
     outside = {} if inputs.outside is None else {"outside": inputs.outside}
     epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
+    check_target(epsilon, delta)
     mechanism = family.build(
         Request(
             rows=inputs.rows,

@@ -32,7 +32,7 @@ from dpverify.certificate.model import (
 from dpverify.certificate.releasing import ARRAY, check_records, write_release
 from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.report import render
-from dpverify.configuration import Configuration
+from dpverify.configuration import MAX_SEED, Configuration
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError
 from dpverify.kinds import ADJACENCIES, DOMAINS
@@ -161,12 +161,13 @@ def _load(configuration: Configuration, base: Path) -> Table:
 
 def _inputs(configuration: Configuration, table: Table) -> Inputs:
     privacy, audit, data = configuration.privacy, configuration.audit, configuration.data
+    parameters = {
+        name: _parameter(name, value)
+        for name, value in configuration.mechanism.parameters().items()
+    }
     return Inputs(
         mechanism=configuration.mechanism.name,
-        parameters={
-            name: _parameter(name, value)
-            for name, value in configuration.mechanism.parameters().items()
-        },
+        parameters=parameters,
         rows=table.shape[0],
         attributes=table.shape[1],
         domain=_kind(*DOMAINS.describe(configuration.domain())),
@@ -198,8 +199,12 @@ def _parameter(name: str, value: Any) -> int | str:
     match value:
         case bool():
             pass
-        case int() | str():
+        case str():
             return value
+        case int() if 0 <= value <= MAX_SEED:
+            return value
+        case int():
+            raise ConfigurationError(f"mechanism.{name} must be a whole number in [0, {MAX_SEED}].")
         case Decimal():
             return exact_string(rational(f"mechanism.{name}", value))
     raise ConfigurationError(f"mechanism.{name}={value} must be a number or a word.")

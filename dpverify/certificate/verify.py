@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import rfc8785
 from pydantic import ValidationError
 
 from dpverify.certificate.checklist import answers
@@ -59,16 +60,34 @@ def read_certificate(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise CertificateError(f"{path}: is a folder. Name the certificate.json in it.")
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise CertificateError(f"{path}: is larger than {MAX_BYTES} bytes.")
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        fields = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_each_once, parse_constant=_no_number
+        )
     except FileNotFoundError:
         raise CertificateError(f"{path}: there is no such file.") from None
+    except CertificateError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise CertificateError(f"{path}: can't be read as JSON: {error}.") from None
     if not isinstance(fields, dict):
         raise CertificateError(f"{path}: must hold one JSON object.")
     return fields
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, whose keys are there once: of two, one reader takes the first, one the last."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has one key twice")
+    return made
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def verify(
@@ -131,7 +150,11 @@ def verify(
 
 def check_digest(fields: dict[str, Any]) -> Check:
     """Whether the digest that a document carries is its own."""
-    computed = document_digest(fields)
+    try:
+        computed = document_digest(fields)
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        detail = f"there is no canonical JSON of it: {error}"
+        return Check(name="digest", status="differs", detail=detail, fields=("digest",))
     if computed == fields["digest"]:
         detail = "SHA-256 of the canonical JSON"
         return Check(name="digest", status="agrees", detail=detail)

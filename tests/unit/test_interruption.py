@@ -80,11 +80,11 @@ def test_killed_two_hundred_times_while_streaming(workplace: Path, tmp_path: Pat
             process.wait(duration * moments.uniform(0.2, 1.1))
         except subprocess.TimeoutExpired:
             process.kill()
-        process.communicate()
+        _, said = process.communicate()
         now = assert_whole(out)
         # A run that was killed before its end left the old release; after the exchange, the new.
         ended = process.returncode in (0, 3)  # 3: its few draws may be inconclusive
-        assert ended or process.returncode == -signal.SIGKILL
+        assert ended or process.returncode == -signal.SIGKILL, said
         assert not ended or now != published
         finished += now != published
         published = now

@@ -1,0 +1,89 @@
+"""What a certificate may ask of whoever verifies it, and a configuration of whoever certifies.
+
+A certificate may come from anyone. Its inputs say how large a mechanism to rebuild and how much to
+draw, so a few digits in it could cost the reader all memory, or days. `check_size` refuses such
+inputs from their numbers alone, before anything is built. The limits are one rule for both sides:
+what can be certified can be verified. They are far above any release that a machine of today makes
+in an hour, and say nothing about how long one within them takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dpverify.certificate.model import Inputs
+from dpverify.errors import require
+
+__all__ = [
+    "EPSILONS",
+    "LEAST_DELTA",
+    "MOST_DRAWN",
+    "MOST_DRAWS",
+    "MOST_ENTRIES",
+    "MOST_IN_A_RECORD",
+    "MOST_OF_A_PARAMETER",
+    "check_size",
+    "check_target",
+]
+
+MOST_IN_A_RECORD = 2**24
+"""Numbers of one record, a graph's weights included: 80 synthetic ones take 10 GiB as doubles."""
+MOST_OF_A_PARAMETER = 2**20
+"""Of a mechanism's whole number: an audit holds 500 releases of so many values, 4 GiB, at once."""
+MOST_ENTRIES = 2**34
+"""Of a projection, attributes times a mechanism's whole number: 10,000,000 x 1,024 fit."""
+MOST_DRAWS = 2**27
+"""Scores of so many draws are held on each side, 1 GiB of doubles."""
+MOST_DRAWN = 2**40
+"""Numbers that all draws of one side read or release: 100,000 draws of 10,000,000 fit."""
+EPSILONS = (Fraction(1, 10**300), Fraction(10**6))
+"""Smallest and largest target; outside, doubles that only guide the proof overflow."""
+LEAST_DELTA = Fraction(1, 10**300)
+"""Smallest target but 0."""
+
+
+def check_size(inputs: Inputs) -> None:
+    """Refuse inputs that would take memory or time beyond the limits.
+
+    Raises
+    ------
+    ParameterError
+        Naming what is too large, and by which limit.
+    """
+    for name, size, most in _sizes(inputs):
+        require(size <= most, name, size, f"at most {most}", "See dpverify.certificate.limits.")
+
+
+def check_target(epsilon: Fraction, delta: Fraction) -> None:
+    """Refuse a privacy target outside what the accountants are made for.
+
+    Raises
+    ------
+    ParameterError
+        Naming the value and the range.
+    """
+    least, most = EPSILONS
+    require(least <= epsilon <= most, "epsilon", f"{_short(epsilon)}", "in [1e-300, 1e6]")
+    good = delta == 0 or LEAST_DELTA <= delta < 1
+    require(good, "delta", f"{_short(delta)}", "0, or in [1e-300, 1)")
+
+
+def _sizes(inputs: Inputs) -> Iterator[tuple[str, int, int]]:
+    record = inputs.attributes
+    if inputs.domain.kind == "graph":  # one is a matrix of weights
+        record *= inputs.attributes
+    yield "attributes", record, MOST_IN_A_RECORD
+    whole = {n: value for n, value in inputs.parameters.items() if isinstance(value, int)}
+    for name, value in whole.items():
+        yield name, value, MOST_OF_A_PARAMETER
+        yield f"attributes * {name}", inputs.attributes * value, MOST_ENTRIES
+    largest = max([inputs.attributes, *whole.values()])
+    for name, draws in (("draws", inputs.draws), ("moment_draws", inputs.moment_draws)):
+        yield name, draws, MOST_DRAWS
+        yield f"{name} * {largest}", draws * largest, MOST_DRAWN
+
+
+def _short(value: Fraction) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,49 @@
+"""The bill of materials is whole, and every licence in it is allowed."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from benchmarks import bill
+
+
+def test_every_licence_is_allowed() -> None:
+    assert bill.refused(list(bill.needed())) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["GPL-3.0-only", "MIT AND AGPL-3.0-or-later", "Proprietary", "unknown", "LGPL-2.1-only"]
+)
+def test_another_licence_is_not(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bill, "licence", lambda _: text)
+    assert bill.refused(["rich"]) == {"rich": text}
+
+
+def is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def test_all_that_is_declared_is_in_the_bill() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *(text for name in extras for text in extras[name])]
+    names = {name for text in declared if is_installed(name := Requirement(text).name)}
+    assert {"numpy", "rich", "hypothesis"} <= names
+    document = bill.bill()
+    listed = {component["name"]: component for component in document["components"]}
+    assert names - {"dpverify"} <= listed.keys()
+    assert all(listed[name]["version"] == distribution(name).version for name in listed)
+    references = [component["bom-ref"] for component in document["components"]]
+    references.append(document["metadata"]["component"]["bom-ref"])
+    assert len(set(references)) == len(references)
+    used = [one for part in document["dependencies"] for one in (part["ref"], *part["dependsOn"])]
+    assert set(used) == set(references)
