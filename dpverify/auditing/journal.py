@@ -7,7 +7,8 @@ again. Draws are named by seed and place, not by time, so the steps that are lef
 would have given; and every result goes through the form in which it is written, whether it is read
 back or not. So a resumed audit ends with the very report of an uninterrupted one, if the mechanism
 draws from the audit's words alone. One that draws its own randomness keeps its level: no step is
-done twice to an end.
+done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was lost,
+isn't kept.
 
 **Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, and for
 functions their code. A change inside a class's methods isn't seen.
@@ -52,7 +53,14 @@ class AuditJournal:
     path: Path | None = None
     run: str | None = None
 
-    def kept(self, identity: Mapping[str, str], step: str, make: Callable[[], Any]) -> Any:
+    def kept(
+        self,
+        identity: Mapping[str, str],
+        step: str,
+        make: Callable[[], Any],
+        *,
+        done: Callable[[Any], bool] = lambda _: True,
+    ) -> Any:
         """What the step gave, as JSON gives it back: from the file, or made now and written.
 
         Parameters
@@ -60,6 +68,7 @@ class AuditJournal:
         identity : of the audit
         step : its name
         make : does it; of what JSON can hold
+        done : whether what it gave is worth keeping; else the next run does it again
 
         Raises
         ------
@@ -76,8 +85,10 @@ class AuditJournal:
             if line["audit"] == audit and line["step"] == step:
                 return line["gave"]
         text = json.dumps({"audit": audit, "step": step, "gave": make()})
-        self._append(text)
-        return json.loads(text)["gave"]
+        gave = json.loads(text)["gave"]
+        if done(gave):
+            self._append(text)
+        return gave
 
     def _lines(self, header: dict[str, str]) -> list[Any]:
         """All whole lines but the header, which is written if there is none."""

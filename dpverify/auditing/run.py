@@ -172,8 +172,10 @@ def audit(
         "search": str(bool(searching)),
     }
 
-    def kept(step: str, make: Callable[[], Any]) -> Any:
-        return (journal or AuditJournal()).kept(identity, step, make)
+    def kept(
+        step: str, make: Callable[[], Any], done: Callable[[Any], bool] = lambda _: True
+    ) -> Any:
+        return (journal or AuditJournal()).kept(identity, step, make, done=done)
 
     failed: list[str] = []
     space = _space(mechanism, known) if searching else None
@@ -191,6 +193,7 @@ def audit(
                 workers=workers,
                 time_limit=time_limit,
             ),
+            done=lambda held: not held["failed"],
         )
         own = {pair.name: pair for pair in known}
         known = [own.get(each["name"]) or pair_from_plain(each) for each in held["pairs"]]
@@ -217,7 +220,11 @@ def audit(
     findings: list[Finding] = []
     for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
         progress(kind)
-        found = kept(kind, lambda kind=kind: to_plain(_ran(kind, plan), known))  # type: ignore[misc]
+        found = kept(
+            kind,
+            lambda kind=kind: to_plain(_ran(kind, plan), known),  # type: ignore[misc]
+            done=lambda found: not any(finding["failed"] for finding in found),
+        )
         findings += from_plain(found, known)
     line = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
