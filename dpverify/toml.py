@@ -43,4 +43,7 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
     except ConfigurationError:
         raise
     except ValueError as error:  # TOMLDecodeError, and a whole number of thousands of digits
-        raise ConfigurationError(f"{path}: is not TOML: {error}.") from None
+        way_out = (
+            "" if path.suffix == ".toml" else f" Of records, `dpverify init {path}` makes one."
+        )
+        raise ConfigurationError(f"{path}: is not TOML: {error}.{way_out}") from None

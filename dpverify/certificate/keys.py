@@ -26,6 +26,7 @@ from dpverify.errors import KeyFileError
 __all__ = ["key_id", "load_private_key", "load_public_key"]
 
 _MAX_BYTES = 1 << 16
+_PUBLIC = b"-----BEGIN PUBLIC KEY-----"
 _HOW_TO_MAKE = "openssl genpkey -algorithm ed25519 -out"
 
 
@@ -43,7 +44,7 @@ def load_private_key(path: Path, *, passphrase: Callable[[], str]) -> Ed25519Pri
         If the file can't be read, its mode lets others in, or it holds no such key.
     """
     content = _read(path, private=True)
-    if b"-----BEGIN PUBLIC KEY-----" in content:
+    if _PUBLIC in content:
         raise KeyFileError(f"{path}: is a public key, and signing takes the private one.")
     try:
         key = load_pem_private_key(content, password=_secret(content, passphrase))
@@ -99,12 +100,15 @@ def _read(path: Path, *, private: bool) -> bytes:
         with path.open("rb") as file:
             # Asked of the open file: what is checked is what is read.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if private and os.name == "posix" and mode & 0o077:
+            content = file.read(_MAX_BYTES)
+            # A public key is open by right, and refused for what it is.
+            closed = private and _PUBLIC not in content
+            if closed and os.name == "posix" and mode & 0o077:
                 raise KeyFileError(
                     f"{path}: its mode is {mode:04o}, and a private key must be closed to all but "
                     f"its owner (0600). Mend it: chmod 600 {path}"
                 )
-            return file.read(_MAX_BYTES)
+            return content
     except OSError as error:
         raise KeyFileError(f"{path}: can't be read: {error.strerror}.") from None
 

@@ -72,7 +72,10 @@ def read_certificate(path: Path) -> dict[str, Any]:
     except CertificateError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise CertificateError(f"{path}: can't be read as JSON: {error}.") from None
+        raise CertificateError(
+            f"{path}: can't be read as JSON: {error}. "
+            "Name a certificate, such as the certificate.json of `dpverify certify`."
+        ) from None
     if not isinstance(fields, dict):
         raise CertificateError(f"{path}: must hold one JSON object.")
     return fields

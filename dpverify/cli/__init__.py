@@ -22,7 +22,7 @@ _COMMANDS = {
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
     "compose": ("dpverify.cli.compose", "What several releases reveal together."),
     "init": ("dpverify.cli.init", "Begin a configuration for a file."),
-    "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms that can be certified."),
+    "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms, or describe one."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
     "sign": ("dpverify.cli.sign", "Sign a certificate and its released file."),
     "verify": ("dpverify.cli.verify", "Check a certificate again."),

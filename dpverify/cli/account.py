@@ -33,24 +33,26 @@ _Facts = Mapping[str, Enclosure | str | int]
 @click.command(short_help="What a noise level or a mechanism guarantees.")
 @_name
 @_parameters
-@click.option("--epsilon", help="Find the delta at this epsilon.")
-@click.option("--delta", help="Find the epsilon at this delta.")
+@click.option("--epsilon", metavar="NUMBER", help="Find the delta at this epsilon.")
+@click.option("--delta", metavar="NUMBER", help="Find the epsilon at this delta.")
 @json_option
 def account(
     name: str, parameters: tuple[str, ...], epsilon: str | None, delta: str | None, as_json: bool
 ) -> None:
-    r"""What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
+    """What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
 
     NAME is gaussian, laplace, randomized-response, or a mechanism's.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
     dpverify account randomized-response -p keep=0.75 -p positions=64 --delta 1e-6
-    dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 -p domain.high=1
-        -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
-    """
+    dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
+      -p domain.high=1 -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
+    """  # noqa: D301  # click keeps the lines after a backspace
     if (epsilon is None) == (delta is None):
-        raise click.UsageError("give either --epsilon or --delta, and not both.")
+        raise click.UsageError(
+            "give one of --epsilon, to find the delta, and --delta, to find the epsilon."
+        )
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
         known = {**noise.query, noise.noise[0]: noise.noise[1]}
@@ -67,22 +69,22 @@ def account(
 @click.command(short_help="The noise that a guarantee needs.")
 @_name
 @_parameters
-@click.option("--epsilon", required=True, help="The epsilon to reach, in nats.")
-@click.option("--delta", required=True, help="The delta to reach.")
+@click.option("--epsilon", metavar="NUMBER", required=True, help="The epsilon to reach, in nats.")
+@click.option("--delta", metavar="NUMBER", required=True, help="The delta to reach.")
 @json_option
 def calibrate(
     name: str, parameters: tuple[str, ...], epsilon: str, delta: str, as_json: bool
 ) -> None:
-    r"""The least noise that reaches (epsilon, delta).
+    """The least noise that reaches (epsilon, delta).
 
     NAME is gaussian, laplace, randomized-response, or a mechanism's. Of noise use the upper end; of
     randomized response the probability printed.
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6
-    dpverify calibrate dp-oporp -p k=256 -p attributes=784 -p domain.low=0 -p domain.high=1
-        -p adjacency.beta=1 --epsilon 5 --delta 1e-6
-    """
+    dpverify calibrate dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
+      -p domain.high=1 -p adjacency.beta=1 --epsilon 5 --delta 1e-6
+    """  # noqa: D301  # click keeps the lines after a backspace
     goal = {"epsilon": decimal("epsilon", epsilon), "delta": decimal("delta", delta)}
     point = {key: Enclosure.of_exact(rational(key, value)) for key, value in goal.items()}
     if name in DISTRIBUTIONS:

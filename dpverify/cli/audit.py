@@ -55,28 +55,59 @@ _CLAIMED = """
 @click.command(short_help="Attack what a mechanism claims.")
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
 @click.option("--profile", type=Choice(list(PROFILES)), help="Draws, level and kinds by one name.")
-@click.option("--alpha", type=float, help="Level of the run.  [default: 0.01]")
-@click.option("--draws", type=int, help="On each side.  [default: 10000]")
-@click.option("--seed", type=int, help="Of the audit's randomness.  [default: 0]")
-@click.option("--delta", help="Where epsilon is bounded; by default 0, or what the claim needs.")
-@click.option("--kind", "kinds", type=Choice(KINDS), multiple=True, help="Only this kind.")
-@click.option("--without", type=Choice(KINDS), multiple=True, help="All kinds but this.")
+@click.option(
+    "--alpha",
+    type=float,
+    metavar="NUMBER",
+    help="Level of the run: how likely a false alarm may be.  [default: 0.01]",
+)
+@click.option(
+    "--draws",
+    type=int,
+    metavar="NUMBER",
+    help="Outputs drawn from each of two neighbours.  [default: 10000]",
+)
+@click.option("--seed", type=int, metavar="NUMBER", help="Of the audit's randomness.  [default: 0]")
+@click.option(
+    "--delta",
+    metavar="NUMBER",
+    help="The delta at which epsilon is bounded; by default 0, or what the claim needs.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    type=Choice(KINDS),
+    multiple=True,
+    help="Only this kind of audit; may be repeated.",
+)
+@click.option(
+    "--without", type=Choice(KINDS), multiple=True, help="All kinds but this; may be repeated."
+)
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
-@click.option("--workers", type=int, help="Processes; the result is the same.  [default: -1, all]")
+@click.option(
+    "--workers",
+    type=int,
+    metavar="NUMBER",
+    help="Processes; the result is the same.  [default: -1, all]",
+)
 @click.option(
     "--format",
     "style",
     type=Choice(["text", "json", "junit"]),
     default="text",
     show_default=True,
-    help="Of the report.",
+    help="Form of the report.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write it there.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report to this file.",
+)
 @click.option(
     "--journal",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep what is found there, and go on from it.",
+    help="Keep what is found in this file; a run that was interrupted goes on from it.",
 )
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 where nothing could be said.")
 @click.option("--show-config", is_flag=True, help="Print the settings and where each comes from.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import click
@@ -47,13 +48,17 @@ def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool) ->
     records with fresh secure noise, and writes certificate.json, report.html and sketch.npz.
     What describes the real records goes to a folder of its own beside --out.
     """
+    began = perf_counter()
     configuration = load_configuration(config)
+    for name, setting in configuration.audit.model_dump().items():
+        talk(f"audit.{name}: {setting}", detail=True)
     with progress_bar("auditing") as start:
 
         def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
             return start(total_draws(inputs, mechanism))
 
         outcome = make_certificate(configuration, out, base=config.parent, announce=announce)
+    talk(f"released after {perf_counter() - began:.1f} s", detail=True)
     paths = {name: str(out / name) for name in _written(outcome)}
     verdict = outcome.certificate.derived.white_box.verdict
     if as_json:

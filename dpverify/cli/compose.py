@@ -14,7 +14,7 @@ from dpverify.certificate.composing import OwnersWord
 from dpverify.certificate.composing import compose as compose_certificates
 from dpverify.certificate.files import write_file
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk
+from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk, talk_options
 from dpverify.cli.verify import exit_code, replay_option, verify_aloud
 
 __all__ = ["compose"]
@@ -41,6 +41,7 @@ __all__ = ["compose"]
 @replay_option
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
+@talk_options
 def compose(
     certificates: tuple[Path, ...],
     delta: str | None,
@@ -75,7 +76,7 @@ def compose(
     code = exit_code(checks, allow_inconclusive=allow_inconclusive)
     _tell(certificates, found)
     if code == 1:
-        talk("Nothing was composed: a certificate doesn't agree.")
+        click.echo("Nothing was composed: a certificate doesn't agree.", err=True)
         return code
     if out is not None:
         write_file(out, rfc8785.dumps(fields) + b"\n")
@@ -89,10 +90,13 @@ def compose(
 def _tell(certificates: Sequence[Path], found: Sequence[Sequence[Check]]) -> None:
     for path, checks in zip(certificates, found, strict=True):
         for check in checks:
-            if check.status not in ("agrees", "not checked"):
-                talk(f"{path}: {check.status}: {check.name}: {check.detail}")
-                for field in check.fields:
-                    talk(f"{path}: no longer agrees: {field}")
+            line = f"{path}: {check.status}: {check.name}: {check.detail}"
+            if check.status in ("agrees", "not checked"):
+                talk(line, detail=True)
+                continue
+            click.echo(line, err=True)
+            for field in check.fields:
+                click.echo(f"{path}: no longer agrees: {field}", err=True)
 
 
 def _result(

@@ -10,7 +10,7 @@ from string import Template
 import click
 
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import emit_json, emit_table, json_option, talk
+from dpverify.cli.output import emit_json, emit_table, json_option, talk, talk_options
 from dpverify.configuration import UNDECIDED
 from dpverify.errors import OutputError
 from dpverify.records import Shape, shape_of
@@ -121,6 +121,7 @@ def configuration_text(shape: Shape, *, path: str, config: str) -> str:
     help="The configuration to write; DATA's name with .toml by default. Never overwritten.",
 )
 @json_option
+@talk_options
 def init(data: Path, out: Path | None, as_json: bool) -> int:
     """Write a commented configuration for the records in DATA.
 
@@ -131,6 +132,7 @@ def init(data: Path, out: Path | None, as_json: bool) -> int:
     if config.exists():
         raise OutputError(f"{config}: is there already, and init never overwrites. Choose --out.")
     shape = shape_of(data)
+    talk(f"{data}: its shape and the type of its numbers, and no value", detail=True)
     path = Path(os.path.relpath(data, config.parent)).as_posix()
     text = configuration_text(shape, path=path, config=str(config))
     write_file(config, text.encode())

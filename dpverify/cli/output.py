@@ -50,7 +50,7 @@ def talk_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return callback
 
     for names, level, text in (
-        (("-v", "--verbose"), _VERBOSE, "Say more on stderr: settings, times."),
+        (("-v", "--verbose"), _VERBOSE, "Say more on stderr: settings, checks, times."),
         (("-q", "--quiet"), _QUIET, "Say nothing on stderr but errors."),
     ):
         option = click.option(

@@ -17,7 +17,12 @@ __all__ = ["sensitivity"]
 
 @click.command(short_help="Sensitivity of a projection in a file.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--norm", type=click.Choice(["1", "2"]), required=True, help="l1 or l2.")
+@click.option(
+    "--norm",
+    type=click.Choice(["1", "2"]),
+    required=True,
+    help="1 for the l1 norm, 2 for the l2 norm.",
+)
 @json_option
 def sensitivity(file: Path, norm: str, as_json: bool) -> None:
     """Largest l1 or l2 norm of a row of the p x k matrix in FILE (.npy, .npz, .csv, .parquet).

@@ -10,7 +10,7 @@ from dpverify.certificate.keys import key_id, load_private_key
 from dpverify.certificate.signing import envelope_beside
 from dpverify.certificate.signing import sign as sign_certificate
 from dpverify.certificate.verify import read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, talk
+from dpverify.cli.output import emit_json, emit_table, json_option, talk, talk_options
 from dpverify.cli.verify import exit_code, verify_aloud
 
 __all__ = ["sign"]
@@ -25,6 +25,7 @@ __all__ = ["sign"]
     help="Ed25519 private key in PEM; only its owner may read the file.",
 )
 @json_option
+@talk_options
 def sign(certificate: Path, key: Path, as_json: bool) -> int:
     """Sign CERTIFICATE together with its released file.
 
@@ -41,11 +42,14 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     fields = read_certificate(certificate)
     checks = verify_aloud(fields, certificate.parent, replay=False)
     code = exit_code(checks, allow_inconclusive=False)
+    for check in checks:
+        line = f"{check.status}: {check.name}: {check.detail}"
+        if check.status in ("agrees", "not checked"):
+            talk(line, detail=True)
+        else:
+            click.echo(line, err=True)
     if code:
-        for check in checks:
-            if check.status not in ("agrees", "not checked"):
-                talk(f"{check.status}: {check.name}: {check.detail}")
-        talk("Nothing was signed.")
+        click.echo("Nothing was signed.", err=True)
         return code
     path = envelope_beside(certificate)
     envelope = sign_certificate(fields, path, private)

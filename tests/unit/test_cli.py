@@ -436,3 +436,32 @@ def test_internal_errors_say_so(
     monkeypatch.setattr("dpverify.cli.mechanisms.families", broken)
     assert run("mechanisms") == 4
     assert "internal error: RuntimeError: a bug" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["account", "calibrate", "sign"])
+def test_examples_in_help_keep_their_lines(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, "--help") == 0
+    text = capsys.readouterr().out
+    assert "\\b" not in text
+    assert sum(line.startswith(("  dpverify ", "  openssl ")) for line in text.splitlines()) >= 2
+
+
+def test_what_is_no_certificate_is_said_with_the_way_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.html").write_text("<html>")
+    for path, message in ((tmp_path, "is a folder"), (tmp_path / "report.html", "as JSON")):
+        assert run("verify", path) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Name " in error
+
+
+def test_records_in_place_of_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "records.csv").write_text("1,2\n3,4\n")
+    assert run("certify", tmp_path / "records.csv", "--out", tmp_path / "out") == 2
+    assert "dpverify init" in capsys.readouterr().err

@@ -292,8 +292,10 @@ def test_compose_and_verify(
     assert run("verify", out) == 0
     assert run("compose", *parts, "--no-replay", "--json", "--delta", "1e-6") == 0
     capsys.readouterr()
-    assert run("compose", *parts, "--json") == 0
-    found = json.loads(capsys.readouterr().out)["result"]
+    assert run("compose", *parts, "--json", "--verbose") == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)["result"]
+    assert f"{parts[1]}: agrees: released file" in captured.err
     assert found["epsilon"] == composed["total"]["epsilon"]
     assert set(found["releases"][0]["checks"]) == {"agrees"}
     out.unlink()

@@ -58,17 +58,6 @@ def test_from_a_table_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "out" / "certificate.json").exists()
 
 
-def test_the_readme_shows_what_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = readme.partition("$ dpverify init survey.csv\n")[2].partition("$ ")[0]
-    monkeypatch.chdir(tmp_path)
-    np.savetxt("survey.csv", np.zeros((400, 4)), delimiter=",")
-    assert _run(["init", "survey.csv"]) == 0
-    assert capsys.readouterr().out == shown
-
-
 @pytest.mark.parametrize("columns", [3, 100])
 def test_values_leave_no_trace(tmp_path: Path, columns: int) -> None:
     """Two tables of one shape give the same bytes; another shape doesn't."""
@@ -88,6 +77,16 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(capsys.readouterr().out)["result"]
     assert (result["rows"], result["attributes"]) == (8, 3)
     assert set(result["decide"]) >= {"data.domain", "privacy.epsilon", "privacy.adjacency"}
+
+
+def test_quiet_and_verbose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {}
+    for option in ("--quiet", "--json", "--verbose"):  # the second says nothing new
+        out = tmp_path / f"x{option}.toml"
+        assert _run(["init", str(table(tmp_path / "v.csv", 1)), "--out", str(out), option]) == 0
+        said[option] = capsys.readouterr().err
+    assert said["--quiet"] == said["--json"] == ""
+    assert "no value" in said["--verbose"]
 
 
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

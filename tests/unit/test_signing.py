@@ -231,8 +231,12 @@ def test_sign_and_verify(
     private, public = write_private(tmp_path / "k", key), write_public(tmp_path / "k.pub", key)
     assert run("verify", signed, "--no-replay", "--key", public) == 1
     assert "there is no such file" in capsys.readouterr().out
-    assert run("sign", signed, "--key", private, "--json") == 0
-    result = json.loads(capsys.readouterr().out)["result"]
+    assert run("sign", signed, "--key", private, "--quiet") == 0
+    assert capsys.readouterr().err == ""
+    assert run("sign", signed, "--key", private, "--json", "--verbose") == 0
+    captured = capsys.readouterr()
+    assert "agrees: released file" in captured.err
+    result = json.loads(captured.out)["result"]
     der = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     assert result["signed_by"] == hashlib.sha256(der).hexdigest()
     assert result["envelope"] == str(envelope_beside(signed))
@@ -257,7 +261,7 @@ def test_what_does_not_agree_is_not_signed(
     assert run("sign", signed, "--key", private) == 1
     signed.write_text(text)
     (signed.parent / "sketch.npz").unlink()
-    assert run("sign", signed, "--key", private) == 3
+    assert run("sign", signed, "--key", private, "--quiet") == 3  # errors are said all the same
     assert capsys.readouterr().err.count("Nothing was signed.") == 2
     assert not envelope_beside(signed).exists()
 
@@ -323,6 +327,7 @@ def test_other_files_than_keys_are_one_line(
     nonsense = tmp_path / "n"
     nonsense.write_text("-----BEGIN PRIVATE KEY-----\nTm90IGEga2V5\n-----END PRIVATE KEY-----\n")
     nonsense.chmod(0o600)
+    public.chmod(0o644)
     cases = [
         ("sign", public.rename(tmp_path / "p"), "is a public key"),
         ("sign", nonsense, "is not a private key in PEM"),
@@ -332,7 +337,6 @@ def test_other_files_than_keys_are_one_line(
         ("verify", write_public(tmp_path / "ec.pub", curve), "must be Ed25519"),
         ("verify", signed, "is not a public key in PEM"),
     ]
-    (tmp_path / "p").chmod(0o600)
     for command, path, message in cases:
         assert run(command, signed, "--key", path) == 2
         error = capsys.readouterr().err
