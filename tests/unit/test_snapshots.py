@@ -135,7 +135,8 @@ def test_what_a_refused_function_lacks_works_as_printed(capsys: pytest.CaptureFi
 
 
 def test_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    for name in (VARIABLE, "CI", "BUILD_NUMBER"):  # with the last two, pytest tells more
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     pytester.makepyfile(mine=MINE, test_mine=TEST)
     options = ("-p", "no:randomly", "-p", "no:cacheprovider", "-q", "--no-header", "--color=no")
