@@ -163,30 +163,23 @@ def _white_box(plan: Plan) -> list[Finding]:
 def _black_box(plan: Plan) -> list[Finding]:
     from dpverify.auditing.blackbox import black_box
 
-    return [
-        black_box(
-            plan.mechanism,
-            pair,
-            delta=plan.delta,
-            alpha=plan.levels["black-box"] / len(plan.pairs),
-            draws=plan.draws,
-            seed=plan.seed,
-            workers=plan.workers,
-            time_limit=plan.time_limit,
-        )
-        for pair in plan.pairs
-    ]
+    return _at_every_pair(plan, "black-box", black_box)
 
 
 def _trade_off(plan: Plan) -> list[Finding]:
     from dpverify.auditing.tradeoff import trade_off
 
+    return _at_every_pair(plan, "trade-off", trade_off)
+
+
+def _at_every_pair(plan: Plan, kind: AuditKind, attack: Callable[..., Finding]) -> list[Finding]:
+    """An attack on outputs at each pair, by an equal share of its kind's level."""
     return [
-        trade_off(
+        attack(
             plan.mechanism,
             pair,
             delta=plan.delta,
-            alpha=plan.levels["trade-off"] / len(plan.pairs),
+            alpha=plan.levels[kind] / len(plan.pairs),
             draws=plan.draws,
             seed=plan.seed,
             workers=plan.workers,
