@@ -1,0 +1,1 @@
+"""Rows of the table that ``make bench`` prints, one module an area."""

@@ -1,0 +1,83 @@
+"""One row of the table: what some work costs here and elsewhere, measured in turns in one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+__all__ = ["Row", "markdown", "timed"]
+
+REPETITIONS = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One comparison of costs: seconds, bytes, errors; less is better.
+
+    Attributes
+    ----------
+    area : module that measured it; ``python -m benchmarks AREA`` does so again
+    work : what was done, with its sizes
+    unit : of `ours` and `theirs`
+    ours : median cost here
+    peer : who or what it is compared with
+    theirs : the peer's median cost, or None where it couldn't be measured, for `note`'s reason
+    aim : largest ratio that we aim at, or None
+    note : what a reader needs to know, or nothing
+    """
+
+    area: str
+    work: str
+    unit: str
+    ours: float
+    peer: str
+    theirs: float | None
+    aim: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Our cost over the peer's: below 1 where ours is less."""
+        return None if self.theirs is None else self.ours / self.theirs
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim is met; None without one."""
+        return None if self.aim is None or self.ratio is None else self.ratio <= self.aim
+
+
+def timed(*works: Callable[[], object], repetitions: int = REPETITIONS) -> list[float]:
+    """Median seconds of each, repeated in turns so that a slow moment meets all of them."""
+    for work in works:
+        work()
+    seconds: list[list[float]] = [[] for _ in works]
+    for _ in range(repetitions):
+        for work, taken in zip(works, seconds, strict=True):
+            start = perf_counter()
+            work()
+            taken.append(perf_counter() - start)
+    return [median(taken) for taken in seconds]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Table of rows of one area."""
+    lines = [
+        "| work | unit | dpverify | peer | its cost | ratio | aim | met | remark |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        met = {None: "", True: "yes", False: "**no**"}[row.met]
+        cells = [row.work, row.unit, _digits(row.ours), row.peer, _digits(row.theirs)]
+        cells += [_digits(row.ratio), _digits(row.aim), met, row.note]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _digits(value: float | None) -> str:
+    """Three digits, as many as such medians have."""
+    if value is None or math.isnan(value):
+        return ""
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
