@@ -1,0 +1,129 @@
+"""What releases of one side of a pair did: raised, returned, asked of their randomness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.draws import guarded, named
+from dpverify.auditing.findings import Finding
+from dpverify.domain import is_sparse
+from dpverify.mechanism import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords, Words
+
+__all__ = ["LABELS", "Runs", "Trial", "content"]
+
+LABELS = {
+    "behaviour": "what is raised, or the shape or type of the output,",
+    "output": "the output itself",
+    "words": "the number of random words asked for, which shows in the running time",
+}
+"""Names of the labels of a release, and what each is."""
+
+_SETS = (set, frozenset)
+
+
+@dataclass(slots=True)
+class _CountingWords:
+    """Counts the words asked for; the words are those of another source."""
+
+    policy: ClassVar[str] = "replayable: counted"
+    source: Words
+    count: int = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words of the source."""
+        self.count += count
+        return self.source.words(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Labels of every release, in order, by the name of the label."""
+
+    labels: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in LABELS})
+
+    @property
+    def failure(self) -> str:
+        """The exception, if all releases raised; else empty."""
+        behaviours = self.labels["behaviour"]
+        raised = all(behaviour.startswith(b"raised") for behaviour in behaviours)
+        return f"every release {behaviours[0].decode()}" if raised else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One mechanism under the settings of one audit.
+
+    Attributes
+    ----------
+    mechanism : audited through its `release`
+    draws : on each side of each pair
+    seed : of the replayable randomness
+    level : of one finding
+    replay : line that repeats the audit
+    time_limit : seconds that one release may take
+    """
+
+    mechanism: Mechanism
+    draws: int
+    seed: int
+    level: float
+    replay: str
+    time_limit: float
+
+    def runs(self, pair: Pair, side: int, *case: int | str) -> Runs:
+        """Release the pair's record (side 0) or neighbour (1) so many times.
+
+        Parameters
+        ----------
+        pair : neighbours
+        side : 0 or 1
+        case : what the randomness is drawn for
+
+        Raises
+        ------
+        DrawError
+            If a release is late.
+        """
+        rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
+        runs = Runs()
+        records = pair.neighbour if side else pair.record
+        with guarded(self.mechanism, pair, side, runs.labels["words"], self.time_limit):
+            for _ in range(self.draws):
+                rng.count = 0
+                try:
+                    released: Any = self.mechanism.release(records, rng=rng)
+                    output = np.asarray(released.toarray() if is_sparse(released) else released)
+                    behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
+                    value = content(output)
+                except Exception as error:
+                    behaviour = f"raised {type(error).__name__}"
+                    value = b""  # the text is for the owner, and may well name a value
+                runs.labels["behaviour"].append(behaviour.encode())
+                runs.labels["output"].append(behaviour.encode() + b"\0" + value)
+                runs.labels["words"].append(str(rng.count).encode())
+        return runs
+
+    def unable(self, pair: Pair, name: str, reason: str, *, failed: bool = False) -> Finding:
+        """The finding of a check that couldn't be made; `failed` if the mechanism is to blame."""
+        return Finding(
+            audit="determinism",
+            verdict="inconclusive",
+            statement=f"{named(self.mechanism)}, {name}: not compared, for {reason}",
+            pair=pair,
+            evidence={"check": name},
+            failed=failed,
+            replay=self.replay,
+        )
+
+
+def content(output: NDArray[Any]) -> bytes:
+    """All that an output says, as bytes that are equal for equal outputs."""
+    if output.dtype != object:
+        return output.tobytes()
+    # Sets have no order of their own.
+    return repr([sorted(map(repr, x)) if isinstance(x, _SETS) else x for x in output.flat]).encode()
