@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,192 +42,23 @@ from scipy.optimize import linprog
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.laplace import LaplaceCurve
 from dpverify.adjacency import Adjacency
-from dpverify.auditing.draws import guarded, named
+from dpverify.auditing.draws import guarded
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs
+from dpverify.auditing.recording import Call, Recorder, RecordingGenerator
 from dpverify.auditing.search import shrunk
 from dpverify.domain import Domain, is_sparse
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.mechanism import Mechanism, Pair
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.mechanism import Pair
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = [
-    "Call",
-    "RecordingGenerator",
-    "RecordingWords",
-    "grey_box",
-    "grey_box_search",
-    "recorded",
-]
-
-Law = Literal["normal", "laplace"]
+__all__ = ["MOST", "grey_box", "grey_box_search"]
 
 MOST = 1024
 """Noise variables that are probed, one run each."""
 _ROUND_OFF = 1e-9
 _OUTSIDE = 1e-6
-_OTHERS = frozenset(
-    name
-    for name in dir(np.random.Generator)
-    if not name.startswith("_")
-    and name not in {"normal", "laplace", "standard_normal", "bit_generator", "spawn"}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call to a noise source.
-
-    Attributes
-    ----------
-    method : "normal", "laplace", "words", or the name of another method of numpy's generator
-    scale : of the noise, broadcast and flattened; empty for others than normal and Laplace
-    shape : of the noise
-    """
-
-    method: str
-    scale: tuple[float, ...]
-    shape: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class _Recorder:
-    """Notes calls and gives out chosen noise, in units of each variable's scale.
-
-    Attributes
-    ----------
-    noise : for each variable, in the order of the calls; beyond its end there is none
-    calls : what was asked for
-    given : noise really given, in the mechanism's unit (whole numbers are rounded)
-    """
-
-    noise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    calls: list[Call] = field(default_factory=list)
-    given: list[NDArray[Any]] = field(default_factory=list)
-
-    def ask(self, method: Law, scale: Any, shape: tuple[int, ...], *, whole: bool) -> NDArray[Any]:
-        scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), shape).ravel()
-        self.calls.append(Call(method, tuple(scales.tolist()), shape))
-        start, count = sum(given.size for given in self.given), scales.size
-        units = np.zeros(count)
-        chosen = self.noise[start : start + count]
-        units[: chosen.size] = chosen
-        drawn: NDArray[Any] = units * scales
-        if whole:
-            drawn = np.rint(drawn).astype(np.int64)
-        self.given.append(drawn)
-        return drawn.reshape(shape)
-
-    def other(self, method: str, shape: tuple[int, ...]) -> None:
-        self.calls.append(Call(method, (), shape))
-
-
-class RecordingGenerator(np.random.Generator):
-    """A numpy generator that notes what is asked of it and adds the chosen noise, none by default.
-
-    `normal`, `standard_normal` and `laplace` return their location plus the chosen noise. Every
-    other method is noted and answers from a fixed stream, so that control flow is the same in every
-    run.
-    """
-
-    def __init__(self, noise: NDArray[np.float64] | None = None) -> None:
-        super().__init__(np.random.PCG64(0))
-        self.recorder = _Recorder() if noise is None else _Recorder(noise=noise)
-
-    def __getattribute__(self, name: str) -> Any:
-        method = super().__getattribute__(name)
-        if name not in _OTHERS:
-            return method
-
-        def noted(*args: Any, **options: Any) -> Any:
-            drawn = method(*args, **options)
-            self.recorder.other(name, np.shape(drawn))
-            return drawn
-
-        return noted
-
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """The location plus chosen noise of this scale."""
-        return self._around("normal", loc, scale, size)
-
-    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        """Chosen noise of scale 1."""
-        drawn = np.asarray(self._around("normal", 0.0, 1.0, size), dtype=dtype)
-        if out is not None:
-            out[...] = drawn
-            return out
-        return drawn if drawn.shape else drawn[()]
-
-    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """The location plus chosen noise of this scale."""
-        return self._around("laplace", loc, scale, size)
-
-    def _around(self, method: Law, loc: Any, scale: Any, size: Any) -> Any:
-        shape = np.broadcast_shapes(np.shape(loc), np.shape(scale))
-        if size is not None:
-            shape = tuple(np.atleast_1d(size).tolist())
-        drawn = loc + self.recorder.ask(method, scale, shape, whole=False)
-        return drawn if shape else float(drawn)
-
-
-class RecordingWords:
-    """Random words that are noted, and the recorder of the noise that is drawn from them."""
-
-    policy: ClassVar[str] = "replayable: recorded"
-
-    def __init__(self, noise: NDArray[np.float64] | None = None) -> None:
-        self.recorder = _Recorder() if noise is None else _Recorder(noise=noise)
-        self._source = ReplayableWords(0, "grey-box")
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next words of a fixed stream."""
-        self.recorder.other("words", (count,))
-        return self._source.words(count)
-
-
-class _RecordedGaussian(RoundedGaussian):
-    def sample(self, shape: tuple[int, ...], *, rng: Any) -> NDArray[np.int64]:
-        return rng.recorder.ask("normal", self.scale, shape, whole=True)  # type: ignore[no-any-return]
-
-
-class _RecordedLaplace(RoundedLaplace):
-    def sample(self, shape: tuple[int, ...], *, rng: Any) -> NDArray[np.int64]:
-        return rng.recorder.ask("laplace", self.scale, shape, whole=True)  # type: ignore[no-any-return]
-
-
-def _asking(mechanism: Any) -> Any:
-    """The mechanism with noise that asks the recorder."""
-    if not is_dataclass(mechanism) or isinstance(mechanism, type):
-        return mechanism
-    changed: dict[str, Any] = {}
-    for entry in fields(mechanism):
-        value = getattr(mechanism, entry.name)
-        if isinstance(value, RoundedGaussian):
-            changed[entry.name] = _RecordedGaussian(scale=value.scale)
-        elif isinstance(value, RoundedLaplace):
-            changed[entry.name] = _RecordedLaplace(scale=value.scale)
-        elif hasattr(value, "release"):
-            changed[entry.name] = _asking(value)
-    return replace(mechanism, **changed)
-
-
-def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[Any]]:
-    """The mechanism's release, as a function that `grey_box` can check.
-
-    Rounded Gaussian and Laplace noise among its fields, and among those of a mechanism that it
-    wraps, is replaced by noise that asks the recorder; of all other randomness only the words are
-    noted.
-    """
-    stands = _asking(mechanism)
-
-    def release(records: Any, rng: RecordingWords) -> NDArray[Any]:
-        return stands.release(records, rng=rng)  # type: ignore[no-any-return]
-
-    release.__name__ = named(mechanism)
-    return release
 
 
 def grey_box(
@@ -356,7 +187,7 @@ class _Run:
 
     output: NDArray[np.float64]
     shape: tuple[int, ...]
-    recorder: _Recorder
+    recorder: Recorder
     raised: str
 
 

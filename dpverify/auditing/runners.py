@@ -80,13 +80,8 @@ def _exhaustive(plan: Plan) -> list[Finding]:
 
 
 def _grey_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.greybox import (
-        RecordingGenerator,
-        RecordingWords,
-        grey_box,
-        grey_box_search,
-        recorded,
-    )
+    from dpverify.auditing.greybox import grey_box, grey_box_search
+    from dpverify.auditing.recording import RecordingGenerator, RecordingWords, recorded
 
     mechanism = plan.mechanism
     function: Any = recorded(mechanism)

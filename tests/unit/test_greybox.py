@@ -12,7 +12,8 @@ import pytest
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.greybox import RecordingWords, grey_box, grey_box_search, recorded
+from dpverify.auditing.greybox import grey_box, grey_box_search
+from dpverify.auditing.recording import RecordingWords, recorded
 from dpverify.domain import Box
 from dpverify.mechanism import Pair
 from dpverify_audits.planted import SUITE

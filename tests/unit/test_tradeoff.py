@@ -15,7 +15,8 @@ from benchmarks.auditors import SUBJECTS
 from dpverify.accounting.gaussian import GaussianCurve, epsilon_gaussian
 from dpverify.accounting.point import PointCurve
 from dpverify.auditing import tradeoff
-from dpverify.auditing.tradeoff import band, coverage, gaussian_fit, trade_off
+from dpverify.auditing.gaussian_model import gaussian_fit
+from dpverify.auditing.tradeoff import band, coverage, trade_off
 from dpverify.errors import ParameterError
 
 ALPHA = 0.05
