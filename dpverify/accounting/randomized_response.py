@@ -12,14 +12,8 @@ From f′·(k + (1 − k − o)x + o x²) = m(1 − k − o + 2ox)·f the coeffi
     (i + 1)·k·c₍ᵢ₊₁₎ = (m − i)(1 − k − o)·cᵢ + (2m − i + 1)·o·c₍ᵢ₋₁₎,
 
 whose terms are all non-negative for i ≤ m: upwards from c₀ = k^m no digit is lost, however small
-the coefficient. With A(j) = P[J ≥ j] and B(j) = P[J ≤ −j], the other side's probability of J ≥ j,
-Neyman and Pearson's lemma gives
-
-    δ(ε) = max over 1 ≤ j ≤ m + 1 of A(j) − e^ε B(j),      the maximum being at j = ⌊ε/s⌋ + 1,
-    ε(δ) = ln max(1, max over 1 ≤ j ≤ m of (A(j) − δ)/B(j)),
-
-since δ(ε) ≤ δ asks every one of these lines to be. Neither needs to know whether ε is a lattice
-point: beside one, the two lines agree.
+the coefficient. `steps` makes the curve of the tails A(j) = P[J ≥ j] and B(j) = P[J ≤ −j], the
+other side's probability of J ≥ j.
 
 **Fewer coordinates, fairer coins.** One coordinate less is a post-processing, so δ rises with m. So
 is a fairer coin (k lowered, o = (1 − k)/(B − 1)): report the outcome through a second randomized
@@ -44,6 +38,7 @@ from flint import arb, ctx
 from scipy.stats import binom
 
 from dpverify.accounting.loss import FiniteLoss, Log, Losses, PositionLoss, ResponseLoss
+from dpverify.accounting.steps import step_delta, step_epsilon
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 
@@ -94,51 +89,11 @@ class RandomizedResponseCurve:
 
         Exactly 0 from ε = m·s on.
         """
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        if self.keep == self.other:
-            return Enclosure(0.0, 0.0)
-        # The best line, with one more on each side for the rounding of this quotient.
-        beyond = Fraction(self.positions + 1)
-        best = math.floor(min(eps / Fraction(self.loss().lower), beyond)) + 1
-        lines = range(max(best - 1, 1), min(best + 1, self.positions) + 1)
-        if not lines:
-            return Enclosure(0.0, 0.0)
-
-        def value() -> arb:
-            own, other = self._tails()
-            factor = to_arb(eps).exp()
-            most = own[lines[0]] - factor * other[lines[0]]
-            for j in lines[1:]:
-                most = most.max(own[j] - factor * other[j])
-            return most.max(arb(0)) if lines[-1] == self.positions else most
-
-        return enclose(value)
+        return step_delta(epsilon, step=self.loss(), reach=self._reach, tails=self._tails)
 
     def epsilon(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; m·s where delta is 0."""
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
-        if self.keep == self.other:
-            return Enclosure(0.0, 0.0)
-
-        def excess() -> arb:  # e^ε − 1
-            own, other = self._tails()
-            share = to_arb(target)
-            most = arb(-1)
-            for j in range(1, self.positions + 1):
-                most = most.max((own[j] - other[j] - share) / other[j])
-            return most
-
-        for precision in _SIGN_PRECISIONS:
-            with ctx.workprec(precision):
-                most = excess()
-                if most <= 0:
-                    return Enclosure(0.0, 0.0)
-                if most > 0:
-                    return enclose(lambda: excess().log1p())
-                nearly = Enclosure.of_ball(most.log1p()).upper
-        return Enclosure(0.0, nearly)  # delta is δ(0), or as good as that
+        return step_epsilon(delta, reach=self._reach, tails=self._tails)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the coins' log-odds are divided by `noise`.
@@ -154,6 +109,10 @@ class RandomizedResponseCurve:
             return ((FiniteLoss(pairs=((Fraction(1), Fraction(1)),)), 1),)
         loss = ResponseLoss(step=Log(self.keep / self.other), share=self.keep + self.other)
         return ((loss, self.positions),)
+
+    @property
+    def _reach(self) -> int:
+        return 0 if self.keep == self.other else self.positions
 
     def _loss(self) -> arb:
         return (to_arb(self.keep) / to_arb(self.other)).log()
@@ -302,7 +261,6 @@ def most_differing(positions: int, differ: Fraction | Enclosure, delta: Fraction
     return 0
 
 
-_SIGN_PRECISIONS = (128, 512, 4096)
 _PROOF_PRECISION = 192
 
 

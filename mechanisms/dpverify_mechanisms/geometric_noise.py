@@ -28,7 +28,8 @@ from flint import arb, arb_poly, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.loss import FiniteLoss, Losses
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.accounting.steps import step_delta, step_epsilon
+from dpverify.enclosure import Enclosure, Real, enclose, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.sampling.words import Words
 
@@ -157,50 +158,12 @@ class GeometricCurve:
         return enclose(lambda: -to_arb(self.ratio).log())
 
     def delta(self, epsilon: Real) -> Enclosure:
-        """Encloses δ(ε), exactly 0 from the largest loss on.
-
-        δ(ε) is the largest of the lines P[L ≥ j] − e^ε Q[L ≥ j] over whole numbers of steps j, and
-        at j = ⌊ε/ln(1/q)⌋ + 1 (Neyman and Pearson).
-        """
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        beyond = Fraction(self.reach + 1)
-        best = math.floor(min(eps / Fraction(self.loss().lower), beyond)) + 1
-        lines = range(max(best - 1, 1), min(best + 1, self.reach) + 1)
-        if not lines:
-            return Enclosure(0.0, 0.0)
-
-        def value() -> arb:
-            own, other = self._tails()
-            factor = to_arb(eps).exp()
-            most = own[lines[0]] - factor * other[lines[0]]
-            for j in lines[1:]:
-                most = most.max(own[j] - factor * other[j])
-            return most.max(arb(0)) if lines[-1] == self.reach else most
-
-        return enclose(value)
+        """Encloses δ(ε), exactly 0 from the largest loss on."""
+        return step_delta(epsilon, step=self.loss(), reach=self.reach, tails=self._tails)
 
     def epsilon(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; the largest loss where delta is 0."""
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
-
-        def excess() -> arb:  # e^ε − 1
-            own, other = self._tails()
-            most = arb(-1)
-            for j in range(1, self.reach + 1):
-                most = most.max((own[j] - other[j] - to_arb(target)) / other[j])
-            return most
-
-        for precision in (128, 512, 4096):
-            with ctx.workprec(precision):
-                most = excess()
-                if most <= 0:
-                    return Enclosure(0.0, 0.0)
-                if most > 0:
-                    return enclose(lambda: excess().log1p())
-                nearly = Enclosure.of_ball(most.log1p()).upper
-        return Enclosure(0.0, nearly)  # delta is δ(0), or as good as that
+        return step_epsilon(delta, reach=self.reach, tails=self._tails)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; ln(1/q) is divided by `noise`.
