@@ -425,10 +425,10 @@ _PAGE = """\
 
 Printed by `python -m benchmarks.auditors` (`--full` takes 400 seeds, 100 at 1e5 draws and of the
 sketches): medians over seeds of one-sided lower bounds on ε at level 95 %, and the ratio of the
-median to that of the reference, with its 95 % interval over the choice of seeds. The reference is no auditor: it is told the best event beforehand,
-counts it on the same draws, and spends the whole level on it with the same exact test. Seconds are
-processor time of one audit in one process, after the libraries were loaded; draws are counted draws
-on each side.
+median to that of the reference, with its 95 % interval over the choice of seeds. The reference is
+no auditor: it is told the best event beforehand, counts it on the same draws, and spends the whole
+level on it with the same exact test. Seconds are processor time of one audit in one process, after
+the libraries were loaded; draws are counted draws on each side.
 
 ## By outputs alone
 
