@@ -92,6 +92,8 @@ def spread(
 
     Raises
     ------
+    ParameterError
+        If there can't be so many workers.
     BrokenExecutor
         If a task ends its process; on a cluster, if it ended several.
     ClusterError
@@ -101,6 +103,7 @@ def spread(
     Exception
         Whatever the function raises, or its pickling.
     """
+    require(workers >= 1 or workers == -1, "workers", workers, "at least 1, or -1")
     if workers == 1:
         return (function(*task) for task in tasks)
     parallel = Parallel(

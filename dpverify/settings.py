@@ -34,6 +34,7 @@ __all__ = [
     "Profile",
     "Setting",
     "Source",
+    "checked",
     "settings_file",
     "settle",
 ]
@@ -158,7 +159,7 @@ def _spoken(source: Source) -> dict[str, Setting]:
         if name not in DEFAULTS:
             hint = did_you_mean(name, DEFAULTS)
             raise ConfigurationError(f"{source.name}: unknown setting {name}. {hint}")
-    values = {name: _checked(source.name, name, value) for name, value in said.items()}
+    values = {name: checked(source.name, name, value) for name, value in said.items()}
     spoken = {name: Setting(value, source.name) for name, value in values.items()}
     if "profile" in values:
         profile, origin = PROFILES[values["profile"]], f"profile {values['profile']}, {source.name}"
@@ -194,8 +195,19 @@ _NAMES: Mapping[str, Sequence[str]] = {
 }
 
 
-def _checked(where: str, name: str, value: Any) -> Any:
-    """The value, if the setting may have it."""
+def checked(where: str, name: str, value: Any) -> Any:
+    """The value, if the setting may have it.
+
+    Parameters
+    ----------
+    where : who says so, for the error
+    name, value : of the setting
+
+    Raises
+    ------
+    ConfigurationError
+        If the setting can't have this value.
+    """
     if name in _RULES:
         fits, rule = _RULES[name]
         if not fits(value):

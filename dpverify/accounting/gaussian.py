@@ -10,7 +10,12 @@ and since a² − b² = −2ε gives φ(a) = e^ε φ(b), its derivatives are sho
 
 Hence δ falls strictly in ε and rises strictly in μ, and a root is certified by two signs: if
 δ(x₋) ≤ δ₀ ≤ δ(x₊) is decided by ball arithmetic at two doubles, the solution of δ(x) = δ₀ lies
-between them. Newton's method only proposes the doubles; whether it converged is never trusted.
+between them. Newton's method only proposes the doubles, first in doubles and then with a step or
+two in ball arithmetic; whether it converged is never trusted.
+
+In doubles δ comes from s = −a and Mills' ratio m(t) = Φ(−t)/φ(t), where nothing underflows:
+
+    δ(ε; μ) = φ(s)·(m(s) − m(s + μ)),        e^ε Φ(b) = φ(s)·m(s + μ),        φ(a) = φ(s).
 """
 
 from __future__ import annotations
@@ -19,8 +24,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from flint import arb, ctx
+from scipy.special import erfcx, ndtri_exp
 
 from dpverify.accounting.loss import GaussianLoss, Losses
 from dpverify.enclosure import (
@@ -74,7 +81,7 @@ def delta_gaussian(
     beyond = eps - mu.radicand / 2
     if beyond > 0 and beyond**2 >= 2 * 745 * mu.radicand:
         return Enclosure(0.0, math.ulp(0.0))
-    value = enclose(lambda: _delta(to_arb(eps), to_arb(mu)))
+    value = enclose(lambda: _delta_and_slope(to_arb(eps), to_arb(mu))[0])
     return Enclosure(value.lower, min(value.upper, 1.0))
 
 
@@ -86,7 +93,8 @@ def epsilon_gaussian(
     The inverse of `delta_gaussian` in ε: exactly 0 where already δ(0) ≤ δ. The root is sought by
     Newton's method on ln δ(ε), which is concave (the privacy loss has a log-concave density and
     δ(ε) = E[(1 − e^(ε−L))₊] convolves it with a log-concave function), so that iterates started
-    above the root fall towards it; then it is certified by two signs.
+    above the root fall towards it; then it is certified by two signs
+    (docs/accounting-gaussian.md, section 3).
 
     Parameters
     ----------
@@ -107,28 +115,29 @@ def epsilon_gaussian(
     """
     target = _delta_target(delta)
     mu = _mu(sigma, sensitivity)
-    with ctx.workprec(_SEARCH_PRECISION):
-        m, d0 = to_arb(mu), to_arb(target)
-        # Chernoff: δ(ε) ≤ P[L > ε] ≤ exp(−(ε − μ²/2)²/2μ²), so this start is above the root.
-        start = m * m / 2 + m * (-2 * d0.log()).sqrt()
+    with ctx.workprec(_FIRST_PRECISION):
+        m, log_target = float(to_arb(mu)), float(to_arb(target).log())
 
-        def step(eps: arb) -> arb:
-            value, tail = _delta_and_tail(eps, m)
-            return eps + (value / d0).log() * value / tail
+    def step(eps: float) -> float:
+        log_delta, gap, after = _in_doubles(eps, m)
+        return eps + (log_delta - log_target) * gap / after
 
-        guess = _newton(step, start)
-    return _certify(
-        guess,
-        lambda eps: to_arb(target) - _delta(eps, to_arb(mu)),
-        least=lambda: to_arb(target) - _delta(arb(0), to_arb(mu)),
-    )
+    # δ < Φ(a), so that μ/2 − ε/μ is above the quantile of δ, and this start above the root.
+    start = m * m / 2 - m * float(ndtri_exp(log_target))
+    guess = _newton(step, start) if log_target < _NEAR_ONE else start
+
+    def curve() -> Curve:
+        size = to_arb(mu)
+        return lambda eps: _delta_and_slope(eps, size)
+
+    _, _, after = _in_doubles(guess, m)
+    return _certified(curve, target, guess, _precision(guess, m, guess * after))
 
 
 def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot = 1) -> Enclosure:
     """Smallest σ at which the Gaussian mechanism is (ε, δ)-differentially private.
 
-    Solves δ(ε; μ) = δ for μ by Newton's method on ln δ against ln μ, certifies μ by two signs, and
-    returns Δ/μ.
+    Solves δ(ε; μ) = δ for μ by Newton's method on ln δ, certifies μ by two signs, and returns Δ/μ.
 
     Parameters
     ----------
@@ -150,22 +159,26 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
     eps = _epsilon(epsilon)
     target = _delta_target(delta)
     size = _positive("sensitivity", sensitivity)
-    with ctx.workprec(_SEARCH_PRECISION):
-        e, d0 = to_arb(eps), to_arb(target)
+    with ctx.workprec(_FIRST_PRECISION):
+        e, log_target = float(to_arb(eps)), float(to_arb(target).log())
 
-        def step(mu: arb) -> arb:
-            value, slope = _delta(e, mu), _density(mu / 2 - e / mu)
-            return mu * ((d0 / value).log() * value / (slope * mu)).exp()
+    def step(mu: float) -> float:
+        log_delta, gap, _ = _in_doubles(e, mu)
+        return mu - (log_delta - log_target) * gap
 
-        # Both are below the root: δ(ε; μ) ≤ δ(0; μ) < μ/√(2π), and σ = √(2(ln(1/2δ) + ε))/ε is
-        # enough noise for δ < ½ (Kenthapadi et al. 2013, theorem 1).
-        start = d0 * (2 * arb.pi()).sqrt()
-        if target < Fraction(1, 2) and eps > 0:
-            classical = e / (2 * (e - (2 * d0).log())).sqrt()
-            start = start.max(classical)
-        guess = _newton(step, start)
-    mu = _certify(guess, lambda m: _delta(to_arb(eps), m) - to_arb(target))
-    with ctx.workprec(_SEARCH_PRECISION):
+    # Both are below the root: δ(ε; μ) ≤ δ(0; μ) < μ/√(2π), and δ < Φ(μ/2 − ε/μ).
+    quantile = float(ndtri_exp(log_target))
+    root = math.hypot(quantile, math.sqrt(2 * e))
+    start = quantile + root if quantile >= 0 else 2 * e / (root - quantile)
+    start = max(start, math.exp(log_target) * _ROOT_TWO_PI)
+    guess = _newton(step, start) if log_target < _NEAR_ONE else start
+
+    def curve() -> Curve:
+        ball = to_arb(eps)
+        return lambda mu: (_delta_and_slope(ball, mu)[0], _density(mu / 2 - ball / mu))
+
+    mu = _certified(curve, target, guess, _precision(e, guess, guess))
+    with ctx.workprec(_FIRST_PRECISION):
         ends = (to_arb(size) / arb(mu.upper)).union(to_arb(size) / arb(mu.lower))
         return Enclosure.of_ball(ends)
 
@@ -201,10 +214,13 @@ class GaussianCurve:
         return ((GaussianLoss(mu_squared=self.mu_squared), 1),)
 
 
-# Enough for Newton's proposals on the whole accepted range: the cancellation in δ costs about
-# 2 log₂(1/μ) bits where ε is small, and μ is at least about 1e-300 there only if δ is as well.
-_SEARCH_PRECISION = 160
+Curve = Callable[[arb], tuple[arb, arb]]
+"""δ and its slope as functions of one unknown, ε or μ."""
+
+_FIRST_PRECISION, _LAST_PRECISION = 80, 1 << 14
 _NEWTON_STEPS = 200
+_NEAR_ONE = -0.01  # ln δ from which on doubles lose it
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
 def _epsilon(epsilon: Real) -> Fraction:
@@ -246,60 +262,95 @@ def _density(x: arb) -> arb:
     return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-def _delta_and_tail(epsilon: arb, mu: arb) -> tuple[arb, arb]:
-    """δ(ε; μ) and e^ε Φ(b), its slope in ε with the sign turned."""
+def _delta_and_slope(epsilon: arb, mu: arb) -> tuple[arb, arb]:
+    """δ(ε; μ) and its slope in ε."""
     tail = epsilon.exp() * _cdf(-mu / 2 - epsilon / mu)
-    return _cdf(mu / 2 - epsilon / mu) - tail, tail
+    return _cdf(mu / 2 - epsilon / mu) - tail, -tail
 
 
-def _delta(epsilon: arb, mu: arb) -> arb:
-    return _delta_and_tail(epsilon, mu)[0]
+def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:
+    """Ln δ, the gap m(s) − m(s + μ), and m(s + μ), to ten digits or so; NaN where doubles end.
+
+    The slope of ln δ is −m(s + μ)/gap in ε, and 1/gap in μ.
+    """
+    if not mu > 0:
+        return math.nan, math.nan, math.nan
+    s = epsilon / mu - mu / 2
+    after, middle = _mills(s + mu), s + mu / 2
+    # A short gap is the slope in its middle times its length, up to a relative μ²/4 or less.
+    gap = _mills(s) - after if mu > 1e-5 else mu * (1 - middle * _mills(middle))
+    if not (gap > 0 and after > 0):
+        return math.nan, math.nan, math.nan
+    return math.log(gap / _ROOT_TWO_PI) - s * s / 2, gap, after
 
 
-def _newton(step: Callable[[arb], arb], start: arb) -> float:
-    """Iterate on midpoints until two agree to 2⁻⁵² or so; the caller certifies the result."""
-    x = start.mid()
+def _mills(t: float) -> float:
+    return float(erfcx(t / math.sqrt(2))) * _ROOT_TWO_PI / 2
+
+
+def _precision(epsilon: float, mu: float, signal: float) -> int:
+    """Bits that are likely to decide the signs of δ − δ₀ a rounding error away from the root.
+
+    A relative error of 2⁻ᵖ in ε and μ moves Φ(a) = φ(s)·m(s) and e^ε Φ(b) by about (1 + b²)·2⁻ᵖ
+    of themselves; a relative step of 2⁻⁵³ in the unknown moves δ by `signal`·φ(s)·2⁻⁵³.
+    """
+    if not signal > 0:
+        return 2 * _FIRST_PRECISION
+    s, b = epsilon / mu - mu / 2, mu / 2 + epsilon / mu
+    needed = (1 + b * b) * _mills(s) / signal
+    return 72 + max(0, math.frexp(min(needed, 2.0**1000))[1])
+
+
+def _newton(step: Callable[[float], float], start: float) -> float:
+    """Iterate until two iterates agree to 1e-11, or to 1e-7 and round-off turns the steps back.
+
+    The error of an iterate is about the square of the one before. An iterate that isn't positive
+    stands for 0, and one that isn't finite for nothing.
+    """
+    x, before = start, 0.0
     for _ in range(_NEWTON_STEPS):
         following = step(x)
-        if not following.is_finite():
-            break
-        following = following.mid()
-        if abs(following - x) <= abs(following) * 1e-17:
-            return float(following)
-        x = following
-    return float(x)
+        if not following < math.inf:
+            return x
+        if following <= 0:
+            return 0.0
+        moved, x = following - x, following
+        if abs(moved) <= (1e-7 if moved * before < 0 else 1e-11) * x:
+            return x
+        before = moved
+    return x
 
 
-def _certify(
-    guess: float, rising: Callable[[arb], arb], *, least: Callable[[], arb] | None = None
+def _certified(
+    curve: Callable[[], Curve], target: Fraction, start: float, precision: int
 ) -> Enclosure:
-    """Enclose the root of a strictly rising function on the positive numbers, near `guess`.
+    """Enclose the unknown at which a strictly monotone δ is `target`.
 
-    Widens the bracket from a relative 2⁻⁵² on each side to 2⁻⁴⁶ (1.4e-14); a sign that stays open
-    or is wrong there is an error, never an answer. `least` is the function's value at 0, where it
-    may already be positive: then there is no root and 0 is the smallest admissible point.
+    Parameters
+    ----------
+    curve : makes δ and its slope at the precision in force
+    start : where Newton's method begins; where it ends at 0, δ(0) < `target` makes 0 the answer
+    precision : bits to begin with; more are taken until the two signs are decided and differ, or it
+        is an error
     """
-    if least is not None and _sign(least) >= 0:
-        return Enclosure(0.0, 0.0)
-    if guess > 0:
-        for step in (2**-52, 2**-50, 2**-46):
-            lower, upper = guess * (1 - step), guess * (1 + step)
-            if lower > 0 and _sign(rising, lower) <= 0 <= _sign(rising, upper):
-                return Enclosure(lower, upper)
+    guess = start
+    while precision <= _LAST_PRECISION:
+        with ctx.workprec(precision):
+            goal, at = to_arb(target), curve()
+            guess = _newton(partial(_step, at, goal), start)
+            if guess <= 0:
+                if at(arb(0))[0] < goal:
+                    return Enclosure(0.0, 0.0)
+            else:
+                lower, upper = guess * (1 - 2**-52), guess * (1 + 2**-52)
+                one, other = at(arb(lower))[0], at(arb(upper))[0]
+                if one < goal < other or other < goal < one:
+                    return Enclosure(lower, upper)
+        precision *= 2
     raise NumericalError(f"no certified root near {guess!r}")
 
 
-def _sign(function: Callable[..., arb], *at: float) -> int:
-    """Sign of an exact point's value, at rising precision; 0 only if the value is exactly 0."""
-    precision = _SEARCH_PRECISION
-    while precision <= 1 << 14:
-        with ctx.workprec(precision):
-            value = function(*(arb(x) for x in at))
-            if value > 0:
-                return 1
-            if value < 0:
-                return -1
-            if value.is_zero():
-                return 0
-        precision *= 2
-    raise NumericalError(f"the sign at {at} stays open with {precision} bits")
+def _step(at: Curve, goal: arb, x: float) -> float:
+    """Newton's step on ln δ."""
+    value, slope = at(arb(x))
+    return float(x - (value / goal).log() * value / slope)

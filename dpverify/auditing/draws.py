@@ -9,41 +9,34 @@ Nothing that a mechanism does passes silently: an exception, a release that take
 time limit, a NaN, a change of shape, an output that is neither numbers nor a set, a worker that
 dies and a mechanism that breaks on its way to one all end in a `DrawError` that names the mechanism
 and the pair. What can't be pickled (a pointer into another library, the system's entropy source) is
-drawn from in this process, with the same result. The time limit interrupts Python code by an alarm
-signal, which exists on the main thread of a POSIX system alone; a call that hangs outside the
-interpreter is ended with its worker.
+drawn from in this process, with the same result. The time limit interrupts Python code
+(`patience`); a call that hangs outside the interpreter is ended with its worker.
 """
 
 from __future__ import annotations
 
 import pickle
-import signal
-import threading
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from time import perf_counter
-from types import FrameType
 from typing import Any
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.patience import Late, watched
 from dpverify.errors import DrawError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.parallel import remote, spread
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["CHUNK", "both_sides", "guarded", "named", "one_side", "over_the_draw"]
+__all__ = ["CHUNK", "both_sides", "by_chunks", "guarded", "named", "one_side", "over_the_draw"]
 
 CHUNK = 1000
 """Draws that share a stream of words."""
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
-
-
-class _Late(BaseException):
-    """A release passed its time limit; no `except Exception` of a mechanism swallows it."""
 
 
 def named(mechanism: object) -> str:
@@ -97,18 +90,48 @@ def both_sides(
         for side in (0, 1)
         for number, size in enumerate(sizes)
     ]
-    start = perf_counter()
-    chunks = [one_side(*tasks[0])]
-    expected = (perf_counter() - start) * (len(tasks) - 1)
-    if workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
-        chunks += [one_side(*task) for task in tasks[1:]]
-    else:
-        chunks += _by_workers(tasks[1:], workers, time_limit)
+    chunks = list(by_chunks(one_side, tasks, workers=workers, time_limit=time_limit))
     shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
     if len(shapes) > 1:
         raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
     own, other = chunks[: len(sizes)], chunks[len(sizes) :]
     return np.concatenate(own), np.concatenate(other)
+
+
+def by_chunks(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    workers: int,
+    time_limit: float,
+) -> Iterator[Any]:
+    """Results of ``function(*task)``, in the order of the tasks.
+
+    Parameters
+    ----------
+    function : of a mechanism, a pair, and more, which makes at most `CHUNK` draws
+    tasks : of one mechanism and pair
+    workers, time_limit : as for `both_sides`, with its errors
+    """
+    start = perf_counter()
+    first = function(*tasks[0])
+    expected = (perf_counter() - start) * (len(tasks) - 1)
+    yield first
+    mechanism, pair = tasks[0][:2]
+    if workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
+        yield from (function(*task) for task in tasks[1:])
+        return
+    # More than a chunk may take: its own clock speaks first, if it can.
+    timeout = 2 * time_limit * CHUNK
+    try:
+        yield from spread(function, tasks[1:], workers=workers, timeout=timeout)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
+        raise _error(mechanism, pair, reason) from error
+    except BrokenExecutor as error:
+        raise _error(mechanism, pair, "ended its worker process") from error
+    except TimeoutError as error:
+        raise _error(mechanism, pair, "hung outside the interpreter") from error
 
 
 def _sendable(mechanism: Mechanism) -> bool:
@@ -117,23 +140,6 @@ def _sendable(mechanism: Mechanism) -> bool:
     except Exception:  # whatever an object of another library says to being pickled
         return False
     return True
-
-
-def _by_workers(
-    tasks: Sequence[tuple[Any, ...]], workers: int, time_limit: float
-) -> list[NDArray[Any]]:
-    mechanism, pair = tasks[0][:2]
-    # More than a chunk may take: the alarm speaks first, if it can.
-    timeout = 2 * time_limit * CHUNK
-    try:
-        return list(spread(one_side, tasks, workers=workers, timeout=timeout))
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
-        raise _error(mechanism, pair, reason) from error
-    except BrokenExecutor as error:
-        raise _error(mechanism, pair, "ended its worker process") from error
-    except TimeoutError as error:
-        raise _error(mechanism, pair, "hung outside the interpreter") from error
 
 
 def one_side(
@@ -182,9 +188,9 @@ def guarded(
     passed : errors that go on as they are
     """
     try:
-        with _watched(outputs, time_limit):
+        with watched(outputs, time_limit):
             yield
-    except _Late:
+    except Late:
         reason = f"took longer than {time_limit:g} s for one release"
         raise _error(mechanism, pair, reason, side) from None
     except passed:
@@ -192,38 +198,6 @@ def guarded(
     except Exception as error:
         reason = f"raised {type(error).__name__}: {error}"
         raise _error(mechanism, pair, reason, side) from error
-
-
-@contextmanager
-def _watched(outputs: Sized, time_limit: float) -> Iterator[None]:
-    """Raise `_Late` where two ticks of a clock find equally many outputs.
-
-    A tick each time limit costs nothing a release; a late one is stopped before twice its limit. A
-    process has one alarm: whoever else set it (a test runner's time limit) gets it back with the
-    seconds that it had left.
-    """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
-        yield
-        return
-    seen = -1
-
-    def tick(number: int, frame: FrameType | None) -> None:
-        nonlocal seen
-        if len(outputs) == seen:
-            raise _Late
-        seen = len(outputs)
-
-    handler = signal.signal(signal.SIGALRM, tick)
-    left, again = signal.setitimer(signal.ITIMER_REAL, time_limit, time_limit)
-    start = perf_counter()
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if left:
-            rest = max(left - (perf_counter() - start), 1e-3)
-            signal.setitimer(signal.ITIMER_REAL, rest, again)
 
 
 def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:

@@ -19,14 +19,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.draws import guarded, one_side, over_the_draw
+from dpverify.auditing.draws import by_chunks, guarded, one_side, over_the_draw
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.planning import Event, Power, events, levels, power
 from dpverify.errors import ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.mechanism import Pair, WhiteBox
-from dpverify.parallel import spread
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["Attack", "attack", "audit", "verdict"]
@@ -174,9 +173,7 @@ def attack(
     for index, pair in enumerate(pairs):
         case = (seed, index, redraw, time_limit)
         try:
-            own, other = (
-                _scores(workers, mechanism, pair, side, draws, case, progress) for side in (0, 1)
-            )
+            own, other = _scores(workers, mechanism, pair, draws, case, progress)
         except (DrawError, ClusterError):
             raise
         except Exception as error:  # whatever a mechanism raises, or its pickling
@@ -196,26 +193,28 @@ def _scores(
     workers: int,
     mechanism: WhiteBox,
     pair: Pair,
-    side: int,
     draws: int,
     case: tuple[int, int, bool, float],
     progress: Callable[[int], None],
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of the outputs on each side."""
     seed, index, redraw, time_limit = case
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
-    tasks = (
+    tasks = [
         (mechanism, pair, side, size, redraw, (seed, "white-box", index, side, number), time_limit)
+        for side in (0, 1)
         for number, size in enumerate(sizes)
-    )
+    ]
     chunks = []
-    for chunk in spread(_chunk, tasks, workers=workers):
+    for chunk in by_chunks(_chunk, tasks, workers=workers, time_limit=time_limit):
         chunks.append(chunk)
         progress(chunk.size)
     scores = np.concatenate(chunks)
     # Infinite scores are outputs that one side can't give; what is no number has no side.
-    require(scores.shape == (draws,), "log_likelihood_ratio", scores.shape, f"of shape ({draws},)")
+    due = (2 * draws,)
+    require(scores.shape == due, "log_likelihood_ratio", scores.shape, f"of shape {due}")
     require(not np.isnan(scores).any(), "log_likelihood_ratio", math.nan, "a number")
-    return scores
+    return scores[:draws], scores[draws:]
 
 
 def _chunk(

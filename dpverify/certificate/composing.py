@@ -178,6 +178,7 @@ def verify_document(
     *,
     replay: bool = True,
     announce: Announce = lambda *_: lambda _: None,
+    workers: int = -1,
 ) -> list[Check]:
     """Verify a certificate or a composed certificate, as its schema says.
 
@@ -187,10 +188,11 @@ def verify_document(
     Parameters
     ----------
     fields : as `read_certificate` returns them
-    folder, replay, announce : as for `verify`
+    folder, replay, announce, workers : as for `verify`
     """
+    options: Any = {"replay": replay, "announce": announce, "workers": workers}
     if fields.get("schema") != SCHEMA:
-        return verify(fields, folder, replay=replay, announce=announce)
+        return verify(fields, folder, **options)
     try:
         document = Composition.model_validate(fields)
     except ValidationError as error:
@@ -199,7 +201,7 @@ def verify_document(
         return [Check(name="schema", status="differs", detail=detail, fields=wrong)]
     checks = [Check(name="schema", status="agrees", detail=SCHEMA), check_digest(fields)]
     for number, part in enumerate(document.parts, start=1):
-        found = verify(part, _folder_of(part, folder), replay=replay, announce=announce)
+        found = verify(part, _folder_of(part, folder), **options)
         checks += [
             replace(
                 check,

@@ -45,7 +45,6 @@ Progress = Callable[[int], None]
 
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?")
 _SHARES = {"attack": 39.0, "moments": 1.0}
-_SERIAL_DRAWS = 2_000  # fewer than this don't pay for starting processes
 
 
 def families() -> Mapping[str, MechanismFamily]:
@@ -180,9 +179,20 @@ def total_draws(inputs: Inputs, mechanism: Certifiable) -> int:
 
 
 def collect(
-    inputs: Inputs, mechanism: Certifiable, *, progress: Progress = lambda _: None
+    inputs: Inputs,
+    mechanism: Certifiable,
+    *,
+    progress: Progress = lambda _: None,
+    workers: int = -1,
 ) -> Evidence:
-    """Run every audit on the mechanism's own release, with replayable randomness."""
+    """Run every audit on the mechanism's own release, with replayable randomness.
+
+    Parameters
+    ----------
+    inputs, mechanism : what to audit, and how often to draw
+    progress : called with the number of draws done since the last call, of `total_draws`
+    workers : processes, −1 for all cores; no effect on the result
+    """
     plan = _plan(inputs, mechanism)
     attack = whitebox.attack(
         mechanism,
@@ -191,7 +201,7 @@ def collect(
         tests=plan.events,
         roc=planning.roc_thresholds(mechanism.privacy()),
         progress=progress,
-        workers=1 if inputs.draws < _SERIAL_DRAWS else -1,
+        workers=workers,
         redraw=mechanism.guarantee().over_the_draw,
     )
     probes = _probes(inputs, mechanism)

@@ -83,6 +83,7 @@ def certify(
     *,
     base: Path = Path(),
     announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+    workers: int = -1,
 ) -> Outcome:
     """Certify the release that a configuration describes.
 
@@ -92,6 +93,7 @@ def certify(
     out : folder for the outputs; replaced as a whole, at the very end
     base : folder that a relative data path starts from
     announce : called once with what will be audited; returns the progress callback
+    workers : processes that audit, −1 for all cores; no effect on the result
 
     Raises
     ------
@@ -105,7 +107,8 @@ def certify(
     mechanism = build(inputs)
     relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
     check_records(mechanism, table)
-    evidence = collect(inputs, mechanism, progress=announce(inputs, mechanism))
+    progress = announce(inputs, mechanism)
+    evidence = collect(inputs, mechanism, progress=progress, workers=workers)
     derived = derive(inputs, mechanism, evidence)
     release = owner_file = None
     notes: dict[str, Any] = {}

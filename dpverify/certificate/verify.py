@@ -18,7 +18,7 @@ from dpverify.certificate.derive import build, collect, derive, misfits
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
-from dpverify.errors import CertificateError, DPVerifyError
+from dpverify.errors import CertificateError, ClusterError, DPVerifyError
 from dpverify.mechanism import Certifiable
 from dpverify.versions import versions
 
@@ -99,6 +99,7 @@ def verify(
     *,
     replay: bool = True,
     announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+    workers: int = -1,
 ) -> list[Check]:
     """Verify a certificate against itself, this code, and the released file in `folder`.
 
@@ -108,10 +109,16 @@ def verify(
     folder : where the released file lies; None where it wasn't found
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
     announce : called once with what will be replayed; returns the progress callback
+    workers : processes that replay, −1 for all cores; no effect on the result
 
     Returns
     -------
     list of `Check`; the certificate stands if none differs.
+
+    Raises
+    ------
+    ClusterError
+        If the cluster that replays is lost or unfit.
     """
     try:
         certificate = Certificate.model_validate(fields)
@@ -136,9 +143,13 @@ def verify(
                 *checks,
                 Check(name="replay", status="differs", detail=detail, fields=tuple(unfit)),
             ]
-        evidence, replayed = _replay(certificate, mechanism, announce, wanted=replay)
+        evidence, replayed = _replay(
+            certificate, mechanism, announce, wanted=replay, workers=workers
+        )
         checks.append(replayed)
         checks.extend(_recompute(certificate, mechanism, evidence))
+    except ClusterError:  # which says nothing of the certificate
+        raise
     except (DPVerifyError, ValueError) as error:
         # Built from the certificate's own numbers: what can't be computed doesn't agree.
         return [
@@ -175,6 +186,7 @@ def _replay(
     announce: Callable[[Inputs, Certifiable], Callable[[int], None]],
     *,
     wanted: bool,
+    workers: int,
 ) -> tuple[Evidence, Check]:
     """Evidence to derive from: drawn again, or as recorded where the draws may differ."""
     recorded = certificate.evidence
@@ -190,9 +202,8 @@ def _replay(
     if other:
         detail = f"made with {', '.join(other)}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
-    evidence = collect(
-        certificate.inputs, mechanism, progress=announce(certificate.inputs, mechanism)
-    )
+    progress = announce(certificate.inputs, mechanism)
+    evidence = collect(certificate.inputs, mechanism, progress=progress, workers=workers)
     detail = f"{recorded.draws} draws a side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
 

@@ -22,7 +22,7 @@ from dpverify.cli.output import (
     talk,
     talk_options,
 )
-from dpverify.cli.where import where_options
+from dpverify.cli.where import where_options, workers_option
 from dpverify.configuration import load_configuration
 from dpverify.mechanism import Certifiable
 
@@ -40,8 +40,9 @@ __all__ = ["certify"]
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
 @talk_options
+@workers_option
 @where_options
-def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool) -> int:
+def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool, workers: int) -> int:
     """Certify the release that CONFIG describes.
 
     Builds the mechanism, proves its guarantee, attacks it on synthetic neighbours, releases the
@@ -57,7 +58,9 @@ def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool) ->
         def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
             return start(total_draws(inputs, mechanism))
 
-        outcome = make_certificate(configuration, out, base=config.parent, announce=announce)
+        outcome = make_certificate(
+            configuration, out, base=config.parent, announce=announce, workers=workers
+        )
     talk(f"released after {perf_counter() - began:.1f} s", detail=True)
     paths = {name: str(out / name) for name in _written(outcome)}
     verdict = outcome.certificate.derived.white_box.verdict

@@ -19,7 +19,7 @@ from dpverify.auditing.claims import (
 from dpverify.certificate import errata
 from dpverify.certificate.files import write_file
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
-from dpverify.cli.where import where_options
+from dpverify.cli.where import where_options, workers_option
 from dpverify.errors import OutputError, did_you_mean
 
 __all__ = ["claims"]
@@ -36,13 +36,7 @@ __all__ = ["claims"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the page of errata, for the screen and for paper, to this file.",
 )
-@click.option(
-    "--workers",
-    type=int,
-    default=-1,
-    show_default=True,
-    help="Processes, -1 for one on each core; the result is the same.",
-)
+@workers_option
 @json_option
 @where_options
 @click.pass_context

@@ -16,6 +16,7 @@ from dpverify.certificate.files import write_file
 from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk, talk_options
 from dpverify.cli.verify import exit_code, replay_option, verify_aloud
+from dpverify.cli.where import where_options, workers_option
 
 __all__ = ["compose"]
 
@@ -42,6 +43,8 @@ __all__ = ["compose"]
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
 @talk_options
+@workers_option
+@where_options
 def compose(
     certificates: tuple[Path, ...],
     delta: str | None,
@@ -51,6 +54,7 @@ def compose(
     replay: bool,
     allow_inconclusive: bool,
     as_json: bool,
+    workers: int,
 ) -> int:
     """Verify every CERTIFICATE, and certify what all their releases guarantee together.
 
@@ -69,7 +73,7 @@ def compose(
         owners_word=OwnersWord(unit=unit, same_records=same_records),
     )
     found = [
-        verify_aloud(part, path.parent, replay=replay)
+        verify_aloud(part, path.parent, replay=replay, workers=workers)
         for path, part in zip(certificates, parts, strict=True)
     ]
     checks = [check for part in found for check in part]

@@ -15,7 +15,7 @@ from dpverify.certificate.model import Inputs
 from dpverify.certificate.signing import check_signatures, envelope_beside
 from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
-from dpverify.cli.where import where_options
+from dpverify.cli.where import where_options, workers_option
 from dpverify.mechanism import Certifiable
 
 __all__ = ["exit_code", "replay_option", "verify", "verify_aloud"]
@@ -42,6 +42,7 @@ replay_option = click.option(
 @replay_option
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
+@workers_option
 @where_options
 def verify(
     certificate: Path,
@@ -49,6 +50,7 @@ def verify(
     replay: bool,
     allow_inconclusive: bool,
     as_json: bool,
+    workers: int,
 ) -> int:
     """Rebuild, replay and recompute all that CERTIFICATE says, and compare.
 
@@ -59,7 +61,7 @@ def verify(
     """
     signers = [load_public_key(key) for key in keys]
     fields = read_certificate(certificate)
-    checks = verify_aloud(fields, certificate.parent, replay=replay)
+    checks = verify_aloud(fields, certificate.parent, replay=replay, workers=workers)
     envelope = envelope_beside(certificate)
     if signers or envelope.exists():
         checks += check_signatures(fields, envelope, signers)
@@ -80,14 +82,16 @@ def verify(
     return exit_code(checks, allow_inconclusive=allow_inconclusive)
 
 
-def verify_aloud(fields: dict[str, Any], folder: Path, *, replay: bool) -> list[Check]:
+def verify_aloud(
+    fields: dict[str, Any], folder: Path, *, replay: bool, workers: int = -1
+) -> list[Check]:
     """Verify with a progress bar."""
     with progress_bar("replaying") as start:
 
         def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
             return start(total_draws(inputs, mechanism))
 
-        return verify_document(fields, folder, replay=replay, announce=announce)
+        return verify_document(fields, folder, replay=replay, announce=announce, workers=workers)
 
 
 def exit_code(checks: Iterable[Check], *, allow_inconclusive: bool) -> int:

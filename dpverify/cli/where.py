@@ -10,8 +10,18 @@ import click
 
 from dpverify.cli.output import Choice
 from dpverify.parallel import BACKENDS, Backend, workplace
+from dpverify.settings import checked
 
-__all__ = ["where_options"]
+__all__ = ["where_options", "workers_option"]
+
+workers_option = click.option(
+    "--workers",
+    type=int,
+    default=-1,
+    show_default=True,
+    callback=lambda context, parameter, value: checked("command line", "workers", value),
+    help="Processes, -1 for one on each core; the result is the same.",
+)
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,11 +10,13 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.auditors import SUBJECTS
 from dpverify import cluster as clusters
@@ -22,11 +24,17 @@ from dpverify.auditing import draws, whitebox
 from dpverify.auditing.claims import judged_all, known_claims
 from dpverify.auditing.planning import Event
 from dpverify.auditing.run import audit
+from dpverify.certificate import verify as verifying
+from dpverify.certificate.make import certify
+from dpverify.certificate.model import Certificate
 from dpverify.cli import _run
+from dpverify.configuration import load_configuration
 from dpverify.errors import ClusterError, DrawError, ParameterError
 from dpverify.parallel import spread, workplace
+from dpverify.sampling.words import Words
 from dpverify.versions import versions
 from dpverify_mechanisms.linear_sketch import LinearSketch
+from tests.conftest import CONFIGURATION
 
 ROOT = Path(__file__).parents[2]
 HALVED = SUBJECTS[2]
@@ -185,6 +193,70 @@ def test_a_worker_that_is_killed_in_a_white_box_attack(
         there = attack(progress=lambda _: two.workers[0].kill())
     assert len(two.living()) == 1
     assert there == attack(workers=1)
+
+
+def test_a_worker_that_is_killed_while_certifying(
+    two: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "release.toml").write_text(CONFIGURATION.replace("draws = 200", "draws = 1600", 1))
+    np.save(tmp_path / "records.npy", np.zeros((7, 18)))
+    configuration = load_configuration(tmp_path / "release.toml")
+    assert configuration.audit.draws == 1600
+
+    def certified(name: str, **options: Any) -> Certificate:
+        return certify(configuration, tmp_path / name, base=tmp_path, **options).certificate
+
+    with workplace(backend="dask", scheduler=two.address):
+        there = certified("there", announce=lambda *_: lambda _: two.workers[0].kill())
+    assert len(two.living()) == 1
+    here = certified("here", workers=1)
+    assert (there.evidence, there.derived) == (here.evidence, here.derived)
+    printed = []
+    for options in (["--backend", "dask", "--scheduler", two.address], ["--workers", "1"]):
+        path = str(tmp_path / "there" / "certificate.json")
+        assert _run(["verify", path, "--json", *options]) == 0
+        printed.append(json.loads(capsys.readouterr().out)["result"])
+    assert printed[0] == printed[1]
+    assert {"name": "replay", "status": "agrees"}.items() <= printed[0][2].items()
+
+
+def test_a_cluster_that_is_lost_accuses_no_certificate(
+    certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: Any, **__: Any) -> Any:
+        raise ClusterError("the cluster was lost")
+
+    monkeypatch.setattr(verifying, "collect", lost)
+    with pytest.raises(ClusterError, match="was lost"):
+        verifying.verify(certificate, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hanging(LinearSketch):
+    """Releases at home alone."""
+
+    home: int
+
+    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.int64]:
+        while os.getpid() != self.home:
+            pass
+        return LinearSketch.release(self, records, rng=rng)
+
+
+def test_a_release_that_hangs_on_a_worker(
+    two: LocalCluster, small_sketch: Callable[..., LinearSketch]
+) -> None:
+    honest = small_sketch()
+    own = {each.name: getattr(honest, each.name) for each in fields(LinearSketch)}
+    mechanism = Hanging(**own, home=os.getpid())
+    with workplace(backend="dask", scheduler=two.address):
+        report = audit(mechanism, kinds=["white-box"], draws=1100, seed=1, time_limit=0.5)
+        # The workers are free again.
+        assert list(spread(abs, [(-1,), (2,), (-3,)])) == [1, 2, 3]
+    assert len(two.living()) == 2
+    (finding,) = report.findings
+    assert (report.verdict, finding.verdict) == ("inconclusive", "inconclusive")
+    assert "Hanging took longer than 0.5 s for one release" in finding.statement
 
 
 def test_on_the_command_line(two: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:

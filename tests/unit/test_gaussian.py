@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,7 @@ from flint import arb
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dpverify.accounting import gaussian
 from dpverify.accounting.gaussian import (
     GaussianCurve,
     delta_gaussian,
@@ -22,7 +25,7 @@ from dpverify.accounting.gaussian import (
     sigma_gaussian,
 )
 from dpverify.enclosure import Enclosure, SquareRoot, enclose, rational, to_arb
-from dpverify.errors import ParameterError
+from dpverify.errors import NumericalError, ParameterError
 from tests.oracle.gaussian_oracle import delta_fault, epsilon_fault, sigma_fault
 
 moderate = settings(max_examples=100, deadline=None)
@@ -118,6 +121,46 @@ def test_epsilon_is_exactly_zero_from_delta_at_zero_on(sigma: float) -> None:
     just_below = epsilon_gaussian(start.lower, sigma)
     assert just_below.lower > 0
     assert just_below.width <= 1e-13
+
+
+@pytest.mark.parametrize("epsilon", ["1e-100", "1e6", "1e8"])
+@pytest.mark.parametrize("delta", ["1e-100", "1e-6", "0.5", "0.999999"])
+def test_sigma_beyond_the_range_that_is_promised(epsilon: str, delta: str) -> None:
+    eps, target = Decimal(epsilon), Decimal(delta)
+    assert sigma_gaussian(eps, target).width <= 1e-13
+    assert sigma_fault(sigma_gaussian, eps, target) is None
+
+
+# --- the proof rests on ball arithmetic alone
+
+
+@pytest.mark.parametrize("off", [(1e-3, 1.0), (0.0, 1.001), (-50.0, 0.3), (math.nan, 1.0)])
+def test_wrong_doubles_cost_an_answer_or_nothing(
+    off: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = gaussian._in_doubles
+
+    def wrong(epsilon: float, mu: float) -> tuple[float, float, float]:
+        log_delta, gap, after = right(epsilon, mu)
+        return log_delta + off[0], gap * off[1], after
+
+    monkeypatch.setattr(gaussian, "_in_doubles", wrong)
+    for eps, delta, sigma in POINTS:
+        for fault in (
+            partial(sigma_fault, sigma_gaussian, Decimal(eps), Decimal(delta)),
+            partial(epsilon_fault, epsilon_gaussian, Decimal(delta), Decimal(sigma)),
+        ):
+            with suppress(NumericalError):
+                assert fault() is None
+
+
+def test_a_wrong_proposal_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = gaussian._newton
+    monkeypatch.setattr(gaussian, "_newton", lambda step, x: search(step, x) * (1 + 1e-14))
+    with pytest.raises(NumericalError, match="no certified root near"):
+        sigma_gaussian(1, Decimal("1e-6"))
+    with pytest.raises(NumericalError, match="no certified root near"):
+        epsilon_gaussian(Decimal("1e-6"), 1)
 
 
 # --- scaling
