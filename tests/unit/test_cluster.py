@@ -100,7 +100,7 @@ def _started(folder: Path, what: str, *options: str, **environment: str) -> subp
 
 
 def _wait(done: Any) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180  # a busy machine starts a worker in a minute
     while not done():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -150,8 +150,8 @@ class Deadly:
 
 
 def audited(mechanism: Any, **options: Any) -> Any:
-    options = {"kinds": ["black-box", "precision"]} | options
-    return audit(mechanism, draws=2500, seed=5, pairs=[HALVED.pair], **options)
+    options = {"kinds": ["black-box", "precision"], "draws": 2500} | options
+    return audit(mechanism, seed=5, pairs=[HALVED.pair], **options)
 
 
 def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path: Path) -> None:
@@ -198,10 +198,10 @@ def test_a_worker_that_is_killed_in_a_white_box_attack(
 def test_a_worker_that_is_killed_while_certifying(
     two: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "release.toml").write_text(CONFIGURATION.replace("draws = 200", "draws = 1600", 1))
+    (tmp_path / "release.toml").write_text(CONFIGURATION.replace("draws = 200", "draws = 1100", 1))
     np.save(tmp_path / "records.npy", np.zeros((7, 18)))
     configuration = load_configuration(tmp_path / "release.toml")
-    assert configuration.audit.draws == 1600
+    assert configuration.audit.draws == 1100
 
     def certified(name: str, **options: Any) -> Certificate:
         return certify(configuration, tmp_path / name, base=tmp_path, **options).certificate
@@ -284,10 +284,11 @@ def test_nothing_listens_but_on_loopback(two: LocalCluster) -> None:
 
 
 def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: Path) -> None:
-    two.with_workers(3)  # two may die at once of two tasks
+    # One chunk on each side, the first of which is drawn here: with more tasks, all workers might
+    # be lost to different ones.
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid(), once=False)
     with workplace(backend="dask", scheduler=two.address):
-        report = audited(mechanism, kinds=["black-box"])
+        report = audited(mechanism, kinds=["black-box"], draws=1000)
     assert report.verdict == "inconclusive"
     assert "ended its worker process" in report.findings[0].statement
 
