@@ -35,7 +35,6 @@ from functools import lru_cache
 
 import numpy as np
 from flint import arb, ctx
-from scipy.stats import binom
 
 from dpverify.accounting.loss import FiniteLoss, Log, Losses, PositionLoss, ResponseLoss
 from dpverify.accounting.steps import step_delta, step_epsilon
@@ -329,6 +328,8 @@ def _rates(
 @lru_cache(maxsize=4096)
 def _at_least(least: int, positions: int, share: float, odds: float) -> tuple[float, float]:
     """P[J ≥ least] on both sides: Bin(m, share) steps are not 0, each of them up with `odds`."""
+    from scipy.stats import binom  # takes half a second, and no bound needs it
+
     steps = np.arange(positions + 1) if share < 1 else np.array([positions])
     weights = binom.pmf(steps, positions, share)
     ups = np.ceil((steps + least) / 2) - 1  # J = 2·ups − steps

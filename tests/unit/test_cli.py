@@ -39,6 +39,14 @@ def test_version_loads_nothing_heavy() -> None:
     assert out.stdout.split("\n")[:2] == [f"dpverify {__version__}", "[]"]
 
 
+@pytest.mark.parametrize("command", ["account", "certify", "verify", "audit", "mechanisms"])
+def test_no_command_waits_for_all_of_scipy(command: str) -> None:
+    # scipy.stats takes half a second to import.
+    code = f"import sys; from dpverify.cli import {command}; print('scipy.stats' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "False\n"
+
+
 def test_account_finds_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("-p", "sensitivity=1", "-p", "sigma=4.2", "--delta", "1e-6", "--json")
     assert run("account", "gaussian", *arguments) == 0
@@ -446,6 +454,15 @@ def test_examples_in_help_keep_their_lines(
     text = capsys.readouterr().out
     assert "\\b" not in text
     assert sum(line.startswith(("  dpverify ", "  openssl ")) for line in text.splitlines()) >= 2
+
+
+@pytest.mark.parametrize("command", [("certify", "--out", "x"), ("verify",), ("compose",)])
+def test_workers_that_cannot_be(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*command, "file", "--workers", "0") == 2
+    said = "workers=0 must be a number of processes, or -1 for one on each core."
+    assert said in capsys.readouterr().err
 
 
 def test_what_is_no_certificate_is_said_with_the_way_out(

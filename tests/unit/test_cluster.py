@@ -149,8 +149,8 @@ class Deadly:
         return HALVED.mechanism.release(records, rng=rng)
 
 
-def audited(mechanism: Any, **options: Any) -> Any:
-    options = {"kinds": ["black-box", "precision"], "draws": 2500} | options
+def audited(mechanism: Any, **given: Any) -> Any:
+    options: dict[str, Any] = {"kinds": ["black-box", "precision"], "draws": 2500} | given
     return audit(mechanism, seed=5, pairs=[HALVED.pair], **options)
 
 

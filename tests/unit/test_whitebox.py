@@ -13,14 +13,19 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, norm
 
 from dpverify.accounting.gaussian import GaussianCurve, sigma_gaussian
 from dpverify.adjacency import Adjacency, AttributeAdjacency
+from dpverify.auditing import draws as chunked
+from dpverify.auditing import planning
 from dpverify.auditing.binomial import lower_limit, upper_limit
 from dpverify.auditing.judging import Counts, curve_lines, judge
 from dpverify.auditing.planning import (
+    DETECTION,
     Event,
     ceiling,
     events,
@@ -284,7 +289,10 @@ def test_the_same_seed_gives_the_same_counts(small_sketch: Sketch) -> None:
 
 
 @pytest.mark.parametrize("draws", [CHUNK - 1, 2 * CHUNK + 37])
-def test_workers_do_not_change_the_counts(small_sketch: Sketch, draws: int) -> None:
+def test_workers_do_not_change_the_counts(
+    small_sketch: Sketch, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunked, "_INLINE", 0.0)  # else so little is drawn here
     sketch = small_sketch()
     roc = roc_thresholds(sketch.privacy())
     assert run(sketch, draws, roc=roc) == run(sketch, draws, workers=2, roc=roc)
@@ -575,6 +583,21 @@ def test_too_few_draws_find_nothing(draws: int) -> None:
     assert stated.noise_scale is None
     assert stated.smallest_excess == math.inf
     assert stated.reach is None
+
+
+@given(
+    st.one_of(
+        st.floats(0, 1),
+        st.floats(-12, 0).map(lambda x: 10.0**x),
+        st.floats(-12, 0).map(lambda x: 1 - 10.0**x),
+    ),
+    st.integers(1, 10**7),
+)
+@example(0.0, 5)
+@example(1.0, 5)
+@settings(max_examples=300, deadline=None)
+def test_quantiles_of_the_binomial_law(p: float, draws: int) -> None:
+    assert planning._few(p, draws) == binom.ppf((1 - DETECTION) / 2, draws, p)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS[:3])
