@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.__main__ import page, stored
+from benchmarks.__main__ import kept, page, stored
 from benchmarks.accountants import Answers
 from benchmarks.auditors import SUBJECTS
 from benchmarks.peers import install
@@ -65,17 +65,24 @@ def test_costs_are_those_of_each_size() -> None:
     assert made == [3] * 17 + [5] * 17  # once, once more to warm, and 15 times
 
 
-def test_the_page_and_its_json_hold_every_row() -> None:
+def test_the_page_and_its_json_hold_every_row(tmp_path: Path) -> None:
     found: list[Row | Growth] = [ROW, ABSENT, GROWTH]
-    text, kept = page(found), json.loads(json.dumps(stored(found)))
+    text, again = page(found), json.loads(json.dumps(stored(found)))
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         "## Accounting",
         "## Auditing",
         "## Growth",
     ]
-    assert [(row["ratio"], row["met"]) for row in kept["rows"]] == [(0.25, False), (None, None)]
-    assert math.isclose(kept["growth"][0]["exponent"], 1.0)
+    assert [(row["ratio"], row["met"]) for row in again["rows"]] == [(0.25, False), (None, None)]
+    assert math.isclose(again["growth"][0]["exponent"], 1.0)
     assert "## Growth" not in page([ROW])
+    path = tmp_path / "benchmarks.json"
+    assert kept(path) == []
+    path.write_text(json.dumps(again), encoding="utf-8")
+    assert kept(path) == found
+    again["machine"]["numpy"] = "1.0"
+    path.write_text(json.dumps(again), encoding="utf-8")
+    assert kept(path) == []
 
 
 # --- peers
