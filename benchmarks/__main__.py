@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.install import known
 from benchmarks.speed.table import Growth, Row, growths, markdown
 
 AREAS = ("accounting", "auditing", "sketching", "noise", "growth")
@@ -45,6 +46,11 @@ def machine() -> dict[str, str]:
     }
 
 
+def peers() -> dict[str, str]:
+    """Versions of what was installed for comparison."""
+    return {peer.name: peer.version for peer in known() if not peer.missing}
+
+
 def kept(path: Path) -> list[Row | Growth]:
     """What earlier runs left there, if machine and versions are still the same."""
     if not path.exists():
@@ -70,7 +76,9 @@ def area(row: Row | Growth) -> str:
 
 def page(found: list[Row | Growth]) -> str:
     """All tables, under the name of their areas."""
-    parts = [HEADING, ", ".join(f"{name} {value}" for name, value in machine().items()) + "."]
+    here = ", ".join(f"{name} {value}" for name, value in machine().items())
+    others = ", ".join(f"{name} {value}" for name, value in peers().items())
+    parts = [HEADING, f"Here: {here}. Others: {others or 'none'}."]
     rows = [row for row in found if isinstance(row, Row)]
     for name in dict.fromkeys(row.area for row in rows):
         parts += [f"## {name.capitalize()}", markdown([row for row in rows if row.area == name])]
@@ -83,6 +91,7 @@ def stored(found: list[Row | Growth]) -> dict[str, Any]:
     """The same for programs, with what follows from the rows."""
     return {
         "machine": machine(),
+        "peers": peers(),
         "rows": [
             {**asdict(row), "ratio": row.ratio, "met": row.met}
             for row in found

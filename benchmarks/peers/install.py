@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["ENVIRONMENTS", "Peer", "installed", "make", "requirements"]
+__all__ = ["ENVIRONMENTS", "Peer", "installed", "known", "make", "requirements"]
 
 HERE = Path(__file__).parent
 OUT = HERE.parents[1] / "out" / "peers"
@@ -67,11 +67,16 @@ def make(environment: str, wanted: Sequence[str], install: Install) -> list[Peer
     return peers
 
 
+def known() -> list[Peer]:
+    """All peers of the last installation."""
+    record = OUT / "installed.json"
+    entries = json.loads(record.read_text(encoding="utf-8")) if record.exists() else []
+    return [Peer(**entry) for entry in entries]
+
+
 def installed(name: str) -> Peer:
     """The peer of that name, as the last installation left it."""
-    record = OUT / "installed.json"
-    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else []
-    found = next((Peer(**entry) for entry in known if entry["name"] == name), None)
+    found = next((peer for peer in known() if peer.name == name), None)
     if found is not None and (found.missing or Path(found.python).exists()):
         return found
     missing = "not installed: python -m benchmarks.peers.install"

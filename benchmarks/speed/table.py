@@ -106,7 +106,7 @@ def markdown(rows: Sequence[Row]) -> str:
         met = {None: "", True: "yes", False: "**no**"}[row.met]
         cells = [row.work, row.unit, _digits(row.ours), row.peer, _digits(row.theirs)]
         cells += [_digits(row.ratio), _digits(row.aim), met, row.note]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(_line(cells))
     return "\n".join(lines)
 
 
@@ -120,8 +120,13 @@ def growths(rows: Sequence[Growth]) -> str:
         sizes = ", ".join(f"{size:,}" for size in row.sizes)
         taken = ", ".join(_digits(seconds * 1e3) for seconds in row.seconds)
         cells = [row.work, f"{sizes} {row.what}", taken, f"{row.exponent:.2f}", f"{row.last:.2f}"]
-        lines.append("| " + " | ".join([*cells, f"{row.expected:g}", row.why]) + " |")
+        lines.append(_line([*cells, f"{row.expected:g}", row.why]))
     return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A line of a table, whatever its cells hold."""
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _digits(value: float | None) -> str:

@@ -29,7 +29,7 @@ from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.enclosure import Enclosure
 
 ROW = Row(area="accounting", work="w", unit="ms", ours=1.0, peer="p", theirs=4.0, aim=0.2)
-ABSENT = Row(area="auditing", work="w", unit="s", ours=1.0, peer="p", theirs=None, note="why")
+ABSENT = Row(area="auditing", work="w", unit="s", ours=1.0, peer="p", theirs=None, note="a|b")
 GROWTH = Growth(
     work="w",
     what="rows",
@@ -45,7 +45,7 @@ def test_ratio_and_aim() -> None:
     assert (ABSENT.ratio, ABSENT.met) == (None, None)
     table = markdown([ROW, ABSENT]).splitlines()
     assert table[2] == "| w | ms | 1 | p | 4 | 0.25 | 0.2 | **no** |  |"
-    assert table[3] == "| w | s | 1 | p |  |  |  |  | why |"
+    assert table[3] == r"| w | s | 1 | p |  |  |  |  | a\|b |"
 
 
 def test_growth_is_the_slope_of_logarithms() -> None:
