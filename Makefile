@@ -29,7 +29,8 @@ docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: .venv/installed
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.peers.install
+	$(BIN)/python -m benchmarks > docs/benchmarks.md
 
 sbom: .venv/installed
 	@mkdir -p out

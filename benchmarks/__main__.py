@@ -1,7 +1,8 @@
 """``make bench``: what dpverify costs beside its peers; prints ``docs/benchmarks.md``.
 
-``python -m benchmarks AREA …`` measures some areas only. Rows are kept under ``out/`` as Markdown
-and JSON, with machine and versions.
+``python -m benchmarks AREA …`` measures some areas again, and prints the others as they were. All
+is kept under ``out/`` as Markdown and JSON, with machine and versions; where these have changed,
+nothing that was kept is shown.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import json
 import os
 import platform
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from benchmarks.speed.table import Row, markdown
+from benchmarks.peers.install import known
+from benchmarks.speed.table import Growth, Row, growths, markdown
 
 AREAS = ("accounting", "auditing", "sketching", "noise", "growth")
 HEADING = """# Benchmarks
@@ -25,7 +28,11 @@ Printed by `python -m benchmarks` (`make bench`), which also writes `out/benchma
 is measured in one run, both sides on the same work and in turns: medians of several repetitions. A
 ratio below 1 says that dpverify costs less; an aim is the largest ratio that we want. A row of
 which the peer is “aim” compares with a number that was set beforehand. `python -m benchmarks AREA`
-measures one area again."""
+measures one area again, and leaves the others. The other libraries live in environments of their
+own, which `python -m benchmarks.peers.install` makes under `out/peers`; one that isn't there is a
+row that says so."""
+GROWTH = """Seconds at each size, and the exponent of a power law: fitted to all sizes by least
+squares, and between the last two, where fixed costs matter least. Theory is for large sizes."""
 
 
 def machine() -> dict[str, str]:
@@ -39,21 +46,63 @@ def machine() -> dict[str, str]:
     }
 
 
-def measured(areas: list[str]) -> list[Row]:
-    """Rows of these areas, each module saying first what it begins with."""
-    rows: list[Row] = []
-    for area in areas:
-        print(f"{area} …", file=sys.stderr)
-        rows += import_module(f"benchmarks.speed.{area}").rows()
-    return rows
+def peers() -> dict[str, str]:
+    """Versions of what was installed for comparison."""
+    return {peer.name: peer.version for peer in known() if not peer.missing}
 
 
-def page(rows: list[Row]) -> str:
+def kept(path: Path) -> list[Row | Growth]:
+    """What earlier runs left there, if machine and versions are still the same."""
+    if not path.exists():
+        return []
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if document["machine"] != machine():
+        return []
+    rows = [Row(**_own(Row, row)) for row in document["rows"]]
+    grown = [Growth(**_own(Growth, row)) for row in document["growth"]]
+    return [*rows, *grown]
+
+
+def _own(kind: type[Row] | type[Growth], stored: dict[str, Any]) -> dict[str, Any]:
+    """Its fields, without what follows from them."""
+    values = {field.name: stored[field.name] for field in fields(kind)}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def area(row: Row | Growth) -> str:
+    """The module that measured it."""
+    return row.area if isinstance(row, Row) else "growth"
+
+
+def page(found: list[Row | Growth]) -> str:
     """All tables, under the name of their areas."""
-    parts = [HEADING, ", ".join(f"{name} {value}" for name, value in machine().items()) + "."]
-    for area in dict.fromkeys(row.area for row in rows):
-        parts += [f"## {area.capitalize()}", markdown([row for row in rows if row.area == area])]
+    here = ", ".join(f"{name} {value}" for name, value in machine().items())
+    others = ", ".join(f"{name} {value}" for name, value in peers().items())
+    parts = [HEADING, f"Here: {here}. Others: {others or 'none'}."]
+    rows = [row for row in found if isinstance(row, Row)]
+    for name in dict.fromkeys(row.area for row in rows):
+        parts += [f"## {name.capitalize()}", markdown([row for row in rows if row.area == name])]
+    if grown := [row for row in found if isinstance(row, Growth)]:
+        parts += ["## Growth", GROWTH, growths(grown)]
     return "\n\n".join(parts)
+
+
+def stored(found: list[Row | Growth]) -> dict[str, Any]:
+    """The same for programs, with what follows from the rows."""
+    return {
+        "machine": machine(),
+        "peers": peers(),
+        "rows": [
+            {**asdict(row), "ratio": row.ratio, "met": row.met}
+            for row in found
+            if isinstance(row, Row)
+        ],
+        "growth": [
+            {**asdict(row), "exponent": row.exponent, "last": row.last}
+            for row in found
+            if isinstance(row, Growth)
+        ],
+    }
 
 
 def main() -> None:
@@ -63,16 +112,19 @@ def main() -> None:
     areas = parser.parse_args().areas or list(AREAS)
     if unknown := set(areas) - set(AREAS):
         parser.error(f"no area {', '.join(sorted(unknown))}: there are {', '.join(AREAS)}")
-    rows = measured(areas)
-    document = {
-        "machine": machine(),
-        "rows": [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows],
-    }
     out = Path("out")
     out.mkdir(exist_ok=True)
-    (out / "benchmarks.md").write_text(page(rows) + "\n", encoding="utf-8")
-    (out / "benchmarks.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
-    print(page(rows))
+    found = kept(out / "benchmarks.json")
+    for name in areas:
+        print(f"{name} …", file=sys.stderr)
+        rows = list(import_module(f"benchmarks.speed.{name}").rows())
+        found = sorted(
+            [*(row for row in found if area(row) != name), *rows],
+            key=lambda row: AREAS.index(area(row)),
+        )
+        (out / "benchmarks.json").write_text(json.dumps(stored(found), indent=2), encoding="utf-8")
+    (out / "benchmarks.md").write_text(page(found) + "\n", encoding="utf-8")
+    print(page(found))
 
 
 if __name__ == "__main__":

@@ -123,9 +123,12 @@ class Answers:
     replies: tuple[Reply, ...]
 
 
-def ask(library: str, python: str, asked: Sequence[Case], *, limit: int) -> list[Answers]:
+def ask(
+    library: str, python: str, asked: Sequence[Case], *, limit: int, repeat: int = 1
+) -> list[Answers]:
     """Put all cases to a library, in a process of its own on one core."""
-    question = json.dumps({"limit": limit, "cases": [asdict(case) for case in asked]})
+    cases = [asdict(case) for case in asked]
+    question = json.dumps({"limit": limit, "repeat": repeat, "cases": cases})
     done = subprocess.run(  # noqa: S603  # the interpreter is the user's choice
         [python, "-m", f"benchmarks.peers.{library}"],
         input=question,
@@ -150,7 +153,12 @@ def ask(library: str, python: str, asked: Sequence[Case], *, limit: int) -> list
 
 
 def summary(
-    grid: str, answers: Answers, replies: Sequence[Reply], truths: Sequence[Enclosure]
+    grid: str,
+    answers: Answers,
+    replies: Sequence[Reply],
+    truths: Sequence[Enclosure],
+    *,
+    widest: float = WIDEST,
 ) -> Summary | None:
     """Count one method's replies to one grid; None where it offers nothing there."""
     pairs = [
@@ -168,7 +176,7 @@ def summary(
         seconds.append(reply.seconds)
         if reply.value < exact.lower:
             shortfalls.append((exact.lower - reply.value) / exact.lower)
-        elif exact.lower > 0 and exact.width <= WIDEST:
+        elif exact.lower > 0 and exact.width <= widest:
             excesses.append(max(0.0, (reply.value - exact.upper) / exact.upper))
     return Summary(
         grid=grid,

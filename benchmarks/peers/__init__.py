@@ -1,9 +1,6 @@
-"""The libraries of `benchmarks.accountants`, one module each, run as processes of their own.
+"""Other libraries, one module each, run as processes of their own.
 
-All but `dpverify` run in an environment that has the peers, and import nothing of this project but
-`protocol`. `requirements.txt` pins that environment:
-
-    python3.11 -m venv PEERS
-    PEERS/bin/pip install --requirement benchmarks/peers/requirements.txt
-    DPVERIFY_PEERS_PYTHON=PEERS/bin/python python -m benchmarks.accountants
+They run in environments of their own, which ``python -m benchmarks.peers.install`` makes under
+``out/peers`` by `requirements.txt` and its like, and import nothing of this project but `protocol`.
+`dpverify` answers by the same protocol; `sniper` is a method that no package offers.
 """

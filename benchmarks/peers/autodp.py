@@ -27,20 +27,21 @@ MECHANISMS = {
 
 
 def renyi(case: Case) -> float:
-    composed = Composition()([MECHANISMS[case.mechanism](case.parameter)], [case.count])
+    kinds = [MECHANISMS[case.mechanism](parameter) for parameter in case.parameters]
+    composed = Composition()(kinds, [case.count] * len(kinds))
     ask = composed.get_approxDP if case.solve == "epsilon" else composed.get_approx_delta
     return float(ask(case.given))
 
 
 def fourier(case: Case) -> float:
-    one = MECHANISMS[case.mechanism](case.parameter, phi_off=False)
-    composed = ComposeAFA()([one], [case.count])
+    kinds = [MECHANISMS[case.mechanism](parameter, phi_off=False) for parameter in case.parameters]
+    composed = ComposeAFA()(kinds, [case.count] * len(kinds))
     ask = composed.get_approxDP if case.solve == "epsilon" else composed.get_approx_delta
     return float(ask(case.given))
 
 
 def closed_form(case: Case) -> float | None:
-    if case.mechanism != "gaussian":
+    if case.mechanism != "gaussian" or case.others:
         return None
     one = mechanism_zoo.ExactGaussianMechanism(case.parameter)
     composed = ComposeGaussian()([one], [case.count])

@@ -18,11 +18,11 @@ def budget(case: Case) -> float | None:
     if case.mechanism == "gaussian" or case.solve == "delta":
         return None
     if case.mechanism == "laplace":
-        spend = 1 / case.parameter
+        spends = [1 / b for b in case.parameters]
     else:
         # Both differences are exact, so that only a few last digits are open.
-        spend = math.log1p((2 * case.parameter - 1) / (1 - case.parameter))
-    spent = [(spend * (1 + 2**-50), 0)] * case.count
+        spends = [math.log1p((2 * p - 1) / (1 - p)) for p in case.parameters]
+    spent = [(spend * (1 + 2**-50), 0) for spend in spends] * case.count
     return float(BudgetAccountant().total(spent_budget=spent, slack=case.given)[0])
 
 

@@ -13,17 +13,18 @@ __all__ = ["ours"]
 
 
 def ours(case: Case) -> Enclosure:
-    """Enclose the answer to a case, by composing one release's exact privacy loss."""
-    parameter = Fraction(case.parameter)
-    loss: PrivacyLoss
-    if case.mechanism == "gaussian":
-        loss = GaussianLoss(mu_squared=1 / parameter**2)
-    elif case.mechanism == "laplace":
-        loss = LaplaceLoss(shift=1 / parameter)
-    else:
-        loss = ResponseLoss(step=Log(parameter / (1 - parameter)))
-    curve = ComposedCurve(losses=((loss, case.count),))
+    """Enclose the answer to a case, by composing the releases' exact privacy losses."""
+    losses = ((_loss(case, Fraction(parameter)), case.count) for parameter in case.parameters)
+    curve = ComposedCurve(losses=tuple(losses))
     return curve.epsilon(case.given) if case.solve == "epsilon" else curve.delta(case.given)
+
+
+def _loss(case: Case, parameter: Fraction) -> PrivacyLoss:
+    if case.mechanism == "gaussian":
+        return GaussianLoss(mu_squared=1 / parameter**2)
+    if case.mechanism == "laplace":
+        return LaplaceLoss(shift=1 / parameter)
+    return ResponseLoss(step=Log(parameter / (1 - parameter)))
 
 
 if __name__ == "__main__":

@@ -20,16 +20,16 @@ def certified(case: Case) -> float:
     real = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
     distance: float = 1.0
     if case.mechanism == "gaussian":
-        one = dp.m.make_gaussian(*real, case.parameter)
+        kinds = [dp.m.make_gaussian(*real, sigma) for sigma in case.parameters]
     elif case.mechanism == "laplace":
-        one = dp.m.make_laplace(*real, case.parameter)
+        kinds = [dp.m.make_laplace(*real, b) for b in case.parameters]
     else:
-        one, distance = dp.m.make_randomized_response_bool(case.parameter), 1
+        kinds, distance = [dp.m.make_randomized_response_bool(p) for p in case.parameters], 1
     pure = math.inf
     if case.mechanism != "gaussian":
-        pure = dp.c.make_composition([one] * case.count).map(distance)
-        one = dp.c.make_pureDP_to_zCDP(one)
-    composed = dp.c.make_composition([one] * case.count)
+        pure = dp.c.make_composition(kinds * case.count).map(distance)
+        kinds = [dp.c.make_pureDP_to_zCDP(one) for one in kinds]
+    composed = dp.c.make_composition(kinds * case.count)
     curve = dp.c.make_zCDP_to_approxDP(composed).map(distance)
     if case.solve == "epsilon":
         return min(float(pure), float(curve.epsilon(case.given)))

@@ -2,7 +2,8 @@
 
 Each question is answered in a fork of the process that has imported the library. So it starts from
 cold caches, as a user's single question would; its memory is its own; and a time limit or a crash
-ends it alone. Seconds leave out the imports.
+ends it alone. Seconds leave out the imports. With ``"repeat": n`` the fork answers n times in a row
+and the median counts, which is what a program that asks often pays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from statistics import median
 from time import perf_counter
 from typing import Literal
 
@@ -25,12 +27,14 @@ _MEMORY_LIMIT = 6 << 30  # bytes of address space
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`count` releases of one mechanism, all numbers being doubles that are meant exactly.
+    """Releases of one mechanism together, all numbers being doubles that are meant exactly.
 
     Attributes
     ----------
-    mechanism : what is released `count` times, each time on the worst neighbours
+    mechanism : what is released, each time on the worst neighbours
     parameter : σ at ℓ2-sensitivity 1, b at ℓ1-sensitivity 1, or the probability of the truth
+    count : releases with each parameter
+    others : further parameters
     solve : what is asked; `given` is the other one of ε (in nats) and δ
     """
 
@@ -39,6 +43,12 @@ class Case:
     count: int
     solve: Literal["epsilon", "delta"]
     given: float
+    others: tuple[float, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """All of them."""
+        return (self.parameter, *self.others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +77,19 @@ class Reply:
 
 
 def serve(package: str, methods: dict[str, Method]) -> None:
-    """Answer ``{"limit": seconds, "cases": […]}`` with every method's replies, in order."""
+    """Answer ``{"limit": seconds, "repeat": n, "cases": […]}`` by every method, in order."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no reply
     questions = json.load(sys.stdin)
-    cases = [Case(**case) for case in questions["cases"]]
+    cases = [
+        Case(**{**case, "others": tuple(case.get("others", ()))}) for case in questions["cases"]
+    ]
+    limit, repeat = questions["limit"], questions["repeat"]
     found = {
         name: {
             "claim": method.claim,
-            "replies": [asdict(_isolated(method, case, questions["limit"])) for case in cases],
+            "replies": [asdict(_isolated(method, case, limit, repeat)) for case in cases],
         }
         for name, method in methods.items()
     }
@@ -84,13 +97,13 @@ def serve(package: str, methods: dict[str, Method]) -> None:
         json.dump({"version": version(package), "methods": found}, replies)
 
 
-def _isolated(method: Method, case: Case, limit: int) -> Reply:
+def _isolated(method: Method, case: Case, limit: int, repeat: int) -> Reply:
     reader, writer = os.pipe()
     start = perf_counter()
     child = os.fork()
     if child == 0:
         signal.alarm(limit)
-        os.write(writer, json.dumps(_answered(method, case)).encode())
+        os.write(writer, json.dumps(_answered(method, case, repeat)).encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as pipe:
@@ -104,11 +117,13 @@ def _isolated(method: Method, case: Case, limit: int) -> Reply:
     return Reply(value=None, error=error, seconds=perf_counter() - start, memory=memory)
 
 
-def _answered(method: Method, case: Case) -> dict[str, object]:
-    value, error = None, ""
-    start = perf_counter()
-    try:
-        value = method.answer(case)
-    except BaseException as exception:  # a Rust panic is no Exception
-        error = " ".join(f"{type(exception).__name__}: {exception}".split())[:160]
-    return {"value": value, "error": error, "seconds": perf_counter() - start}
+def _answered(method: Method, case: Case, repeat: int) -> dict[str, object]:
+    value, error, seconds = None, "", []
+    for _ in range(repeat):
+        start = perf_counter()
+        try:
+            value = method.answer(case)
+        except BaseException as exception:  # a Rust panic is no Exception
+            error = " ".join(f"{type(exception).__name__}: {exception}".split())[:160]
+        seconds.append(perf_counter() - start)
+    return {"value": value, "error": error, "seconds": median(seconds)}

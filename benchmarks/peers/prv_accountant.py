@@ -19,21 +19,22 @@ from benchmarks.peers.protocol import Case, Method, serve
 def upper(eps_error: float) -> Callable[[Case], float]:
     def answer(case: Case) -> float:
         if case.mechanism == "gaussian":
-            prv = prv_accountant.GaussianMechanism(case.parameter)
+            prvs = [prv_accountant.GaussianMechanism(sigma) for sigma in case.parameters]
         elif case.mechanism == "laplace":
-            prv = prv_accountant.LaplaceMechanism(mu=1 / case.parameter)
+            prvs = [prv_accountant.LaplaceMechanism(mu=1 / b) for b in case.parameters]
         else:
-            log_odds = math.log1p((2 * case.parameter - 1) / (1 - case.parameter))
-            prv = prv_accountant.PureDPMechanism(log_odds)
+            log_odds = [math.log1p((2 * p - 1) / (1 - p)) for p in case.parameters]
+            prvs = [prv_accountant.PureDPMechanism(epsilon) for epsilon in log_odds]
+        counts = [case.count] * len(prvs)
         asks_epsilon = case.solve == "epsilon"
         accountant = prv_accountant.PRVAccountant(
-            prvs=[prv],
-            max_self_compositions=[case.count],
+            prvs=prvs,
+            max_self_compositions=counts,
             eps_error=eps_error,
             delta_error=1e-3 * case.given if asks_epsilon else 1e-10,
         )
         ask = accountant.compute_epsilon if asks_epsilon else accountant.compute_delta
-        return float(ask(case.given, [case.count])[2])
+        return float(ask(case.given, counts)[2])
 
     return answer
 

@@ -1,14 +1,14 @@
-"""One row of the table: what some work costs here and elsewhere, measured in turns in one run."""
+"""Rows of the tables: what work costs here and elsewhere, and how its cost grows, in one run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import linear_regression, median
 from time import perf_counter
 
-__all__ = ["Row", "markdown", "timed"]
+__all__ = ["Growth", "Row", "growths", "markdown", "timed"]
 
 REPETITIONS = 15
 
@@ -49,6 +49,40 @@ class Row:
         return None if self.aim is None or self.ratio is None else self.ratio <= self.aim
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """The cost of some work at several sizes, most often 1, 10, 100 and 1,000 times the first.
+
+    Attributes
+    ----------
+    work : what was done, with the sizes that stayed
+    what : is counted by `sizes`
+    sizes : ascending, two at least
+    seconds : median cost at each
+    expected : exponent that theory gives for large sizes
+    why : in one line
+    """
+
+    work: str
+    what: str
+    sizes: tuple[int, ...]
+    seconds: tuple[float, ...]
+    expected: float
+    why: str
+
+    @property
+    def exponent(self) -> float:
+        """Slope of ln(seconds) on ln(size) by least squares: fixed costs make it smaller."""
+        x, y = ([math.log(value) for value in values] for values in (self.sizes, self.seconds))
+        return linear_regression(x, y).slope
+
+    @property
+    def last(self) -> float:
+        """Slope between the two largest sizes, where fixed costs matter least."""
+        (first, second), (before, after) = self.sizes[-2:], self.seconds[-2:]
+        return math.log(after / before) / math.log(second / first)
+
+
 def timed(*works: Callable[[], object], repetitions: int = REPETITIONS) -> list[float]:
     """Median seconds of each, repeated in turns so that a slow moment meets all of them."""
     for work in works:
@@ -72,8 +106,27 @@ def markdown(rows: Sequence[Row]) -> str:
         met = {None: "", True: "yes", False: "**no**"}[row.met]
         cells = [row.work, row.unit, _digits(row.ours), row.peer, _digits(row.theirs)]
         cells += [_digits(row.ratio), _digits(row.aim), met, row.note]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(_line(cells))
     return "\n".join(lines)
+
+
+def growths(rows: Sequence[Growth]) -> str:
+    """Table of growths."""
+    lines = [
+        "| work | sizes | ms | fitted exponent | of the last step | theory | why |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        sizes = ", ".join(f"{size:,}" for size in row.sizes)
+        taken = ", ".join(_digits(seconds * 1e3) for seconds in row.seconds)
+        cells = [row.work, f"{sizes} {row.what}", taken, f"{row.exponent:.2f}", f"{row.last:.2f}"]
+        lines.append(_line([*cells, f"{row.expected:g}", row.why]))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A line of a table, whatever its cells hold."""
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _digits(value: float | None) -> str:

@@ -103,7 +103,7 @@ def test_protocol_survives_noise_errors_time_limits_and_crashes() -> None:
     ]
     done = subprocess.run(
         [sys.executable, "-c", LIBRARY],
-        input=json.dumps({"limit": 1, "cases": cases}),
+        input=json.dumps({"limit": 1, "repeat": 1, "cases": cases}),
         capture_output=True,
         text=True,
         check=True,
