@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
-from dpverify.sampling.quantile_table import Law, Table, add_draws, build_table, decide_word
+from dpverify.sampling.quantile_table import Law, Table, build_table, decide_word, draw
 from dpverify.sampling.words import Words
 
 __all__ = ["RoundedGaussian"]
@@ -47,14 +47,8 @@ class RoundedGaussian:
         require(1 <= self.scale <= MAX_SCALE, "scale", self.scale, "in [1, 2**44]")
 
     def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
-        """Draw independent values: those that `add` adds."""
-        drawn = np.zeros(shape, dtype=np.int64)
-        self.add(drawn, rng=rng)
-        return drawn
-
-    def add(self, steps: NDArray[np.int64], *, rng: Words) -> None:
-        """Add independent values in place to a contiguous array; see `add_draws`."""
-        add_draws(_LAW, _table(), self.scale, steps, rng=rng)
+        """Draw independent values; see `quantile_table.draw`."""
+        return draw(_LAW, _table(), self.scale, shape, rng=rng)
 
     def decide(self, word: int, *, rng: Words) -> int:
         """Draw that belongs to one word, by ball arithmetic alone."""

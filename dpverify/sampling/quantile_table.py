@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -42,17 +42,17 @@ from numpy.typing import NDArray
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.sampling.words import Words
 
-__all__ = ["Law", "Polynomials", "Table", "add_draws", "build_table", "decide_word"]
+__all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
 
 _OCTAVES = 24  # tail probabilities from 2⁻²⁵ to ½; the rest, 2⁻²⁴ of all words, is slow
 _ROW_BITS, _DEGREE = 6, 6
-_COARSE_ROW_BITS, _COARSE_DEGREE = 9, 3
+_COARSE_OCTAVES, _COARSE_ROW_BITS, _COARSE_DEGREE = 16, 9, 3  # fewer: their bounds are alike
 _COARSE_SCALE = 2.0**36  # beyond, the coarse polynomials leave more than one word in 100 undecided
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
 
 _MANTISSA_BITS = 52
-_FIRST_OCTAVE = 1023 + 63 - _OCTAVES
+_LAST_OCTAVE = 1023 + 63
 _ONE = 1023 << _MANTISSA_BITS
 _UNIT_ROUND_OFF = 2.0**-53
 
@@ -89,33 +89,39 @@ class Polynomials:
 
     Attributes
     ----------
-    row_bits : logarithm of the number of rows an octave
+    octaves, row_bits : octaves below ½, and the logarithm of the number of rows in each
     coefficients : (1 + rows, degree + 1) doubles, rising; the first row is NaN, for all words below
         the table: they come out undecided
     bounds : (1 + rows,) doubles E, the first infinite
     """
 
+    octaves: int
     row_bits: int
     coefficients: NDArray[np.float64]
     bounds: NDArray[np.float64]
 
     @classmethod
     def guarded(
-        cls, row_bits: int, coefficients: NDArray[np.float64], bounds: NDArray[np.float64]
+        cls,
+        octaves: int,
+        row_bits: int,
+        coefficients: NDArray[np.float64],
+        bounds: NDArray[np.float64],
     ) -> Polynomials:
         """With the row for all words below the table put before the others."""
         return cls(
+            octaves=octaves,
             row_bits=row_bits,
             coefficients=np.insert(coefficients, 0, np.nan, axis=0),
             bounds=np.insert(bounds, 0, np.inf),
         )
 
-    def add(
-        self, words: NDArray[np.uint64], scale: float, steps: NDArray[np.int64]
+    def round(
+        self, words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
     ) -> NDArray[np.intp]:
-        """Add to `steps` the draws that the bounds decide; return the indices of the others."""
+        """Fill `drawn` where the bounds decide; return the indices where they don't, in order."""
         shift = _MANTISSA_BITS - self.row_bits
-        before = (_FIRST_OCTAVE << self.row_bits) - 1  # the guard's row, counted from exponent 0
+        before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1  # row 0, from exponent 0 on
         centre = 1 + 2.0 ** -(self.row_bits + 1)
         degree = self.coefficients.shape[1] - 1
         least_limit = _limits(self.bounds[1:].max(), scale)
@@ -159,9 +165,7 @@ class Polynomials:
                 suspects = suspects[~(value[suspects] < limits)]
                 rounded[suspects] = 0
                 undecided.append(start + suspects)
-            np.copyto(row, rounded, casting="unsafe")
-            part = steps[start : start + _BLOCK]
-            np.add(part, row, out=part)
+            np.copyto(drawn[start : start + _BLOCK], rounded, casting="unsafe")
         return np.concatenate(undecided) if undecided else np.empty(0, np.intp)
 
 
@@ -173,32 +177,33 @@ class Table:
     fine: Polynomials
 
 
-def add_draws(
-    law: Law, table: Table, scale: float, steps: NDArray[np.int64], *, rng: Words
-) -> None:
-    """Add independent draws in place to a contiguous array.
+def draw(
+    law: Law, table: Table, scale: float, shape: tuple[int, ...], *, rng: Words
+) -> NDArray[np.int64]:
+    """Independent draws round(scale·X).
 
     One word a draw, in C order; the words that stay undecided take theirs after all others, in
     order, so that the result depends on the stream alone.
     """
-    flat = steps.reshape(-1)
+    drawn = np.empty(prod(shape), dtype=np.int64)
     first, *others = (table.coarse, table.fine) if scale <= _COARSE_SCALE else (table.fine,)
     places, left = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
-    for start in range(0, flat.size, _BLOCK):
-        part = flat[start : start + _BLOCK]
+    for start in range(0, drawn.size, _BLOCK):
+        part = drawn[start : start + _BLOCK]
         words = rng.words(part.size)
-        undecided = first.add(words, scale, part)
+        undecided = first.round(words, scale, part)
         if undecided.size:
             places.append(start + undecided)
             left.append(words[undecided])
     index, words = np.concatenate(places), np.concatenate(left)
     for polynomials in others:
-        drawn = np.zeros(index.size, np.int64)
-        undecided = polynomials.add(words, scale, drawn)
-        flat[index] += drawn
+        again = np.empty(index.size, np.int64)
+        undecided = polynomials.round(words, scale, again)
+        drawn[index] = again
         index, words = index[undecided], words[undecided]
     for place, word in zip(index.tolist(), words.tolist(), strict=True):
-        flat[place] += decide_word(law, scale, word, rng=rng)
+        drawn[place] = decide_word(law, scale, word, rng=rng)
+    return drawn.reshape(shape)
 
 
 def _limits(bounds: Any, scale: float) -> Any:
@@ -224,7 +229,7 @@ def build_table(law: Law) -> Table:
             lower_end = upper_end
     return Table(
         coarse=_coarsened(coefficients, bounds),
-        fine=Polynomials.guarded(_ROW_BITS, coefficients, bounds),
+        fine=Polynomials.guarded(_OCTAVES, _ROW_BITS, coefficients, bounds),
     )
 
 
@@ -252,7 +257,13 @@ def _coarsened(fine: NDArray[np.float64], bounds: NDArray[np.float64]) -> Polyno
     kept, cut = sizes[:, : _COARSE_DEGREE + 1].sum(axis=1), sizes[:, _COARSE_DEGREE + 1 :].sum(1)
     wider = np.repeat(bounds, pieces) + cut + 16 * _UNIT_ROUND_OFF * kept
     coefficients = np.ascontiguousarray(expanded(fine, centres)[:, : _COARSE_DEGREE + 1])
-    return Polynomials.guarded(_COARSE_ROW_BITS, coefficients, wider * (1 + 2.0**-40))
+    first = (_OCTAVES - _COARSE_OCTAVES) << _COARSE_ROW_BITS
+    return Polynomials.guarded(
+        _COARSE_OCTAVES,
+        _COARSE_ROW_BITS,
+        coefficients[first:],
+        wider[first:] * (1 + 2.0**-40),
+    )
 
 
 def _row(

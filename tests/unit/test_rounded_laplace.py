@@ -61,7 +61,7 @@ def table_path(
 ) -> tuple[list[int], list[int]]:
     drawn = np.zeros(len(words), dtype=np.int64)
     polynomials: Polynomials = getattr(laplace._table(), table)
-    open_words = polynomials.add(np.array(words, dtype=np.uint64), scale, drawn)
+    open_words = polynomials.round(np.array(words, dtype=np.uint64), scale, drawn)
     return drawn.tolist(), open_words.tolist()
 
 
@@ -107,17 +107,23 @@ def test_bounds_hold_between_the_rows_ends(table: Literal["coarse", "fine"]) -> 
     polynomials: Polynomials = getattr(laplace._table(), table)
     rows = 1 << polynomials.row_bits
     cells = (ReplayableWords(2, "rows").words(300) >> np.uint64(1)).astype(np.int64).tolist()
-    cells += [2**39 + 12345, 2**40 - 1, 2**41 + 7]  # the last octaves, where cells are wide
+    cells += [
+        2**47 + 12345,
+        2**39 + 12345,
+        2**40 - 1,
+        2**41 + 7,
+    ]  # the last octaves, where cells are wide
     cells += [2**62 + row * 2**62 // rows for row in range(0, rows, rows // 64)]  # rows' ends
     for cell in cells:
-        if cell < 2**39:
+        least = 63 - polynomials.octaves
+        if cell < 2**least:
             continue
         double = float(cell)
         mantissa, exponent = np.frexp(double)
         relative = float(mantissa) * 2 - 1
         row = int(relative * rows)
         place = relative - row / rows - 1 / (2 * rows)
-        index = 1 + (int(exponent) - 1 - 39) * rows + row
+        index = 1 + (int(exponent) - 1 - least) * rows + row
         value = 0.0
         for coefficient in polynomials.coefficients[index, ::-1].tolist():
             value = value * place + coefficient
@@ -131,7 +137,7 @@ def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = laplace._table()
-    fine = np.repeat(right.fine.bounds[1:], 8)
+    fine = np.repeat(right.fine.bounds, 8)[1 - right.coarse.bounds.size :]
     bounds = np.concatenate([[np.inf], fine])
     wrong = replace(right, coarse=replace(right.coarse, bounds=bounds))
     monkeypatch.setattr(laplace, "_table", lambda: wrong)
@@ -145,14 +151,13 @@ def test_bounds_leave_few_words_undecided(table: Literal["coarse", "fine"], scal
     assert len(table_path(words, scale, table)[1]) < 500
 
 
-def test_blocks_of_a_large_sample_are_added_in_the_streams_order() -> None:
+def test_blocks_of_a_large_sample_are_drawn_in_the_streams_order() -> None:
     scale = 2.0**40  # where the fine table leaves some words undecided, too
     sampler = RoundedLaplace(scale=scale)
     words = ReplayableWords(4, "blocks").words(20_000).tolist()
-    drawn = np.full((200, 100), 7, dtype=np.int64)
-    sampler.add(drawn, rng=ReplayableWords(4, "blocks"))
+    drawn = sampler.sample((200, 100), rng=ReplayableWords(4, "blocks"))
     exact = [sampler.decide(word, rng=Chosen()) for word in words[::7]]
-    assert (drawn.ravel()[::7] - 7).tolist() == exact
+    assert drawn.ravel()[::7].tolist() == exact
 
 
 @pytest.mark.parametrize("scale", [16.0, 1000.0, 2.0**30, 2.0**44])
