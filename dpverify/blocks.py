@@ -65,13 +65,26 @@ def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iter
         raise RecordsError("there are no records: at least one is needed.")
 
 
-def row_blocks(admitted: Iterable[Any]) -> Iterator[Any]:
-    """The same rows in blocks of `ROWS`, so that the noise doesn't depend on their blocking."""
+def row_blocks(admitted: Iterable[Any], *, at_once: int = ROWS) -> Iterator[Any]:
+    """The same rows in blocks of `ROWS`, so that the noise doesn't depend on their blocking.
+
+    Parameters
+    ----------
+    admitted : matrices whose rows follow one another
+    at_once : rows that may be yielded together, as a multiple of `ROWS`, where one matrix holds
+        them; the last block of all has what is left over
+    """
+    most = max(1, at_once // ROWS) * ROWS
     kept: list[Any] = []
     count = 0
     for block in admitted:
         start = 0
         while start < block.shape[0]:
+            whole = min(most, (block.shape[0] - start) // ROWS * ROWS)
+            if count == 0 and whole:
+                yield block[start : start + whole]
+                start += whole
+                continue
             part = block[start : start + ROWS - count]
             kept.append(part)
             count += part.shape[0]

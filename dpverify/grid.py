@@ -31,6 +31,7 @@ from dpverify.errors import ParameterError, require
 __all__ = ["Grid"]
 
 _CHUNK = 1 << 15  # values rounded at a stretch: their buffers stay in the cache
+_BELOW_HALF = math.nextafter(0.5, 0)
 _LARGEST = 2**52  # steps: beyond, doubles have no halves left to round
 
 
@@ -84,10 +85,14 @@ class Grid:
     def round(self, records: NDArray[np.float64], *, dtype: Any = np.float64) -> NDArray[Any]:
         """⌊x/h + ½⌋ of every value, exactly, as floating-point numbers that hold whole numbers.
 
-        Where 1/h is a power of two, x/h is exact, and so is the comparison of its fraction with ½
-        (a fraction below 2⁻⁵³ may round, but not across ½). Elsewhere x/h carries a relative error
-        of at most 2⁻⁵¹, and the values so near to a half that it could matter are decided in
-        rational arithmetic.
+        Where 1/h is a power of two, q = x/h is exact (what underflows is far from a half), and so
+        is the floor of q + ½ as a double, but for q = ½ − 2⁻⁵⁴, which is set right:
+         - for q ≤ −½ the sum is a multiple of q's last place that isn't larger than q: a double;
+         - for −½ < q ≤ ½ − 2⁻⁵³ it is between the doubles 0 and 1 − 2⁻⁵³, and so is its rounding;
+         - for n − ½ ≤ q < n + ½ with n ≥ 1 it is between the doubles n and n + 1 − u, with u the
+           last place of n + ½, and so is its rounding.
+        Elsewhere q carries a relative error of at most 2⁻⁵¹, and the values so near to a half that
+        it could matter are decided in rational arithmetic.
 
         Parameters
         ----------
@@ -98,30 +103,38 @@ class Grid:
         plain = _is_power_of_two(inverse)
         flat = np.ascontiguousarray(records).reshape(-1)
         rounded = np.empty(flat.size, dtype=dtype)
-        quotient, whole = (np.empty(min(_CHUNK, flat.size)) for _ in range(2))
+        buffers = [np.empty(min(_CHUNK, flat.size)) for _ in range(2)]
         for start in range(0, flat.size, _CHUNK):
             chunk = flat[start : start + _CHUNK]
-            q, w = quotient[: chunk.size], whole[: chunk.size]
-            np.multiply(chunk, float(inverse), out=q)
-            np.floor(q, out=w)
-            np.subtract(q, w, out=q)
-            if not plain:
-                self._settle(chunk, w, q)
-            np.add(w, q >= 0.5, out=rounded[start : start + _CHUNK], casting="same_kind")
+            quotient, whole = (buffer[: chunk.size] for buffer in buffers)
+            np.multiply(chunk, float(inverse), out=quotient)
+            if plain:
+                np.add(quotient, 0.5, out=whole)
+                np.floor(whole, out=whole)
+                if (below := quotient == _BELOW_HALF).any():
+                    whole[below] = 0.0
+            else:
+                np.rint(quotient, out=whole)
+                self._settle(chunk, whole, quotient)
+            np.copyto(rounded[start : start + _CHUNK], whole, casting="same_kind")
         return rounded.reshape(records.shape)
 
     def _settle(
         self,
         records: NDArray[np.float64],
         whole: NDArray[np.float64],
-        fraction: NDArray[np.float64],
+        quotient: NDArray[np.float64],
     ) -> None:
-        """Decide the values whose fraction is too near to ½; beyond 2⁴⁹ steps that is all."""
-        near = np.abs(fraction - 0.5) <= (np.abs(whole) + 1) * 2.0**-50
+        """Decide the values too near to a half; beyond 2⁴⁹ steps that is all. Spends `quotient`."""
+        np.subtract(quotient, whole, out=quotient)  # exact: both are close
+        np.abs(quotient, out=quotient)
+        far = 0.5 - (max(whole.max(), -whole.min()) + 1) * 2.0**-50
+        if quotient.max() < far:
+            return
+        near = quotient >= far
         values, where = np.unique(records[near], return_inverse=True)
         exact = [self.steps(Fraction(value)) for value in values.tolist()]
         whole[near] = np.array(exact, dtype=np.float64)[where]
-        fraction[near] = 0.0
 
     def check_reach(self, domain: Vectors) -> int:
         """Largest number of steps from 0 in the domain, refused beyond exact doubles."""

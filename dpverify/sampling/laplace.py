@@ -18,8 +18,6 @@ transcendental p, which no finite number of bits equals (Lindemann), so a draw e
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -30,7 +28,7 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
-from dpverify.sampling.quantile_table import Law, Table, build_table, decide_word, round_words
+from dpverify.sampling.quantile_table import Law, Table, build_table, decide_word, draw
 from dpverify.sampling.words import Words
 
 __all__ = ["RoundedLaplace"]
@@ -57,16 +55,8 @@ class RoundedLaplace:
         require(MIN_SCALE <= self.scale <= MAX_SCALE, "scale", self.scale, "in [1/64, 2**44]")
 
     def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
-        """Draw independent values.
-
-        One word a draw; the words that stay undecided take theirs after all others, in order, so
-        that the result depends on the stream alone.
-        """
-        words = rng.words(math.prod(shape))
-        drawn = np.empty(words.shape, dtype=np.int64)
-        for index in _round_words(words, self.scale, drawn):
-            drawn[index] = self.decide(int(words[index]), rng=rng)
-        return drawn.reshape(shape)
+        """Draw independent values; see `quantile_table.draw`."""
+        return draw(_LAW, _table(), self.scale, shape, rng=rng)
 
     def decide(self, word: int, *, rng: Words) -> int:
         """Draw that belongs to one word, by ball arithmetic alone."""
@@ -112,10 +102,3 @@ _LAW = Law(
 @cache
 def _table() -> Table:
     return build_table(_LAW)
-
-
-def _round_words(
-    words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
-) -> Sequence[int]:
-    """Fill `drawn` where the table decides; return the indices where it doesn't, in order."""
-    return round_words(words, scale, drawn, _table())

@@ -10,8 +10,13 @@ where the boundary runs through the cell itself, 64 more bits split it. So the l
 exact to the last bit: the table decides speed alone. That the slow path is taken can be seen in the
 run time.
 
-**The bound E** of a row (one 64th of an octave of p, with centre c and half width 2⁻⁷ relative to
-the octave) is the sum of
+**Two tables.** Polynomials of degree 3 on rows of one 512th of an octave cost half of those of
+degree 6 on rows eight times as wide, and decide all but one word in a hundred up to scales of 2³⁶;
+what they leave open goes to the others, and what those leave open to ball arithmetic. The coarse
+ones are derived from the fine ones (`_coarsened`), so that a table is built in under a second.
+
+**The bound E** of a fine row (one 64th of an octave of p, with centre c and half width 2⁻⁷ relative
+to the octave) is the sum of
  - the Lagrange remainder of degree 6, |z⁽⁷⁾/7!|·2⁻⁴⁹, with the derivative enclosed over the row by
    the recurrence that the law's score gives for Taylor coefficients;
  - the rounding of the coefficients to doubles;
@@ -24,9 +29,11 @@ the octave) is the sum of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb, prod
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -35,23 +42,19 @@ from numpy.typing import NDArray
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.sampling.words import Words
 
-__all__ = ["Law", "Table", "build_table", "decide_word", "round_words"]
+__all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
 
 _OCTAVES = 24  # tail probabilities from 2⁻²⁵ to ½; the rest, 2⁻²⁴ of all words, is slow
-_ROW_BITS = 6
-_DEGREE = 6
-_LEAST = 2.0 ** (63 - _OCTAVES)  # least 63-bit integer in the table
+_ROW_BITS, _DEGREE = 6, 6
+_COARSE_OCTAVES, _COARSE_ROW_BITS, _COARSE_DEGREE = 16, 9, 3  # fewer: their bounds are alike
+_COARSE_SCALE = 2.0**36  # beyond, the coarse polynomials leave more than one word in 100 undecided
+_LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
 
 _MANTISSA_BITS = 52
-_SHIFT = _MANTISSA_BITS - _ROW_BITS
-_FIRST_ROW = (1023 + 63 - _OCTAVES) << _ROW_BITS
-_OFFSET_MASK = (1 << _SHIFT) - 1
+_LAST_OCTAVE = 1023 + 63
 _ONE = 1023 << _MANTISSA_BITS
-_CENTRE = 1 + 2.0 ** -(_ROW_BITS + 1)
-
-Table = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Coefficients, of shape (degree + 1, rows), and the bounds E, of shape (rows,)."""
+_UNIT_ROUND_OFF = 2.0**-53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,60 +83,130 @@ def decide_word(law: Law, scale: float, word: int, *, rng: Words) -> int:
     return -size if word & 1 else size
 
 
-def round_words(
-    words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64], table: Table
-) -> Sequence[int]:
-    """Fill `drawn` where the table decides; return the indices where it doesn't, in order."""
-    coefficients, bounds = table
-    limits = _limits(bounds, scale)
-    least_limit = float(limits.min())
-    undecided: list[int] = []
-    size = min(_BLOCK, words.size)
-    shifted, row = np.empty(size, np.uint64), np.empty(size, np.int64)
-    tail, offset, value, coefficient = (np.empty(size) for _ in range(4))
-    for start in range(0, words.size, _BLOCK):
-        block = words[start : start + _BLOCK]
-        if block.size < size:
-            size = block.size
-            shifted, row = shifted[:size], row[:size]
-            tail, offset, value, coefficient = (
-                buffer[:size] for buffer in (tail, offset, value, coefficient)
-            )
-        np.right_shift(block, 1, out=shifted)
-        np.copyto(tail, shifted.view(np.int64), casting="unsafe")
-        # The bits of the double are its row (exponent and first bits) and its place in the row.
-        bits = tail.view(np.int64)
-        np.right_shift(bits, _SHIFT, out=row)
-        np.subtract(row, _FIRST_ROW, out=row)
-        place = offset.view(np.int64)
-        np.bitwise_and(bits, _OFFSET_MASK, out=place)
-        np.bitwise_or(place, _ONE, out=place)
-        np.subtract(offset, _CENTRE, out=offset)
-        np.take(coefficients[_DEGREE], row, out=value, mode="clip")
-        for degree in range(_DEGREE - 1, -1, -1):
-            np.multiply(value, offset, out=value)
-            np.take(coefficients[degree], row, out=coefficient, mode="clip")
-            np.add(value, coefficient, out=value)
-        np.multiply(value, scale, out=value)
-        np.rint(value, out=coefficient)
-        np.subtract(value, coefficient, out=value)  # exact: both are close
-        np.abs(value, out=value)
-        size_sign = shifted.view(np.int64)
-        np.copyto(size_sign, (block & np.uint64(1)).view(np.int64))
-        np.negative(size_sign, out=size_sign)
-        out = drawn[start : start + _BLOCK]
-        np.copyto(out, coefficient, casting="unsafe")
-        np.bitwise_xor(out, size_sign, out=out)  # two's complement: (x ^ −1) − (−1) = −x
-        np.subtract(out, size_sign, out=out)
-        if not (value.max() < least_limit and tail.min() >= _LEAST):
-            suspects = np.flatnonzero(~(value < least_limit) | (tail < _LEAST))
-            wrong = ~(value[suspects] < limits.take(row[suspects], mode="clip"))
-            wrong |= tail[suspects] < _LEAST
-            undecided.extend((start + suspects[wrong]).tolist())
-    return undecided
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polynomials:
+    """Approximations ẑ of the quantile, each with its bound, row by row of the tail probability.
+
+    Attributes
+    ----------
+    octaves, row_bits : octaves below ½, and the logarithm of the number of rows in each
+    coefficients : (1 + rows, degree + 1) doubles, rising; the first row is NaN, for all words below
+        the table: they come out undecided
+    bounds : (1 + rows,) doubles E, the first infinite
+    """
+
+    octaves: int
+    row_bits: int
+    coefficients: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+
+    @classmethod
+    def guarded(
+        cls,
+        octaves: int,
+        row_bits: int,
+        coefficients: NDArray[np.float64],
+        bounds: NDArray[np.float64],
+    ) -> Polynomials:
+        """With the row for all words below the table put before the others."""
+        return cls(
+            octaves=octaves,
+            row_bits=row_bits,
+            coefficients=np.insert(coefficients, 0, np.nan, axis=0),
+            bounds=np.insert(bounds, 0, np.inf),
+        )
+
+    def round(
+        self, words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
+    ) -> NDArray[np.intp]:
+        """Fill `drawn` where the bounds decide; return the indices where they don't, in order."""
+        shift = _MANTISSA_BITS - self.row_bits
+        before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1  # row 0, from exponent 0 on
+        centre = 1 + 2.0 ** -(self.row_bits + 1)
+        degree = self.coefficients.shape[1] - 1
+        least_limit = _limits(self.bounds[1:].max(), scale)
+        size = min(_BLOCK, words.size)
+        gathered, row = np.empty((size, degree + 1)), np.empty(size, np.int64)
+        tail, offset, value = (np.empty(size) for _ in range(3))
+        undecided = []
+        for start in range(0, words.size, _BLOCK):
+            block = words[start : start + _BLOCK]
+            if block.size < size:
+                size = block.size
+                gathered, row = gathered[:size], row[:size]
+                tail, offset, value = tail[:size], offset[:size], value[:size]
+            whole = value.view(np.uint64)
+            np.right_shift(block, 1, out=whole)
+            np.copyto(tail, whole.view(np.int64), casting="unsafe")
+            # The bits of the double are its row (exponent and first bits) and its place in the row.
+            bits, place = tail.view(np.int64), offset.view(np.int64)
+            np.right_shift(bits, shift, out=row)
+            np.subtract(row, before, out=row)
+            np.bitwise_and(bits, (1 << shift) - 1, out=place)
+            np.bitwise_or(place, _ONE, out=place)
+            np.subtract(offset, centre, out=offset)
+            np.take(self.coefficients, row, axis=0, out=gathered, mode="clip")
+            np.multiply(gathered[:, degree], offset, out=value)
+            for power in range(degree - 1, 0, -1):
+                np.add(value, gathered[:, power], out=value)
+                np.multiply(value, offset, out=value)
+            np.add(value, gathered[:, 0], out=value)
+            np.multiply(value, scale, out=value)
+            sign = offset.view(np.uint64)
+            np.left_shift(block, 63, out=sign)
+            np.bitwise_xor(whole, sign, out=whole)  # of the double, by its highest bit
+            rounded = tail
+            np.rint(value, out=rounded)
+            np.subtract(value, rounded, out=value)  # exact: both are close
+            np.abs(value, out=value)
+            if not value.max() < least_limit:  # a NaN is the largest
+                suspects = np.flatnonzero(~(value < least_limit))
+                limits = _limits(self.bounds.take(row[suspects], mode="clip"), scale)
+                suspects = suspects[~(value[suspects] < limits)]
+                rounded[suspects] = 0
+                undecided.append(start + suspects)
+            np.copyto(drawn[start : start + _BLOCK], rounded, casting="unsafe")
+        return np.concatenate(undecided) if undecided else np.empty(0, np.intp)
 
 
-def _limits(bounds: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Polynomials of one law: `coarse` ones decide almost all words, `fine` ones the rest."""
+
+    coarse: Polynomials
+    fine: Polynomials
+
+
+def draw(
+    law: Law, table: Table, scale: float, shape: tuple[int, ...], *, rng: Words
+) -> NDArray[np.int64]:
+    """Independent draws round(scale·X).
+
+    One word a draw, in C order; the words that stay undecided take theirs after all others, in
+    order, so that the result depends on the stream alone.
+    """
+    drawn = np.empty(prod(shape), dtype=np.int64)
+    first, *others = (table.coarse, table.fine) if scale <= _COARSE_SCALE else (table.fine,)
+    places, left = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
+    for start in range(0, drawn.size, _BLOCK):
+        part = drawn[start : start + _BLOCK]
+        words = rng.words(part.size)
+        undecided = first.round(words, scale, part)
+        if undecided.size:
+            places.append(start + undecided)
+            left.append(words[undecided])
+    index, words = np.concatenate(places), np.concatenate(left)
+    for polynomials in others:
+        again = np.empty(index.size, np.int64)
+        undecided = polynomials.round(words, scale, again)
+        drawn[index] = again
+        index, words = index[undecided], words[undecided]
+    for place, word in zip(index.tolist(), words.tolist(), strict=True):
+        drawn[place] = decide_word(law, scale, word, rng=rng)
+    return drawn.reshape(shape)
+
+
+def _limits(bounds: Any, scale: float) -> Any:
     """Largest safe distance to the nearest integer, row by row: ½ − s·E, rounded down."""
     return 0.5 - scale * bounds * (1 + 2.0**-50) - 2.0**-53
 
@@ -141,20 +214,56 @@ def _limits(bounds: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 def build_table(law: Law) -> Table:
     """Enclose the polynomials and bounds of all rows (under a second)."""
     rows = (_OCTAVES << _ROW_BITS) + 1  # one more: 63-bit integers next to 2⁶³ round up to it
-    coefficients, bounds = np.empty((_DEGREE + 1, rows)), np.empty(rows)
+    coefficients, bounds = np.empty((rows, _DEGREE + 1)), np.empty(rows)
     with ctx.workprec(128):
-        lower_end = law.quantile(to_arb(Fraction(int(_LEAST), 1 << 64)))
+        lower_end = law.quantile(to_arb(Fraction(_LEAST, 1 << 64)))
         for index in range(rows):
             octave, place = divmod(index, 1 << _ROW_BITS)
             unit = Fraction(1 << (63 - _OCTAVES + octave), 1 << 64)
             start = unit * Fraction((1 << _ROW_BITS) + place, 1 << _ROW_BITS)
             width = unit / (1 << _ROW_BITS)
             upper_end = law.quantile(to_arb(start + width))
-            coefficients[:, index], bounds[index] = _row(
+            coefficients[index], bounds[index] = _row(
                 law, unit, start, width, lower_end.union(upper_end)
             )
             lower_end = upper_end
-    return coefficients, bounds
+    return Table(
+        coarse=_coarsened(coefficients, bounds),
+        fine=Polynomials.guarded(_OCTAVES, _ROW_BITS, coefficients, bounds),
+    )
+
+
+def _coarsened(fine: NDArray[np.float64], bounds: NDArray[np.float64]) -> Polynomials:
+    """Each polynomial expanded about the centres of eight narrower rows, and cut off.
+
+    With t = c + u and |u| ≤ r it is Σ bₖuᵏ for bₖ = Σᵢ C(i, k)·aᵢ·cⁱ⁻ᵏ. Let Bₖ be the same sum of
+    sizes. In doubles bₖ is off by at most γ₇Bₖ, since C(i, k)·cⁱ⁻ᵏ is exact (c is an odd number
+    below 8, times 2⁻¹⁰); what is cut off is at most Σ Bₖrᵏ over the higher k; Horner's rule adds at
+    most γ₆ and the scale u of the kept Σ Bₖrᵏ(1 + γ₇), so that 16u of it, beside the bound of the
+    fine polynomial, cover all. The bound's own round-off is less than 2⁻⁴⁰ of it.
+    """
+    radius = 2.0 ** -(_COARSE_ROW_BITS + 1)
+    pieces = 1 << (_COARSE_ROW_BITS - _ROW_BITS)
+    centres = (2 * np.arange(pieces) + 1 - pieces) * radius
+    powers = range(_DEGREE + 1)
+
+    def expanded(rows: NDArray[np.float64], at: NDArray[Any]) -> NDArray[np.float64]:
+        parts = [
+            sum(rows[:, i, None] * (comb(i, k) * at ** (i - k)) for i in powers[k:]) for k in powers
+        ]
+        return np.stack(parts, axis=-1).reshape(-1, _DEGREE + 1)
+
+    sizes = expanded(np.abs(fine), np.abs(centres)) * radius ** np.arange(_DEGREE + 1)
+    kept, cut = sizes[:, : _COARSE_DEGREE + 1].sum(axis=1), sizes[:, _COARSE_DEGREE + 1 :].sum(1)
+    wider = np.repeat(bounds, pieces) + cut + 16 * _UNIT_ROUND_OFF * kept
+    coefficients = np.ascontiguousarray(expanded(fine, centres)[:, : _COARSE_DEGREE + 1])
+    first = (_OCTAVES - _COARSE_OCTAVES) << _COARSE_ROW_BITS
+    return Polynomials.guarded(
+        _COARSE_OCTAVES,
+        _COARSE_ROW_BITS,
+        coefficients[first:],
+        wider[first:] * (1 + 2.0**-40),
+    )
 
 
 def _row(
@@ -203,12 +312,16 @@ def _taylor(law: Law, value: arb, unit: arb, degree: int) -> list[arb]:
 def _rounded_quantile(law: Law, cell: int, bits: int, scale: Fraction) -> int | None:
     """round(s·z(p)) if it is one number for all p in the cell [cell, cell + 1)·2^−bits, else None.
 
-    The draw is n where the tail probability of (n + ½)/s is at most the cell and that of (n − ½)/s
-    is at least its end.
+    Almost always the quantile of the whole cell, as one ball, says which. Otherwise the draw is n
+    where the tail probability of (n + ½)/s is at most the cell and that of (n − ½)/s is at least
+    its end.
     """
-    with ctx.workprec(96):
-        start = law.quantile(arb(2 * cell + 1) * arb(2) ** -(bits + 1))
-        guess = max(0, int(float((to_arb(scale) * start).mid().floor())))
+    with ctx.workprec(bits + 32):
+        factor, unit = to_arb(scale), arb(2) ** -(bits + 1)
+        draws = (factor * law.quantile(arb(2 * cell + 1, 1) * unit) + 0.5).floor().unique_fmpz()
+        if draws is not None:
+            return int(draws)
+        guess = max(0, int(float((factor * law.quantile((2 * cell + 1) * unit)).mid().floor())))
     while True:
         above = _side(law, cell, bits, Fraction(2 * guess + 1, 2) / scale)
         if above == 0:

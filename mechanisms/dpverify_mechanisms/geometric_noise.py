@@ -36,7 +36,9 @@ from dpverify.sampling.words import Words
 __all__ = ["GeometricCurve", "GeometricNoise"]
 
 _COIN = 2**64
-_HALF = 2**63
+_HALF_BITS, _GUIDE_BITS = 63, 14
+_HALF = 2**_HALF_BITS
+_BLOCK = 8192  # draws a block: they stay in the cache
 _LEAST, _MOST = Fraction(1, 2**40), 1 - Fraction(1, 2**14)
 
 
@@ -62,15 +64,28 @@ class GeometricNoise:
 
     def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
         """Draw independent values: one word each, and then more for the words left open."""
-        words = rng.words(math.prod(shape))
-        table = _table(self.ratio)  # rising
-        size = words >> np.uint64(1)
-        # Larger thresholds are passed for certain; an equal one is open.
-        passed = table.size - np.searchsorted(table, size, side="right")
-        for index in np.flatnonzero(passed < table.size - np.searchsorted(table, size)).tolist():
-            passed[index] = self._decide(int(size[index]), int(passed[index]), rng)
-        signs = 1 - 2 * (words & np.uint64(1)).astype(np.int64)
-        return (signs * passed).reshape(shape)
+        drawn = np.empty(math.prod(shape), dtype=np.int64)
+        table, guide = _table(self.ratio)
+        left_open: list[tuple[int, int]] = []
+        for start in range(0, drawn.size, _BLOCK):
+            passed = drawn[start : start + _BLOCK]
+            words = rng.words(passed.size)
+            size = words >> np.uint64(1)
+            part = (size >> np.uint64(_HALF_BITS - _GUIDE_BITS)).view(np.int64)
+            np.take(guide, part, out=passed, mode="clip")
+            left = np.flatnonzero(passed < 0)
+            below = np.searchsorted(table, size[left], side="right")
+            # Larger thresholds are passed for certain; an equal one is open.
+            passed[left] = table.size - below
+            negative = -(words & np.uint64(1)).view(np.int64)
+            passed ^= negative  # two's complement: (x ^ −1) − (−1) = −x
+            passed -= negative
+            equal = left[table.take(below - 1, mode="clip") == size[left]]
+            left_open += zip((start + equal).tolist(), words[equal].tolist(), strict=True)
+        for index, word in left_open:
+            decided = self._decide(word >> 1, abs(int(drawn[index])), rng)
+            drawn[index] = -decided if word & 1 else decided
+        return drawn.reshape(shape)
 
     def _decide(self, digits: int, least: int, rng: Words) -> int:
         """Size of the draw whose first 63 bits are `digits`, known to be at least `least`."""
@@ -105,12 +120,20 @@ class GeometricNoise:
 
 
 @lru_cache(maxsize=8)
-def _table(ratio: Fraction) -> NDArray[np.uint64]:
-    """⌊2⁶³·t_m⌋ for m = 1, 2, … down to the first 0, in rising order."""
-    table: list[int] = []
-    while not table or table[-1] > 0:
-        table.append(_floor(ratio, len(table) + 1))
-    return np.array(table[::-1], dtype=np.uint64)
+def _table(ratio: Fraction) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """⌊2⁶³·t_m⌋ for m = 1, 2, … down to the first 0, in rising order, and a guide to them.
+
+    The guide has the number of thresholds above each of 2¹⁴ equal parts of the range of u, and −1
+    where a threshold lies in the part.
+    """
+    sizes: list[int] = []
+    while not sizes or sizes[-1] > 0:
+        sizes.append(_floor(ratio, len(sizes) + 1))
+    table = np.array(sizes[::-1], dtype=np.uint64)
+    first = np.arange(1 << _GUIDE_BITS, dtype=np.uint64) << np.uint64(_HALF_BITS - _GUIDE_BITS)
+    last = first + np.uint64((1 << (_HALF_BITS - _GUIDE_BITS)) - 1)
+    below, through = np.searchsorted(table, first), np.searchsorted(table, last, side="right")
+    return table, np.where(below == through, table.size - below, -1)
 
 
 def _floor(ratio: Fraction, size: int) -> int:

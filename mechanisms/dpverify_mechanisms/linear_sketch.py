@@ -28,7 +28,7 @@ from scipy import sparse
 from dpverify.accounting.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
-from dpverify.blocks import admitted_blocks, row_blocks
+from dpverify.blocks import ROWS, admitted_blocks, joined, row_blocks
 from dpverify.domain import Vectors, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError
@@ -53,6 +53,7 @@ from dpverify_mechanisms.projections import (
 __all__ = ["GRID_STEPS", "LAPLACE", "LinearSketch"]
 
 _COMPARED_AT = Fraction(1, 10**6)  # the δ at which `facts` shows published levels
+_SINGLE = 2**24  # below it every whole number is a float of single precision
 GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 LAPLACE = "Dwork, McSherry, Nissim and Smith 2006, proposition 1"
@@ -332,21 +333,25 @@ class LinearSketch:
         RecordsError
             If the records don't fit the projection or the domain.
         """
-        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+        released: NDArray[np.int64] = joined(self.release_blocks(records, rng=rng))
+        return released
 
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
         """`release` in blocks of rows, one in memory at a time."""
-        for block in row_blocks(
-            admitted_blocks(records, self.domain, attributes=self.projection.p)
-        ):
-            yield self._sketch(block, rng)
+        admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
+        if self.at == "input":
+            for block in row_blocks(admitted):
+                yield self._noise_first(block, rng)
+            return
+        for block in row_blocks(admitted, at_once=self.projection.height):
+            sketch = self._product(block, np.int64)
+            for start in range(0, len(sketch), ROWS):
+                part = sketch[start : start + ROWS]
+                part += self.noise.sample(part.shape, rng=rng)
+            yield sketch
 
-    def _sketch(self, x: Any, rng: Words) -> NDArray[np.int64]:
+    def _noise_first(self, x: Any, rng: Words) -> NDArray[np.int64]:
         steps = self._gridded(x)
-        if self.at == "output":
-            sketch = self.projection.apply(steps).astype(np.int64)
-            sketch += self.noise.sample(sketch.shape, rng=rng)
-            return sketch
         noisy = (steps.toarray() if is_sparse(steps) else steps).astype(np.int64)
         noisy += self.noise.sample(noisy.shape, rng=rng)
         # The noise has no bound: in the one case in billions that it takes sums beyond exact
@@ -357,19 +362,29 @@ class LinearSketch:
 
     def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""
-        x = self.domain.admit(records, attributes=self.projection.p)
-        return np.asarray(self.projection.apply(self._gridded(x)), dtype=np.float64)
+        return self._product(self.domain.admit(records, attributes=self.projection.p), np.float64)
 
-    def _gridded(self, x: Any) -> Any:
-        """Whole steps of a block; 0 stays 0, so that sparse records stay sparse.
+    def _product(self, x: Any, dtype: Any) -> NDArray[Any]:
+        """Exact product in steps of admitted records, which are gridded a few rows at a time.
 
-        In single precision where every sum of the product stays within its exact integers.
+        In single precision, at half the cost, where every sum stays within its whole numbers.
         """
+        rows = x.shape[0]
+        height = rows if is_sparse(x) else self.projection.height
+        sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
+        precision = np.float32 if sums < _SINGLE else np.float64
+        product = np.empty((rows, self.projection.k), dtype=dtype)
+        for start in range(0, rows, height):
+            part = slice(start, start + height)
+            steps = self._gridded(x[part], precision)
+            np.copyto(product[part], self.projection.apply(steps), casting="unsafe")
+        return product
+
+    def _gridded(self, x: Any, precision: Any = np.float64) -> Any:
+        """Whole steps of a block; 0 stays 0, so that sparse records stay sparse."""
         if is_sparse(x):
             return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
-        sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
-        exact_in_single = sums < 2**24 and self.at == "output"
-        return self.grid.round(x, dtype=np.float32 if exact_in_single else np.float64)
+        return self.grid.round(x, dtype=precision)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release of so many records."""

@@ -19,6 +19,7 @@ e = 0; OPORP has d = e = 0 and for c the probability that two given coordinates 
 from __future__ import annotations
 
 import hashlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ __all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure"]
 
 LARGEST_STORED = 2**27
 """Entries of the largest dense matrix that is held in memory: 1 GiB of doubles."""
+_MULTIPLIED = 2**22  # values of records that are multiplied at once: 32 MiB
 _ROWS = 256  # sparse records a block: the sums they scatter to stay in the cache
 
 
@@ -125,6 +127,14 @@ class Projection(ABC):
         )
 
     # The realised matrix at work
+
+    @property
+    def height(self) -> int:
+        """Rows of records that are best given to `apply` at once.
+
+        Many where each call looks at the whole matrix, few where only the records count.
+        """
+        return max(1, _MULTIPLIED // self.p) if self.stored else sys.maxsize
 
     def apply(self, steps: Any) -> NDArray[Any]:
         """Product of records with the integer matrix, exact below 2⁵³ (see `largest_sum`).

@@ -153,6 +153,13 @@ def test_rows_wait_for_no_more_than_a_block() -> None:
     assert [len(block) for block in stream] == [ROWS] * 3 + [5000 - 4 * ROWS]
 
 
+def test_blocks_of_one_array_may_go_on_together() -> None:
+    arrays = [np.zeros((5000, 2)), np.zeros((200, 2)), np.zeros((3000, 2))]
+    sizes = [len(block) for block in row_blocks(iter(arrays), at_once=3 * ROWS + 1)]
+    assert sizes == [3 * ROWS, ROWS, ROWS, ROWS, 2 * ROWS, 8200 - 8 * ROWS]
+    assert [len(block) for block in row_blocks(iter(arrays[1:2]), at_once=1)] == [200]
+
+
 @every_mechanism
 def test_the_block_at_fault_is_named(mechanism: Any) -> None:
     with pytest.raises(RecordsError, match=r"^record 4, \w+ 0 is nan"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dpverify import grid as grid_module
 from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
 from dpverify.domain import Box
 from dpverify.errors import ParameterError, RecordsError
@@ -34,6 +35,9 @@ def exact_round(x: float, step: Fraction) -> int:
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
     st.integers(-10_000, 10_000),
 )
+@example(Fraction(1), [-0.25], 0)
+@example(Fraction(1, 1024), [0.0], 0)
+@example(Fraction(4), [0.0], -1)
 def test_rounding_is_exact_also_next_to_halves(
     step: Fraction, values: list[float], half: int
 ) -> None:
@@ -41,6 +45,27 @@ def test_rounding_is_exact_also_next_to_halves(
     values = [*values, tie, math.nextafter(tie, math.inf), math.nextafter(tie, -math.inf)]
     rounded = Grid(step=step).round(np.array([values]))
     assert rounded[0].tolist() == [exact_round(x, step) for x in values]
+
+
+def test_the_one_double_that_rounds_across_a_half_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = np.array([[0.25, math.nextafter(0.5, 0)]])
+    assert Grid(step=Fraction(1)).round(values).tolist() == [[0, 0]]
+    monkeypatch.setattr(grid_module, "_BELOW_HALF", math.nan)
+    assert Grid(step=Fraction(1)).round(values).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 1024), Fraction(7, 9)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_chunks_of_a_large_array_are_rounded_alike(step: Fraction, dtype: type) -> None:
+    values = np.random.default_rng(0).integers(-(2**12), 2**12, (3, 30_001)) / 4096
+    rounded = Grid(step=step).round(values, dtype=dtype)
+    assert rounded.dtype == dtype
+    for place in ((0, 0), (1, 2767), (1, 2766), (2, 30_000)):  # the second chunk begins at 32,768
+        assert rounded[place] == exact_round(values[place], step)
+    again = [Grid(step=step).round(values[:, [column]]) for column in range(0, 30_001, 1000)]
+    assert np.array_equal(np.hstack(again), rounded[:, ::1000])
 
 
 @pytest.mark.parametrize("step", [Fraction(383, 102400), Fraction(1, 3)])

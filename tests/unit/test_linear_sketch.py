@@ -18,6 +18,7 @@ from dpverify.domain import Box
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords, SecureWords
+from dpverify_mechanisms import linear_sketch
 from dpverify_mechanisms.dots import dot
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.projections import (
@@ -26,6 +27,7 @@ from dpverify_mechanisms.projections import (
     Projection,
     RademacherProjection,
 )
+from dpverify_mechanisms.spectral import dense
 from dpverify_mechanisms.textbook import textbook_release
 
 PROJECTIONS = [
@@ -68,6 +70,35 @@ def test_calibration_is_safe_and_not_wasteful(projection: Projection, adjacency:
     )
     assert isinstance(curve, GaussianCurve)
     assert mu_squared == curve.mu_squared
+
+
+@pytest.mark.parametrize(
+    "projection", [OPORP(p=2, k=1, seed=1), RademacherProjection(p=2, k=8, seed=1)]
+)
+def test_single_precision_is_left_before_it_rounds(
+    projection: Projection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of 2²⁴ − 2 fit into single precision, and one of 2²⁴ + 1 doesn't."""
+
+    def wrong(steps: int) -> bool:
+        sketch = LinearSketch.calibrated(
+            projection,
+            epsilon=Fraction(1),
+            delta=Fraction(1, 10**6),
+            domain=SIGNED,
+            adjacency=ADJACENCIES[0],
+            grid_steps=steps,
+        )
+        records = np.array([[1.0, 1 / steps], [1.0, -1 / steps], [1.0, 1.0], [1.0, -1.0]])
+        whole = np.array([[steps, 1], [steps, -1], [steps, steps], [steps, -steps]])
+        return not np.array_equal(
+            sketch.noiseless(records), whole @ dense(projection.matrix).astype(np.int64)
+        )
+
+    assert not wrong(2**23 - 1)
+    assert not wrong(2**24)
+    monkeypatch.setattr(linear_sketch, "_SINGLE", 2**53)
+    assert wrong(2**24)
 
 
 @pytest.mark.parametrize("projection", PROJECTIONS)

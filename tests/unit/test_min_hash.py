@@ -161,9 +161,20 @@ class _Given:
 RATIO = Fraction(2**63 + 12345, 2**64)
 
 
+@pytest.mark.parametrize("ratio", [RATIO, 1 - Fraction(1, 2**10)])
+def test_blocks_of_a_large_sample_are_drawn_as_its_words_are(ratio: Fraction) -> None:
+    noise = GeometricNoise(ratio=ratio)
+    words = ReplayableWords(1, "blocks").words(20_000)
+    drawn = noise.sample((200, 100), rng=ReplayableWords(1, "blocks")).ravel()
+    for word, value in zip(words[::97].tolist(), drawn[::97].tolist(), strict=True):
+        tail = Fraction(word >> 1, 2**64)  # of one side
+        assert noise.at_least(abs(value) + 1) <= tail < noise.at_least(abs(value)) + (value == 0)
+        assert value == 0 or (value < 0) == bool(word & 1)
+
+
 def test_thresholds_of_the_noise() -> None:
     noise = GeometricNoise(ratio=RATIO)
-    table = _table(RATIO)[::-1].tolist()
+    table = _table(RATIO)[0][::-1].tolist()
     assert table[-1] == 0 < table[-2]
     for size, parts in enumerate(table, start=1):
         chance = 2 * noise.at_least(size)

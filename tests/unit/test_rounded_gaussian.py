@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import mpmath
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from dpverify.errors import ParameterError
 from dpverify.sampling import gaussian
 from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.sampling.quantile_table import Polynomials
 from dpverify.sampling.words import ReplayableWords
 
 SCALES = [1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44]
@@ -51,10 +53,13 @@ def boundary(value: int, scale: float) -> tuple[int, int]:
     return bits >> 64, bits & (2**64 - 1)
 
 
-def table_path(words: list[int], scale: float) -> tuple[list[int], list[int]]:
+def table_path(
+    words: list[int], scale: float, table: Literal["coarse", "fine"] = "fine"
+) -> tuple[list[int], list[int]]:
     drawn = np.zeros(len(words), dtype=np.int64)
-    open_words = gaussian._round_words(np.array(words, dtype=np.uint64), scale, drawn)
-    return drawn.tolist(), list(open_words)
+    polynomials: Polynomials = getattr(gaussian._table(), table)
+    open_words = polynomials.round(np.array(words, dtype=np.uint64), scale, drawn)
+    return drawn.tolist(), open_words.tolist()
 
 
 def edge_words() -> list[int]:
@@ -67,45 +72,89 @@ def edge_words() -> list[int]:
     return [2 * cell + sign for cell in sorted(cells) for sign in (0, 1)]
 
 
+@pytest.mark.parametrize("table", ["coarse", "fine"])
 @pytest.mark.parametrize("scale", SCALES)
-def test_table_agrees_with_ball_arithmetic_alone(scale: float) -> None:
+def test_table_agrees_with_ball_arithmetic_alone(
+    scale: float, table: Literal["coarse", "fine"]
+) -> None:
     words = edge_words() + ReplayableWords(1, "table", f"scale {scale}").words(400).tolist()
-    drawn, open_words = table_path(words, scale)
+    drawn, open_words = table_path(words, scale, table)
     sampler = RoundedGaussian(scale=scale)
     for index in set(range(len(words))) - set(open_words):
         assert drawn[index] == sampler.decide(words[index], rng=Chosen()), words[index]
 
 
-def test_a_table_that_is_wrong_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    coefficients, bounds = gaussian._table()
-    worse = coefficients.copy()
-    worse[2:] = 0
-    monkeypatch.setattr(gaussian, "_table", lambda: (worse, bounds))
+@pytest.mark.parametrize("table", ["coarse", "fine"])
+def test_a_table_that_is_wrong_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch, table: Literal["coarse", "fine"]
+) -> None:
+    right = gaussian._table()
+    polynomials: Polynomials = getattr(right, table)
+    worse = polynomials.coefficients.copy()
+    worse[:, 2:] = 0
+    wrong = replace(right, **{table: replace(polynomials, coefficients=worse)})
+    monkeypatch.setattr(gaussian, "_table", lambda: wrong)
     with pytest.raises(AssertionError):
-        test_table_agrees_with_ball_arithmetic_alone(2.0**20)
+        test_table_agrees_with_ball_arithmetic_alone(2.0**20, table)
 
 
-def test_bounds_hold_between_the_rows_ends() -> None:
+@pytest.mark.parametrize("table", ["coarse", "fine"])
+def test_bounds_hold_between_the_rows_ends(table: Literal["coarse", "fine"]) -> None:
     """|ẑ − z(p)| ≤ E at random points, with the quantile from mpmath."""
-    coefficients, bounds = gaussian._table()
+    polynomials: Polynomials = getattr(gaussian._table(), table)
+    rows = 1 << polynomials.row_bits
     cells = (ReplayableWords(2, "rows").words(300) >> np.uint64(1)).astype(np.int64).tolist()
-    cells += [2**39 + 12345, 2**40 - 1, 2**41 + 7]  # the last octaves, where cells are wide
+    cells += [
+        2**47 + 12345,
+        2**39 + 12345,
+        2**40 - 1,
+        2**41 + 7,
+    ]  # the last octaves, where cells are wide
+    cells += [2**62 + row * 2**62 // rows for row in range(0, rows, rows // 64)]  # rows' ends
     for cell in cells:
-        if cell < 2**39:
+        least = 63 - polynomials.octaves
+        if cell < 2**least:
             continue
         double = float(cell)
         mantissa, exponent = np.frexp(double)
         relative = float(mantissa) * 2 - 1
-        row = int(relative * 64)
-        place = relative - row / 64 - 1 / 128
-        index = (int(exponent) - 1 - 39) * 64 + row
+        row = int(relative * rows)
+        place = relative - row / rows - 1 / (2 * rows)
+        index = 1 + (int(exponent) - 1 - least) * rows + row
         value = 0.0
-        for degree in range(6, -1, -1):
-            value = value * place + float(coefficients[degree, index])
+        for coefficient in polynomials.coefficients[index, ::-1].tolist():
+            value = value * place + coefficient
         for p in (mpmath.mpf(cell), mpmath.mpf(cell) + 1 - mpmath.mpf(2) ** -40):
             probability = p / mpmath.mpf(2) ** 64
             z = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * probability)
-            assert abs(z - value) <= bounds[index]
+            assert abs(z - value) <= polynomials.bounds[index]
+
+
+def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = gaussian._table()
+    fine = np.repeat(right.fine.bounds, 8)[1 - right.coarse.bounds.size :]
+    bounds = np.concatenate([[np.inf], fine])
+    wrong = replace(right, coarse=replace(right.coarse, bounds=bounds))
+    monkeypatch.setattr(gaussian, "_table", lambda: wrong)
+    with pytest.raises(AssertionError):
+        test_bounds_hold_between_the_rows_ends("coarse")
+
+
+@pytest.mark.parametrize(("table", "scale"), [("coarse", 2.0**34), ("fine", 2.0**38)])
+def test_bounds_leave_few_words_undecided(table: Literal["coarse", "fine"], scale: float) -> None:
+    words = ReplayableWords(3, "share").words(100_000).tolist()
+    assert len(table_path(words, scale, table)[1]) < 500
+
+
+def test_blocks_of_a_large_sample_are_drawn_in_the_streams_order() -> None:
+    scale = 2.0**40  # where the fine table leaves some words undecided, too
+    sampler = RoundedGaussian(scale=scale)
+    words = ReplayableWords(4, "blocks").words(20_000).tolist()
+    drawn = sampler.sample((200, 100), rng=ReplayableWords(4, "blocks"))
+    exact = [sampler.decide(word, rng=Chosen()) for word in words[::7]]
+    assert drawn.ravel()[::7].tolist() == exact
 
 
 @pytest.mark.parametrize("scale", [16.0, 1000.0, 2.0**30, 2.0**44])
