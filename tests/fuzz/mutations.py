@@ -7,6 +7,7 @@ import json
 import pickle
 import zipfile
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def json_of(draw: st.DrawFn, document: Any) -> bytes:
             holder = _holder(fields, path)
             match edit:
                 case 0 | 1:
-                    holder[path[-1]] = draw(st.sampled_from(_NASTY))
+                    holder[path[-1]] = deepcopy(draw(st.sampled_from(_NASTY)))
                 case 2:
                     del holder[path[-1]]
                 case 3:
@@ -66,7 +67,7 @@ def json_of(draw: st.DrawFn, document: Any) -> bytes:
                 case 5 if isinstance(holder, list):
                     holder.extend([_holder(fields, path)[path[-1]]] * draw(_TIMES))
                 case 5 if isinstance(holder, dict):
-                    holder[draw(st.sampled_from(_TEXTS))] = draw(st.sampled_from(_NASTY))
+                    holder[draw(st.sampled_from(_TEXTS))] = deepcopy(draw(st.sampled_from(_NASTY)))
                 case _:
                     for _ in range(draw(st.sampled_from([1, 40, 300]))):
                         holder[path[-1]] = [holder[path[-1]]]
