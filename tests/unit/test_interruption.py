@@ -1,4 +1,4 @@
-"""Killing certify at any moment leaves the old outputs or the new ones, whole."""
+"""Ending certify at any moment leaves the old outputs or the new ones, whole."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def assert_whole(out: Path) -> str:
     return str(fields["release"]["sha256"])
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_killed_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])  # SIGKILL: test_kills.py
+def test_ended_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
     shutil.copy(workplace / "release.toml", tmp_path)
     shutil.copy(workplace / "records.npy", tmp_path)
     out = tmp_path / "out"
