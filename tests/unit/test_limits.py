@@ -35,6 +35,15 @@ def inputs(certificate: dict[str, Any], **changes: Any) -> Inputs:
         ({"moment_draws": 10**9}, "moment_draws"),
         ({"draws": 10**8, "attributes": 2**24}, "draws"),
         ({"domain": {"kind": "graph", "numbers": {}}, "attributes": 10**5}, "attributes"),
+        (
+            {
+                "mechanism": "randomized-response",
+                "parameters": {},
+                "attributes": 2**24,
+                "adjacency": {"kind": "record", "numbers": {}},
+            },
+            "positions",
+        ),
         ({"epsilon": "1e-999"}, "epsilon"),
         ({"epsilon": "1e999"}, "epsilon"),
         ({"delta": "1e-999"}, "delta"),
