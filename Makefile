@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: certify claims test nightly fuzz lint types docs bench build sbom
+.PHONY: certify claims test nightly fuzz lint types docs bench build sbom versions locked
 
 certify: .venv/installed
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
@@ -35,6 +35,16 @@ bench: .venv/installed
 sbom: .venv/installed
 	@mkdir -p out
 	$(BIN)/python -m benchmarks.bill > out/sbom.cdx.json
+
+versions: .venv/installed
+	$(BIN)/python -m benchmarks.versions
+
+# As .venv/installed, but no file is taken whose hash isn't in requirements.lock.
+locked:
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch .venv/installed
 
 build: .venv/installed
 	$(BIN)/python -m build

@@ -1,16 +1,20 @@
-"""Whether the time that a release takes shows which of two neighbours was released.
+"""Whether the time or memory that a release takes shows which of two neighbours was released.
 
 ``python -m benchmarks.timing [DRAWS]`` releases two neighbours in random order with fresh secure
-noise and prints, for each mechanism, the two medians, the largest distance of the two
-distributions, and the p-value of the Kolmogorov-Smirnov test that there is none. It is a
-measurement on one machine: a large p-value shows that this many draws didn't tell the neighbours
-apart here, and nothing more.
+noise and prints, for each mechanism, the two medians and the p-value of the Kolmogorov-Smirnov test
+that the two distributions are one: of the times, and then of the largest memory that was allocated
+at once (as tracemalloc counts it: what Python and numpy ask for, and not what the system gives). It
+is a measurement on one machine: a large p-value shows that this many draws didn't tell the
+neighbours apart here, and nothing more.
 """
 
 from __future__ import annotations
 
 import sys
+import tracemalloc
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -23,23 +27,43 @@ from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.linear_sketch import LinearSketch
 from dpverify_mechanisms.sign_sketch import SignSketch
 
-__all__ = ["compare", "main"]
+__all__ = ["Measure", "compare", "main", "microseconds", "peak"]
 
+Measure = Callable[[Callable[[], object]], float]
 _P = 784
 
 
-def compare(mechanism: Any, first: Any, second: Any, draws: int) -> tuple[float, float, float]:
-    """Medians in microseconds of both neighbours, and the p-value that they are alike."""
+def microseconds(work: Callable[[], object]) -> float:
+    """Time that the work takes."""
+    start = perf_counter_ns()
+    work()
+    return (perf_counter_ns() - start) / 1e3
+
+
+def peak(work: Callable[[], object]) -> float:
+    """Most KiB that the work holds at once, beyond what was held before; tracemalloc is on."""
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    work()
+    return (tracemalloc.get_traced_memory()[1] - before) / 1024
+
+
+def compare(
+    mechanism: Any, first: Any, second: Any, draws: int, measure: Measure = microseconds
+) -> tuple[float, float, float]:
+    """Medians of a measure of both neighbours' releases, and the p-value that they are alike."""
     rng = np.random.default_rng()
-    times: list[list[int]] = [[], []]
+    found: list[list[float]] = [[], []]
     for side in rng.permutation(np.repeat([0, 1], draws)):
         record = second if side else first
         words = SecureWords()
-        start = perf_counter_ns()
-        mechanism.release(record, rng=words)
-        times[side].append(perf_counter_ns() - start)
-    one, two = (np.array(part) / 1e3 for part in times)
-    return float(np.median(one)), float(np.median(two)), float(ks_2samp(one, two).pvalue)
+        found[side].append(measure(partial(mechanism.release, record, rng=words)))
+    one, two = map(np.array, found)
+    return (
+        float(np.median(one)),
+        float(np.median(two)),
+        float(ks_2samp(one, two, method="asymp").pvalue),
+    )
 
 
 def main(draws: int) -> None:
@@ -61,10 +85,16 @@ def main(draws: int) -> None:
             other = zeros.copy()
             other[0, :size] = 1
             mechanism.release(zeros, rng=SecureWords())  # tables are made once
-            first, second, p = compare(mechanism, zeros, other, draws)
+            said = []
+            for measure, unit in ((microseconds, "us"), (peak, "KiB")):
+                if measure is peak:  # it slows everything down
+                    tracemalloc.start()
+                first, second, p = compare(mechanism, zeros, other, draws, measure)
+                tracemalloc.stop()
+                said.append(f"{first:.1f} and {second:.1f} {unit} (p-value {p:.3g})")
             print(
                 f"{name}, zeros against {what} at 1, {draws} releases a side: medians "
-                f"{first:.1f} and {second:.1f} us, p-value {p:.3g}"
+                f"{', '.join(said)}"
             )
 
 

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _ROWS = 1024  # records that are read at once
+_REASON = 200  # characters of what a parser says: it may quote the whole file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +202,9 @@ def _damaged(path: Path) -> Iterator[None]:
         raise RecordsError(f"{path}: there is no such file.") from None
     except Exception as error:  # a damaged file can make a parser raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RecordsError(f"{path}: can't be read, it may be damaged: {reason}") from None
+        raise RecordsError(
+            f"{path}: can't be read, it may be damaged: {reason[:_REASON]}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +273,7 @@ def _npz(path: Path) -> Any:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         if len(archive.files) != 1:
             names = ", ".join(archive.files) or "none"
-            raise RecordsError(f"{path}: must hold one array, and holds {names}.")
+            raise RecordsError(f"{path}: must hold one array, and holds {names[:_REASON]}.")
         return archive[archive.files[0]]
 
 

@@ -40,6 +40,8 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
         raise ConfigurationError(f"{path}: can't be read: {error}.") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: is nested too deeply.") from None
+    except ArithmeticError:  # a Decimal whose exponent has too many digits
+        raise ConfigurationError(f"{path}: a number in it is too large or too small.") from None
     except ConfigurationError:
         raise
     except ValueError as error:  # TOMLDecodeError, and a whole number of thousands of digits

@@ -43,6 +43,7 @@ from dpverify.errors import NumericalError, ParameterError, require
 
 __all__ = [
     "LARGEST_KEEP",
+    "MOST_POSITIONS",
     "MixedResponseCurve",
     "RandomizedResponseCurve",
     "keep_probability",
@@ -52,6 +53,9 @@ __all__ = [
 
 LARGEST_KEEP = 1 - Fraction(1, 2**40)
 """Coins are never more honest than this, so that no probability comes near underflow."""
+
+MOST_POSITIONS = 2**20
+"""Of a curve: its balls take 2.8 KB for each, with those of its last eight questions."""
 
 _COIN = 2**64  # a coin's probability is a whole number of these parts
 
@@ -65,7 +69,7 @@ class RandomizedResponseCurve:
     keep : probability k of reporting the true value
     other : probability o of reporting one particular other value, 0 < o ≤ k and k + o ≤ 1; binary
         randomized response has o = 1 − k
-    positions : m ≥ 1, how many coordinates differ
+    positions : m in [1, 2**20], how many coordinates differ
     """
 
     keep: Fraction
@@ -76,6 +80,8 @@ class RandomizedResponseCurve:
         require(0 < self.other <= self.keep, "other", self.other, f"in (0, keep={self.keep}]")
         require(self.keep + self.other <= 1, "keep", self.keep, f"at most 1 - {self.other}")
         require(self.positions >= 1, "positions", self.positions, "at least 1")
+        most = MOST_POSITIONS
+        require(self.positions <= most, "positions", self.positions, f"at most {most}")
 
     def loss(self) -> Enclosure:
         """Encloses s = ln(keep/other), the loss of one coordinate that reports its true value."""

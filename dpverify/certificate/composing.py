@@ -150,8 +150,8 @@ def compose(
     Raises
     ------
     CertificateError
-        If a part is no certificate of a release, a release is named twice, or the parts compose
-        on the owner's word alone and that isn't given.
+        If a part is no certificate of a release or has no canonical JSON, a release is named twice,
+        or the parts compose on the owner's word alone and that isn't given.
     ConfigurationError
         If a statement that a part's guarantee stands on fails its check.
     ParameterError

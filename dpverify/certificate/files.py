@@ -59,14 +59,15 @@ def replacing(folder: Path) -> Iterator[Path]:
         new.mkdir(mode=0o700)
         try:
             yield new
-            mask = os.umask(0)
-            os.umask(mask)
-            new.chmod(0o777 & ~mask)
             _sync(new)
             if folder.exists():
                 _exchange(new, folder)
             else:
                 new.rename(folder)
+            # Only now: a kill before this leaves nothing that others can read and isn't published.
+            mask = os.umask(0)
+            os.umask(mask)
+            folder.chmod(0o777 & ~mask)
             _sync(folder.parent)
         finally:
             shutil.rmtree(new, ignore_errors=True)  # the old folder, or what an error left

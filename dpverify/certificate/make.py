@@ -34,7 +34,7 @@ from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.report import render
 from dpverify.configuration import MAX_SEED, Configuration
 from dpverify.enclosure import exact_string, rational
-from dpverify.errors import ConfigurationError
+from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
 from dpverify.records import Table, load_source, open_records, scaled
@@ -145,9 +145,18 @@ def certify(
 
 
 def document_digest(fields: dict[str, Any]) -> str:
-    """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself."""
+    """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself.
+
+    Raises
+    ------
+    CertificateError
+        If there is none: a whole number beyond 2**53, half a surrogate pair, too deep a nesting.
+    """
     body = {name: value for name, value in fields.items() if name != "digest"}
-    return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
+    try:
+        return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"there is no canonical JSON of it: {error}.") from None
 
 
 def _load(configuration: Configuration, base: Path) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -84,7 +84,10 @@ def _kind(kinds: Kinds[Any], left: dict[str, str], default: str) -> KindInput:
 def _number(key: str, text: str) -> Fraction:
     if not _NUMBER.fullmatch(text):
         raise ConfigurationError(f"{key}={text} must be a number.")
-    return rational(key, Decimal(text))
+    try:
+        return rational(key, Decimal(text))
+    except InvalidOperation:  # an exponent of too many digits
+        raise ConfigurationError(f"{key}={text} must be a number.") from None
 
 
 def _whole(key: str, text: str | int | None) -> int:

@@ -7,6 +7,7 @@ import json
 import pickle
 import zipfile
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def json_of(draw: st.DrawFn, document: Any) -> bytes:
             holder = _holder(fields, path)
             match edit:
                 case 0 | 1:
-                    holder[path[-1]] = draw(st.sampled_from(_NASTY))
+                    holder[path[-1]] = deepcopy(draw(st.sampled_from(_NASTY)))
                 case 2:
                     del holder[path[-1]]
                 case 3:
@@ -66,7 +67,7 @@ def json_of(draw: st.DrawFn, document: Any) -> bytes:
                 case 5 if isinstance(holder, list):
                     holder.extend([_holder(fields, path)[path[-1]]] * draw(_TIMES))
                 case 5 if isinstance(holder, dict):
-                    holder[draw(st.sampled_from(_TEXTS))] = draw(st.sampled_from(_NASTY))
+                    holder[draw(st.sampled_from(_TEXTS))] = deepcopy(draw(st.sampled_from(_NASTY)))
                 case _:
                     for _ in range(draw(st.sampled_from([1, 40, 300]))):
                         holder[path[-1]] = [holder[path[-1]]]
@@ -217,8 +218,9 @@ def npz(draw: st.DrawFn) -> bytes:
     with zipfile.ZipFile(file, "w", draw(st.sampled_from([zipfile.ZIP_STORED, 8]))) as archive:
         for name in draw(st.lists(st.sampled_from(names), max_size=3, unique=True)):
             content = draw(st.one_of(st.just(_GOOD), npy()))
-            if draw(st.integers(0, 60)) == 0:  # 256 MiB of zeros in a few hundred kilobytes
-                content += b"\x00" * (1 << 28)
-            archive.writestr(name, content)
+            if draw(st.integers(0, 60)) == 0:  # 256 MiB of zeros in a megabyte
+                archive.writestr(name, content + b"\x00" * (1 << 28), zipfile.ZIP_DEFLATED, 1)
+            else:
+                archive.writestr(name, content)
     content = file.getvalue()
     return draw(bytes_of(content)) if draw(st.integers(0, 2)) == 0 else content

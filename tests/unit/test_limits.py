@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpverify.certificate.composing import compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.limits import check_size
 from dpverify.certificate.model import Inputs
+from dpverify.certificate.named import named_mechanism
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.errors import CertificateError, ConfigurationError, ParameterError
+from dpverify.errors import CertificateError, ConfigurationError, ParameterError, RecordsError
+from dpverify.records import open_records
 from dpverify.toml import MAX_BYTES, read_toml
 
 
@@ -32,6 +35,15 @@ def inputs(certificate: dict[str, Any], **changes: Any) -> Inputs:
         ({"moment_draws": 10**9}, "moment_draws"),
         ({"draws": 10**8, "attributes": 2**24}, "draws"),
         ({"domain": {"kind": "graph", "numbers": {}}, "attributes": 10**5}, "attributes"),
+        (
+            {
+                "mechanism": "randomized-response",
+                "parameters": {},
+                "attributes": 2**24,
+                "adjacency": {"kind": "record", "numbers": {}},
+            },
+            "positions",
+        ),
         ({"epsilon": "1e-999"}, "epsilon"),
         ({"epsilon": "1e999"}, "epsilon"),
         ({"delta": "1e-999"}, "delta"),
@@ -70,10 +82,20 @@ def test_json_that_two_readers_may_read_differently(
         read_certificate(tmp_path / "c.json")
 
 
-def test_a_text_without_canonical_form_has_no_digest(certificate: dict[str, Any]) -> None:
-    fields = json.loads(json.dumps(certificate))
-    fields["environment"]["platform"] = "\ud800"
-    assert {check.status for check in verify(fields, None, replay=False)} & {"differs"}
+@pytest.mark.parametrize(
+    "facts", [{"a": {"b": "\ud800"}}, {"a": {"\ud800": 1}}, {"a": {"b": 2**53}}]
+)
+def test_what_has_no_canonical_form_has_no_digest(
+    certificate: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    fields = copy.deepcopy(certificate)
+    fields["derived"]["facts"] = facts
+    fields["release"]["sha256"] = "0" * 64
+    digest = next(c for c in verify(fields, None, replay=False) if c.name == "digest")
+    assert digest.status == "differs"
+    assert "no canonical JSON" in digest.detail
+    with pytest.raises(CertificateError, match="no canonical JSON"):
+        compose([fields, certificate])
 
 
 @pytest.mark.parametrize(
@@ -82,9 +104,23 @@ def test_a_text_without_canonical_form_has_no_digest(certificate: dict[str, Any]
         ("a = " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
         ("a = " + "9" * 5_000, "is not TOML"),
         ("#" * (MAX_BYTES + 1), "larger than"),
+        ("a = 1e-" + "3" * 40, "too large or too small"),
     ],
 )
 def test_toml(tmp_path: Path, content: str, problem: str) -> None:
     (tmp_path / "c.toml").write_text(content)
     with pytest.raises(ConfigurationError, match=problem):
-        read_toml(tmp_path / "c.toml")
+        read_toml(tmp_path / "c.toml", parse_float=Decimal)
+
+
+def test_a_number_whose_exponent_has_too_many_digits() -> None:
+    given = {"attributes": "10", "k": "4", "epsilon": "1", "delta": "1e-" + "3" * 40}
+    with pytest.raises(ConfigurationError, match=r"delta=1e-3.* must be a number"):
+        named_mechanism("dp-oporp", given)
+
+
+def test_a_parser_that_quotes_the_file_is_cut_short(tmp_path: Path) -> None:
+    (tmp_path / "r.npy").write_bytes(b"\x93NUMPY\x03\x00\xd6\x13\x00\x00" + b"(" * 0x13D6)
+    with pytest.raises(RecordsError, match="may be damaged") as caught:
+        open_records(tmp_path / "r.npy")
+    assert len(str(caught.value)) < 500
