@@ -291,5 +291,5 @@ def _verify() -> Growth:
             make,
             (1_000, 10_000, 100_000),
             1,
-            "every audit is drawn again; starting workers and enclosing the bounds stay as they are",
+            "every audit is drawn again; workers are started and bounds enclosed once",
         )
