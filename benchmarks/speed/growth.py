@@ -289,7 +289,7 @@ def _verify() -> Growth:
             "verify of a certificate of DP-OPORP, p = 64, k = 16",
             "draws a side of each audit",
             make,
-            [30 * by for by in BY_TEN],
+            (1_000, 10_000, 100_000),
             1,
-            "every audit is drawn again; what is computed besides stays",
+            "every audit is drawn again; workers are started and bounds enclosed once",
         )
