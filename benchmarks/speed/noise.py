@@ -1,6 +1,6 @@
 """Exactly rounded draws against inexact ones, against OpenDP's, and against their random words.
 
-Seconds are those of the processor for one thread: what one core gives.
+Costs are processor time of one thread: what one core gives.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _row(work: str, peer_name: str, *works: Callable[[], object]) -> Row:
     return Row(
         area="noise",
         work=work,
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / COUNT * 1e9,
         peer=peer_name,
         theirs=theirs / COUNT * 1e9,
@@ -87,7 +87,7 @@ def _without_words(sampler: Sampler) -> Row:
     return Row(
         area="noise",
         work=f"{_name(sampler)}, words not counted",
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / COUNT * 1e9,
         peer="aim",
         theirs=AIM,
@@ -157,7 +157,7 @@ def _against_opendp(law: str, sampler: Sampler) -> Row:
     return Row(
         area="noise",
         work=f"{_name(sampler)}, {DRAWS:,} whole numbers",
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / DRAWS * 1e9,
         peer="OpenDP, a vector of integers",
         theirs=None if theirs is None else theirs / DRAWS * 1e9,
