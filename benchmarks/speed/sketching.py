@@ -23,7 +23,7 @@ from sklearn.random_projection import SparseRandomProjection
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.peers.speed import ITEMS, UNIVERSE, K
-from benchmarks.speed.elsewhere import MISSING, peer
+from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
 from dpverify.adjacency import AttributeAdjacency, BitFlip
 from dpverify.domain import Box, indicator
@@ -271,7 +271,7 @@ def _min_hash() -> Row:
         return hashes.values(record)
 
     theirs: float | None = None
-    with peer("datasketch") as work:
+    with peer("datasketch", "datasketch") as (work, reason):
         mine, *others = timed(*filter(None, (ours, work)), clock=thread_time)
         theirs = others[0] * 1e3 if others else None
     return Row(
@@ -281,5 +281,5 @@ def _min_hash() -> Row:
         ours=mine * 1e3,
         peer="datasketch, update_batch",
         theirs=theirs,
-        note=MISSING if theirs is None else "",
+        note=reason,
     )
