@@ -82,7 +82,9 @@ class Grid:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")
         return whole.numerator + extra
 
-    def round(self, records: NDArray[np.float64], *, dtype: Any = np.float64) -> NDArray[Any]:
+    def round(
+        self, records: NDArray[np.float64], *, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """⌊x/h + ½⌋ of every value, exactly, as floating-point numbers that hold whole numbers.
 
         Where 1/h is a power of two, q = x/h is exact (what underflows is far from a half), and so
@@ -97,12 +99,14 @@ class Grid:
         Parameters
         ----------
         records : array of doubles of any shape
-        dtype : of the result; whoever asks for single precision knows that the steps fit into it
+        out : contiguous array of the same shape for the result, or None for a new one of doubles;
+            whoever gives one of single precision knows that the steps fit into it
         """
         inverse = 1 / self.step
         plain = _is_power_of_two(inverse)
         flat = np.ascontiguousarray(records).reshape(-1)
-        rounded = np.empty(flat.size, dtype=dtype)
+        result = np.empty(records.shape) if out is None else out
+        rounded = result.reshape(-1)
         buffers = [np.empty(min(_CHUNK, flat.size)) for _ in range(2)]
         for start in range(0, flat.size, _CHUNK):
             chunk = flat[start : start + _CHUNK]
@@ -117,7 +121,7 @@ class Grid:
                 np.rint(quotient, out=whole)
                 self._settle(chunk, whole, quotient)
             np.copyto(rounded[start : start + _CHUNK], whole, casting="same_kind")
-        return rounded.reshape(records.shape)
+        return result
 
     def _settle(
         self,

@@ -1,31 +1,26 @@
-"""Works of peers in an environment of their own, in turns with ours."""
+"""Works of peers in environments of their own, in turns with ours."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from benchmarks.peers.install import installed
 from benchmarks.speed.table import Elsewhere
 
-__all__ = ["MISSING", "peer"]
-
-MISSING = "not measured: DPVERIFY_PEERS_PYTHON names no interpreter that has it"
+__all__ = ["peer"]
 
 
 @contextmanager
-def peer(work: str) -> Iterator[Callable[[], Elsewhere] | None]:
-    """The work of that name in `benchmarks.peers.speed`, or None where it can't be done.
-
-    DPVERIFY_PEERS_PYTHON is the interpreter of the environment.
-    """
-    python = os.environ.get("DPVERIFY_PEERS_PYTHON")
-    if python is None:
-        yield None
+def peer(library: str, work: str) -> Iterator[tuple[Callable[[], Elsewhere] | None, str]]:
+    """A work of `benchmarks.peers.speed`, or None where it can't be done, and why."""
+    found = installed(library)
+    if found.missing:
+        yield None, found.missing
         return
     process = subprocess.Popen(  # noqa: S603
-        [python, "-m", "benchmarks.peers.speed", work],
+        [found.python, "-m", "benchmarks.peers.speed", work],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -40,14 +35,14 @@ def peer(work: str) -> Iterator[Callable[[], Elsewhere] | None]:
         given.flush()
         return Elsewhere(seconds=float(answers.readline()))
 
+    reason = ""
     try:
         once()  # prepares it
     except (BrokenPipeError, ValueError):  # it ended without an answer
-        work_there = None
-    else:
-        work_there = once
+        reason = f"{library} {found.version} failed"
     try:
-        yield work_there
+        yield (None if reason else once), reason
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        answers.close()

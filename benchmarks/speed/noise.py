@@ -1,6 +1,6 @@
 """Exactly rounded draws against inexact ones, against OpenDP's, and against their random words.
 
-Seconds are those of the processor for one thread: what one core gives.
+Costs are processor time of one thread: what one core gives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.speed import DRAWS, SCALE
-from benchmarks.speed.elsewhere import MISSING, peer
+from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
 from dpverify.sampling.coins import flips
 from dpverify.sampling.gaussian import RoundedGaussian
@@ -74,7 +74,7 @@ def _row(work: str, peer_name: str, *works: Callable[[], object]) -> Row:
     return Row(
         area="noise",
         work=work,
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / COUNT * 1e9,
         peer=peer_name,
         theirs=theirs / COUNT * 1e9,
@@ -87,7 +87,7 @@ def _without_words(sampler: Sampler) -> Row:
     return Row(
         area="noise",
         work=f"{_name(sampler)}, words not counted",
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / COUNT * 1e9,
         peer="aim",
         theirs=AIM,
@@ -144,7 +144,7 @@ def _words(rng: np.random.Generator) -> Iterator[Row]:
 
 def _against_opendp(law: str, sampler: Sampler) -> Row:
     theirs: float | None = None
-    with peer(f"opendp-{law}") as work:
+    with peer("opendp", f"opendp-{law}") as (work, reason):
         if work is None:
             (ours,) = timed(lambda: sampler.sample((DRAWS,), rng=SecureWords()), clock=thread_time)
         else:
@@ -157,9 +157,9 @@ def _against_opendp(law: str, sampler: Sampler) -> Row:
     return Row(
         area="noise",
         work=f"{_name(sampler)}, {DRAWS:,} whole numbers",
-        unit="ns a draw",
+        unit="CPU ns a draw",
         ours=ours / DRAWS * 1e9,
         peer="OpenDP, a vector of integers",
         theirs=None if theirs is None else theirs / DRAWS * 1e9,
-        note=MISSING if theirs is None else "",
+        note=reason,
     )

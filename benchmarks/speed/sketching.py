@@ -9,6 +9,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
+from operator import matmul
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -18,10 +20,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import hadamard
 from sklearn.random_projection import SparseRandomProjection
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.peers.speed import ITEMS, UNIVERSE, K
-from benchmarks.speed.elsewhere import MISSING, peer
+from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
 from dpverify.adjacency import AttributeAdjacency, BitFlip
 from dpverify.domain import Box, indicator
@@ -76,7 +78,7 @@ def _row(
     return Row(
         area="sketching",
         work=work,
-        unit="ms",
+        unit="CPU ms",
         ours=ours * 1e3,
         peer=peer_name,
         theirs=theirs * 1e3,
@@ -90,7 +92,7 @@ def _row(
 
 def _releases(digits: NDArray[np.float64]) -> Iterator[Row]:
     p, rng = digits.shape[1], np.random.default_rng()
-    size: dict[str, int] = {"p": p, "k": SKETCH, "seed": 2023}
+    size: dict[str, Any] = {"p": p, "k": SKETCH, "seed": 2023}
     projections: list[tuple[Projection, float]] = [
         (OPORP(**size), 1.3),
         (RademacherProjection(**size), 1.0),
@@ -104,12 +106,22 @@ def _releases(digits: NDArray[np.float64]) -> Iterator[Row]:
             yield _row(
                 f"release of 5,000 × {p} digits to k = {SKETCH}, {projection.name}, {noise}",
                 "textbook doubles",
-                lambda sketch=sketch: sketch.release(digits, rng=SecureWords()),
-                lambda sketch=sketch: textbook_release(sketch, digits, rng=rng),
+                partial(_released, sketch, digits),
+                partial(textbook_release, sketch, digits, rng=rng),
                 aim=aim,
                 repetitions=9,
-                note="" if noise == "gaussian" else "the textbook's noise is Gaussian",
+                note=_REMARKS.get(projection.name if noise == "gaussian" else noise, ""),
             )
+
+
+def _released(mechanism: Any, records: Any) -> Any:
+    return mechanism.release(records, rng=SecureWords())
+
+
+_REMARKS = {
+    "laplace": "the textbook's noise is Gaussian",
+    "fjlt": "the textbook multiplies by the dense matrix, which is quick for so few attributes",
+}
 
 
 def _signs(digits: NDArray[np.float64]) -> Row:
@@ -125,7 +137,7 @@ def _signs(digits: NDArray[np.float64]) -> Row:
     return _row(
         f"release of 5,000 × {p} digits to {SKETCH} signs, DP-SignOPORP-RR",
         "textbook doubles",
-        lambda: sketch.release(digits, rng=SecureWords()),
+        partial(_released, sketch, digits),
         textbook,
         aim=1.3,
         note="the textbook flips all signs alike, the exact one by how near 0 they are",
@@ -142,7 +154,7 @@ def _bits(digits: NDArray[np.float64]) -> Row:
     return _row(
         f"randomized response of 5,000 × {p} bits",
         "textbook doubles",
-        lambda: response.release(bits, rng=SecureWords()),
+        partial(_released, response, bits),
         lambda: np.packbits((bits != 0) ^ (rng.random(bits.shape) < flip), axis=-1),
         aim=1.3,
     )
@@ -160,17 +172,13 @@ def _products() -> Iterator[Row]:
         projection = kind(p=4_096, k=SKETCH, seed=2023)
         sketch = LinearSketch.calibrated(projection, domain=UNIT, **TARGET)
         work = f"5,000 × 4,096 dense to k = {SKETCH}, no noise, {kind.name}"
-
-        def product(sketch: LinearSketch = sketch) -> object:
-            return sketch.noiseless(records)
-
+        product = partial(sketch.noiseless, records)
         if kind is OPORP:
+            textbook = partial(matmul, records, projection.matrix)
             yield _row(work, "numpy copy", product, lambda: np.copyto(copied, records), aim=BINDING)
-            yield _row(
-                work, "scipy product in doubles", product, lambda p=projection: records @ p.matrix
-            )
+            yield _row(work, "scipy product in doubles", product, textbook)
         else:
-            yield _row(work, "numpy matmul", product, lambda: records @ matrix, aim=BINDING)
+            yield _row(work, "numpy matmul", product, partial(matmul, records, matrix), aim=BINDING)
 
 
 def _streaming() -> Iterator[Row]:
@@ -218,12 +226,15 @@ def _sparse() -> Iterator[Row]:
         sketch = LinearSketch.calibrated(projection, domain=UNIT, **TARGET)
         work = f"{rows:,} × {p:,} sparse to k = {SKETCH}, no noise, {projection.name}"
 
-        def product(sketch: LinearSketch = sketch) -> object:
-            return sketch.noiseless(records)
-
-        matrix = projection.matrix
-        yield _row(work, "scipy product", product, lambda m=matrix: (records @ m).toarray())
+        product = partial(sketch.noiseless, records)
+        yield _row(
+            work, "scipy product", product, partial(_dense_product, records, projection.matrix)
+        )
         yield _row(work, "scikit-learn sparse", product, lambda: learned.transform(records))
+
+
+def _dense_product(records: Any, matrix: Any) -> Any:
+    return (records @ matrix).toarray()
 
 
 def _transforms() -> Iterator[Row]:
@@ -234,20 +245,12 @@ def _transforms() -> Iterator[Row]:
         columns = rng.integers(-9, 10, (order, 64)).astype(np.float64)
         copied = np.empty_like(columns)
         work = f"Walsh–Hadamard transform of 2^{levels} × 64"
-
-        def transform(columns: NDArray[np.float64] = columns) -> None:
-            walsh_hadamard(columns)  # in place: what grows are the values alone
-
+        transform = partial(walsh_hadamard, columns)  # in place: what grows are the values alone
         if levels == 10:
             dense = hadamard(order).astype(np.float64)
-            yield _row(work, "scipy's matrix by BLAS", transform, lambda d=dense, c=columns: d @ c)
-        yield _row(
-            work,
-            "level by level",
-            transform,
-            lambda c=columns: _level_by_level(c),
-        )
-        yield _row(work, "numpy copy", transform, lambda c=columns, into=copied: np.copyto(into, c))
+            yield _row(work, "scipy's matrix by BLAS", transform, partial(matmul, dense, columns))
+        yield _row(work, "level by level", transform, partial(_level_by_level, columns))
+        yield _row(work, "numpy copy", transform, partial(np.copyto, copied, columns))
 
 
 def _level_by_level(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -268,15 +271,15 @@ def _min_hash() -> Row:
         return hashes.values(record)
 
     theirs: float | None = None
-    with peer("datasketch") as work:
+    with peer("datasketch", "datasketch") as (work, reason):
         mine, *others = timed(*filter(None, (ours, work)), clock=thread_time)
         theirs = others[0] * 1e3 if others else None
     return Row(
         area="sketching",
         work=f"MinHash of {ITEMS:,} items, {K} functions, no noise",
-        unit="ms",
+        unit="CPU ms",
         ours=mine * 1e3,
         peer="datasketch, update_batch",
         theirs=theirs,
-        note=MISSING if theirs is None else "",
+        note=reason,
     )

@@ -38,7 +38,7 @@ def flips(numerators: ArrayLike, shape: tuple[int, ...], *, rng: Words) -> NDArr
     # Integers beyond 64 bits become objects, and mixed lists may become floats: both are refused.
     whole = given.dtype.kind == "u" or (given.dtype.kind == "i" and bool((given >= 0).all()))
     require(whole, "numerators", numerators, "whole numbers in [0, 2**64)")
-    return rng.words(math.prod(shape)).reshape(shape) < given.astype(np.uint64)
+    return rng.words(math.prod(shape)).reshape(shape) < given.astype(np.uint64, copy=False)
 
 
 def uniform_below(bound: int, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:

@@ -238,11 +238,13 @@ class Ladder(CoinRule):
 
     def levels(self, sums: Sums, divisors: Sums) -> Sums:
         """⌈|V|/d⌉, confined to the table."""
+        if len(self.flips) == 2:
+            return np.asarray(sums != 0, dtype=np.int64)
         return np.minimum(-(-np.abs(sums) // divisors), len(self.flips) - 1)
 
     def numerators(self, sums: Sums, divisors: Sums) -> NDArray[np.uint64]:
         """Flip probabilities times `UNIT`."""
-        return np.array(self.flips, dtype=np.uint64)[self.levels(sums, divisors)]
+        return np.array(self.flips, dtype=np.uint64).take(self.levels(sums, divisors))
 
     def curve(self, positions: int, *, adjacent: bool) -> PrivacyCurve:
         """N-fold randomized response with the worst ratio as its odds."""

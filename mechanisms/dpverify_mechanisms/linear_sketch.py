@@ -370,21 +370,26 @@ class LinearSketch:
         In single precision, at half the cost, where every sum stays within its whole numbers.
         """
         rows = x.shape[0]
-        height = rows if is_sparse(x) else self.projection.height
+        product = np.empty((rows, self.projection.k), dtype=dtype)
+        if is_sparse(x):
+            np.copyto(product, self.projection.apply(self._gridded(x)), casting="unsafe")
+            return product
         sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
         precision = np.float32 if sums < _SINGLE else np.float64
-        product = np.empty((rows, self.projection.k), dtype=dtype)
+        height = min(self.projection.height, rows)
+        held = np.empty((height, x.shape[1]), dtype=precision)
         for start in range(0, rows, height):
-            part = slice(start, start + height)
-            steps = self._gridded(x[part], precision)
-            np.copyto(product[part], self.projection.apply(steps), casting="unsafe")
+            part = x[start : start + height]
+            steps = self.grid.round(part, out=held[: len(part)])
+            applied = self.projection.apply(steps)
+            np.copyto(product[start : start + height], applied, casting="unsafe")
         return product
 
-    def _gridded(self, x: Any, precision: Any = np.float64) -> Any:
+    def _gridded(self, x: Any) -> Any:
         """Whole steps of a block; 0 stays 0, so that sparse records stay sparse."""
         if is_sparse(x):
             return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
-        return self.grid.round(x, dtype=precision)
+        return self.grid.round(x)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release of so many records."""

@@ -161,15 +161,13 @@ class RandomisedSigns:
 
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
         """`release` in blocks of rows, one in memory at a time."""
+        divisors = self.divisors()
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.projection.p)
         ):
-            yield self._randomised(block, rng)
-
-    def _randomised(self, x: Any, rng: Words) -> NDArray[np.uint8]:
-        sums = self._sums(x)
-        flipped = self.rule.draw(sums, self.divisors(), rng=rng)
-        return np.packbits((sums >= 0) ^ flipped, axis=-1)
+            sums = self._sums(block)
+            flipped = self.rule.draw(sums, divisors, rng=rng)
+            yield np.packbits((sums >= 0) ^ flipped, axis=-1)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release of so many records."""
@@ -188,7 +186,7 @@ class RandomisedSigns:
         for start in range(0, x.shape[0], _ROWS):
             rows = slice(start, start + _ROWS)
             block = x[rows].toarray() if is_sparse(x) else x[rows]
-            sums[rows] = self.grid.round(block) @ self.projection.matrix
+            sums[rows] = self.projection.apply(self.grid.round(block))
         return sums
 
     def gridded(self, records: ArrayLike) -> NDArray[np.float64]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from dpverify.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
 from dpverify.sampling.words import ReplayableWords
@@ -39,10 +42,19 @@ class RepeatedOPORP(Projection):
         Projection.__post_init__(self)
 
     def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
-        bins = self.k // self.repetitions
-        seeds = rng.words(self.repetitions).tolist()
-        parts = [OPORP(p=self.p, k=bins, seed=seed).matrix for seed in seeds]
+        parts = [part.matrix for part in self._oporps(rng)]
         return sparse.csr_array(sparse.hstack(parts, format="csr"))
+
+    def _oporps(self, rng: ReplayableWords) -> list[OPORP]:
+        bins, seeds = self.k // self.repetitions, rng.words(self.repetitions).tolist()
+        return [OPORP(p=self.p, k=bins, seed=seed) for seed in seeds]
+
+    def apply(self, steps: Any) -> NDArray[Any]:
+        """The products side by side, where records are dense; see `Projection.apply`."""
+        if is_sparse(steps):
+            return Projection.apply(self, steps)
+        parts = self._remember("parts", lambda: self._oporps(self._words()))
+        return np.concatenate([part.apply(steps) for part in parts], axis=1)
 
     @property
     def scale(self) -> Exact:

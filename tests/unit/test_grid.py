@@ -3,11 +3,13 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from dpverify import grid as grid_module
 from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
@@ -60,8 +62,8 @@ def test_the_one_double_that_rounds_across_a_half_would_be_noticed(
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_chunks_of_a_large_array_are_rounded_alike(step: Fraction, dtype: type) -> None:
     values = np.random.default_rng(0).integers(-(2**12), 2**12, (3, 30_001)) / 4096
-    rounded = Grid(step=step).round(values, dtype=dtype)
-    assert rounded.dtype == dtype
+    rounded: NDArray[Any] = np.empty(values.shape, dtype=dtype)
+    assert Grid(step=step).round(values, out=rounded) is rounded
     for place in ((0, 0), (1, 2767), (1, 2766), (2, 30_000)):  # the second chunk begins at 32,768
         assert rounded[place] == exact_round(values[place], step)
     again = [Grid(step=step).round(values[:, [column]]) for column in range(0, 30_001, 1000)]

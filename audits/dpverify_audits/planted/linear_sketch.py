@@ -85,9 +85,11 @@ def half_sensitivity(sketch: LinearSketch) -> Certifiable:
 class _HalvesToEven(Grid):
     """Rounds as numpy.rint does."""
 
-    def round(self, records: NDArray[np.float64], *, dtype: Any = np.float64) -> NDArray[Any]:
+    def round(
+        self, records: NDArray[np.float64], *, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """Nearest whole numbers of steps, halves to the even one."""
-        return np.rint(records / float(self.step)).astype(dtype)
+        return np.rint(records / float(self.step), out=out)
 
 
 def halves_to_even(sketch: LinearSketch) -> Certifiable:
