@@ -85,18 +85,7 @@ def main() -> int:
         shown = _run(str(interpreter), "-c", _SHOWN).stdout.strip()
         said = compared(answers(interpreter), usual)
         # An old library beside a new one may warn, which is no fault of the core.
-        words = [
-            "-m",
-            "pytest",
-            "-q",
-            "-W",
-            "default",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not nightly",
-            *TESTS,
-        ]
+        options = ["-q", "-W", "default", "-p", "no:cacheprovider", "-m", "not nightly"]
         tested = _run(str(interpreter), "-m", "pytest", *options, *TESTS)
         summary = tested.stdout.strip().splitlines()[-1]
         print(f"{shown} ({resolution}): {said}; {summary}", flush=True)
