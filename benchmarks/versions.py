@@ -84,8 +84,9 @@ def main() -> int:
             continue
         shown = _run(str(interpreter), "-c", _SHOWN).stdout.strip()
         said = compared(answers(interpreter), usual)
-        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not nightly", *TESTS]
-        tested = _run(str(interpreter), *words)
+        # An old library beside a new one may warn, which is no fault of the core.
+        options = ["-q", "-W", "default", "-p", "no:cacheprovider", "-m", "not nightly"]
+        tested = _run(str(interpreter), "-m", "pytest", *options, *TESTS)
         summary = tested.stdout.strip().splitlines()[-1]
         print(f"{shown} ({resolution}): {said}; {summary}", flush=True)
         code |= bool(tested.returncode) or said.startswith("DIFFERENT")

@@ -2,7 +2,8 @@
 
 Each victim is forked from this process, which has imported everything, and runs the command line:
 so the moments fall into the work, and not into start-up. Only kills count, not runs that ended
-before their moment. Every run of the tests makes a few; the nightly one 200 of each command.
+before their moment. Figures aren't drawn, which is most of the time of a small release and writes
+nothing. Every run of the tests makes a few kills; the nightly one 200 of each command.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
+from dpverify.certificate import plots
 from dpverify.certificate.reading import open_release
 from dpverify.cli import _run
 from dpverify.domain import Box
 from dpverify.testing.adapters import adapt
 from tests.unit.test_interruption import assert_whole
 
-MANY, ROWS = 200, 200_000
+MANY, ROWS = 200, 100_000
 Tell = Callable[[str, Counter[str]], None]
 
 
@@ -92,7 +94,8 @@ def was_killed(words: list[str], after: float, begun: Callable[[], bool] = lambd
 
 
 @pytest.fixture
-def place(workplace: Path, tmp_path: Path) -> Path:
+def place(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
     for name in ("release.toml", "records.npy"):
         shutil.copy(workplace / name, tmp_path)
     return tmp_path
