@@ -86,12 +86,12 @@ def main(draws: int) -> None:
             other[0, :size] = 1
             mechanism.release(zeros, rng=SecureWords())  # tables are made once
             said = []
-            for measure, unit in ((microseconds, "us"), (peak, "KiB")):
+            for measure, named in ((microseconds, "us"), (peak, "KiB")):
                 if measure is peak:  # it slows everything down
                     tracemalloc.start()
                 first, second, p = compare(mechanism, zeros, other, draws, measure)
                 tracemalloc.stop()
-                said.append(f"{first:.1f} and {second:.1f} {unit} (p-value {p:.3g})")
+                said.append(f"{first:.1f} and {second:.1f} {named} (p-value {p:.3g})")
             print(
                 f"{name}, zeros against {what} at 1, {draws} releases a side: medians "
                 f"{', '.join(said)}"
