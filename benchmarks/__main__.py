@@ -25,12 +25,14 @@ AREAS = ("accounting", "auditing", "sketching", "noise", "growth")
 HEADING = """# Benchmarks
 
 Printed by `python -m benchmarks` (`make bench`), which also writes `out/benchmarks.json`. Every row
-is measured in one run, both sides on the same work and in turns: medians of several repetitions. A
-ratio below 1 says that dpverify costs less; an aim is the largest ratio that we want. A row of
-which the peer is “aim” compares with a number that was set beforehand. `python -m benchmarks AREA`
-measures one area again, and leaves the others. The other libraries live in environments of their
-own, which `python -m benchmarks.peers.install` makes under `out/peers`; one that isn't there is a
-row that says so."""
+is measured in one run on the same work, in turns where both sides are in one process: medians of
+several repetitions, unless a remark says otherwise. A ratio below 1 says that dpverify costs less;
+an aim is the largest ratio that we want. A row of which the peer is “aim” compares with a number
+that was set beforehand. `python -m benchmarks AREA` measures one area again, and leaves the others.
+An accountant's answer starts from cold caches, unless its row says that it was asked in a row;
+audits are told in seconds of processor time, draws included, as medians over seeds. The other
+libraries live in environments of their own, which `python -m benchmarks.peers.install` makes under
+`out/peers`; one that isn't there is a row that says so."""
 GROWTH = """Seconds at each size, and the exponent of a power law: fitted to all sizes by least
 squares, and between the last two, where fixed costs matter least. Theory is for large sizes."""
 

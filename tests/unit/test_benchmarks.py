@@ -62,7 +62,7 @@ def test_costs_are_those_of_each_size() -> None:
         return lambda: made.append(size)
 
     assert all(seconds >= 0 for seconds in costs(work, (3, 5)))
-    assert made == [3] * 17 + [5] * 17  # once, once more to warm, and 15 times
+    assert made == [3] * 18 + [5] * 18  # to warm, to see how long it takes, to warm, and 15 times
 
 
 def test_the_page_and_its_json_hold_every_row(tmp_path: Path) -> None:
