@@ -30,7 +30,8 @@ docs: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.peers.install
-	$(BIN)/python -m benchmarks > docs/benchmarks.md
+	DPVERIFY_PEERS_PYTHON=$(CURDIR)/out/peers/libraries/bin/python \
+		$(BIN)/python -m benchmarks > docs/benchmarks.md
 
 sbom: .venv/installed
 	@mkdir -p out
