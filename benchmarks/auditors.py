@@ -301,15 +301,20 @@ def _row(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def _ratios(
+def _runs(
     kept: Kept, part: str, name: str, draws: int, seeds: int, make: Callable[[int], Any]
-) -> tuple[str, ...]:
-    """Medians of bound, reference and seconds, and the ratio of the former two."""
+) -> list[tuple[float, float, float]]:
+    """Bound, reference and seconds of every seed."""
     rows = []
     for seed in range(seeds):
         rows.append(kept.get(f"{part}/{name}/{draws}/{seed}", partial(make, seed)))
         if seed % 20 == 0:
             print(f"{part}, {name}, {draws:,} draws: {seed} of {seeds}", file=sys.stderr)
+    return rows
+
+
+def _medians(rows: list[tuple[float, float, float]]) -> tuple[str, ...]:
+    """Medians of all three, and the ratio of the former two with its interval."""
     bound, reference, seconds = (median(column) for column in zip(*rows, strict=True))
     ratio = f"{bound / reference:.4f} ({' to '.join(f'{end:.3f}' for end in _interval(rows))})"
     return f"{bound:.4f}", f"{reference:.4f}", ratio, f"{seconds:.2f}"
@@ -343,18 +348,22 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
     black = list(_TABLE)
     for draws, count in ((10_000, seeds), (100_000, large)):
         for subject in SUBJECTS:
-            cells = _ratios(
+            runs = _runs(
                 kept, "black-box", subject.name, draws, count, partial(measured, subject, draws)
             )
+            cells = _medians(runs)
             black.append(_row(subject.name, f"{subject.epsilon:g}", f"{draws:,}", count, *cells))
-    white = list(_TABLE)
+    white, together = list(_TABLE), []
     for name, draws, count in (
         ("Gaussian", 10_000, seeds // 2),
         *((name, 10_000, sketches) for name in SKETCHES),
     ):
-        cells = _ratios(kept, "white-box", name, draws, count, partial(white_box, name, draws))
+        runs = _runs(kept, "white-box", name, draws, count, partial(white_box, name, draws))
         true = sketch(name).privacy().epsilon(_delta(name)).upper
-        white.append(_row(name, f"{true:.4g}", f"{draws:,}", count, *cells))
+        white.append(_row(name, f"{true:.4g}", f"{draws:,}", count, *_medians(runs)))
+        if name != "Gaussian":
+            together += runs
+    white.append(_row("all sketches together", 2, "10,000", len(together), *_medians(together)))
     models = [_row("", "true ε at δ = 1e-5", "seeds", "given", "median"), _row(*["---"] * 5)]
     subjects: tuple[tuple[str, float, Any, Pair], ...] = (
         (
