@@ -210,8 +210,9 @@ def journals(_: Path, folder: Path) -> Surface:
         place.write_bytes(path.read_bytes())
         try:
             gave = AuditJournal(place).kept(identity, "search", lambda: "made anew")
-            # Whatever it said goes on to say the same.
-            assert AuditJournal(place).kept(identity, "search", lambda: "twice") == gave
+            # Whatever it said goes on to say the same, a NaN too, which equals nothing.
+            again = AuditJournal(place).kept(identity, "search", lambda: "twice")
+            assert repr(again) == repr(gave)
         finally:
             place.unlink()
         return "made anew" if gave == "made anew" else "went on"
