@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +25,8 @@ def check_writable(folder: Path, *, names: frozenset[str]) -> None:
     Raises
     ------
     OutputError
-        If it is a file, can't be written, or holds files that are not ours to replace.
+        If it is a file, can't be written, holds files that are not ours to replace, or is being
+        replaced by another process.
     """
     with _as_output_error(folder):
         if folder.exists():
@@ -38,7 +40,7 @@ def check_writable(folder: Path, *, names: frozenset[str]) -> None:
                 )
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = _beside(folder)
-        shutil.rmtree(probe, ignore_errors=True)  # what a killed run left
+        _clear(probe)
         probe.mkdir()
         probe.rmdir()
 
@@ -51,12 +53,16 @@ def replacing(folder: Path) -> Iterator[Path]:
     without an error both are exchanged, atomically where the system can (Linux, macOS). Elsewhere
     the old one is renamed away first, and a kill between the two renames leaves it whole under its
     temporary name. After an error the new folder is gone; what a kill leaves of it, the next
-    `check_writable` removes.
+    `check_writable` removes. Both folders are locked meanwhile, so that of two processes that would
+    replace one folder the second ends with an error, and neither publishes files of the other.
     """
     new = _beside(folder)
-    with _as_output_error(folder):
-        shutil.rmtree(new, ignore_errors=True)
+    with _as_output_error(folder), ExitStack() as locks:
+        _clear(new)
         new.mkdir(mode=0o700)
+        for held in (new, folder):
+            if held.exists():
+                locks.enter_context(_locked(held))
         try:
             yield new
             _sync(new)
@@ -108,6 +114,29 @@ def sha256_file(path: Path) -> str:
 
 def _beside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.partial")
+
+
+def _clear(left: Path) -> None:
+    """Remove what a killed process left."""
+    if left.exists():
+        with _locked(left):
+            shutil.rmtree(left)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from replacing this folder; the system unlocks it after a kill."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(
+                f"{folder}: another process is writing it. Wait for it, or choose another folder."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _exchange(new: Path, old: Path) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.auditing.journal import AuditJournal
-from dpverify.certificate.files import sha256_file
+from dpverify.certificate.files import check_writable, replacing, sha256_file
 from dpverify.errors import OutputError
 from dpverify.testing.adapters import adapt
 
@@ -45,6 +45,22 @@ def place(workplace: Path, tmp_path: Path) -> Path:
         shutil.copy(workplace / name, tmp_path)
     shutil.copytree(workplace / "out", tmp_path / "out")
     return tmp_path
+
+
+def test_two_at_once_do_not_mix_their_files(tmp_path: Path) -> None:
+    """The second ends with an error, whenever it comes, and the first is published whole."""
+    out = tmp_path / "out"
+    for turn in ("first", "second"):  # without an old release, and with one
+        with replacing(out) as new:
+            (new / "mine").write_text(turn, encoding="utf-8")
+            for late in (
+                lambda: check_writable(out, names=frozenset({"mine"})),
+                replacing(out).__enter__,
+            ):
+                with pytest.raises(OutputError, match="another process is writing it"):
+                    late()
+        assert [path.read_text(encoding="utf-8") for path in out.iterdir()] == [turn]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("size", [0, 100, 20_000])
