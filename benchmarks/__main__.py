@@ -28,11 +28,12 @@ Printed by `python -m benchmarks` (`make bench`), which also writes `out/benchma
 is measured in one run on the same work, in turns where both sides are in one process: medians of
 several repetitions, unless a remark says otherwise. A ratio below 1 says that dpverify costs less;
 an aim is the largest ratio that we want. A row of which the peer is “aim” compares with a number
-that was set beforehand. `python -m benchmarks AREA` measures one area again, and leaves the others.
-An accountant's answer starts from cold caches, unless its row says that it was asked in a row;
-audits are told in seconds of processor time, draws included, as medians over seeds. The other
-libraries live in environments of their own, which `python -m benchmarks.peers.install` makes under
-`out/peers`; one that isn't there is a row that says so."""
+that was set beforehand. An accountant's answer starts from cold caches, unless its row says that it
+was asked in a row; audits are told in seconds of processor time, draws included, as medians over
+seeds. The other libraries live in environments of their own, which
+`python -m benchmarks.peers.install` makes under `out/peers`; one that isn't there is a row that
+says so."""
+_COMMAND = "`python -m benchmarks {}` measures these again."
 GROWTH = """Seconds at each size, and the exponent of a power law: fitted to all sizes by least
 squares, and between the last two, where fixed costs matter least. Theory is for large sizes."""
 
@@ -83,9 +84,10 @@ def page(found: list[Row | Growth]) -> str:
     parts = [HEADING, f"Here: {here}. Others: {others or 'none'}."]
     rows = [row for row in found if isinstance(row, Row)]
     for name in dict.fromkeys(row.area for row in rows):
-        parts += [f"## {name.capitalize()}", markdown([row for row in rows if row.area == name])]
+        table = markdown([row for row in rows if row.area == name])
+        parts += [f"## {name.capitalize()}", _COMMAND.format(name), table]
     if grown := [row for row in found if isinstance(row, Growth)]:
-        parts += ["## Growth", GROWTH, growths(grown)]
+        parts += ["## Growth", f"{_COMMAND.format('growth')} {GROWTH}", growths(grown)]
     return "\n\n".join(parts)
 
 
