@@ -87,7 +87,7 @@ def page(found: list[Row | Growth]) -> str:
         table = markdown([row for row in rows if row.area == name])
         parts += [f"## {name.capitalize()}", _COMMAND.format(name), table]
     if grown := [row for row in found if isinstance(row, Growth)]:
-        parts += ["## Growth", f"{_COMMAND.format('growth')} {GROWTH}", growths(grown)]
+        parts += ["## Growth", _COMMAND.format("growth"), GROWTH, growths(grown)]
     return "\n\n".join(parts)
 
 

@@ -121,7 +121,7 @@ def _released(mechanism: Any, records: Any) -> Any:
 
 _REMARKS = {
     "laplace": "the textbook's noise is Gaussian",
-    "fjlt": "the textbook multiplies by the dense matrix, which is quick for so few attributes",
+    "fjlt": "both multiply by the dense matrix, which is quicker for so few attributes",
 }
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.accounting.sensitivity import largest_row_norm
+from dpverify.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
 from dpverify.sampling.gaussian import RoundedGaussian
@@ -42,6 +43,8 @@ __all__ = ["FJLT", "walsh_hadamard"]
 _CACHED = 2**16  # doubles that are transformed at a stretch, twice over in a second-level cache
 _HELD = 2**24  # doubles of records that `apply` holds at once
 _COIN = 63  # bits of a coin
+_BLAS = 24  # products that BLAS makes and adds in the time of a butterfly, or of four of Q's
+_STORED = 2**22  # doubles of a matrix that `apply` makes by itself
 
 
 def walsh_hadamard(columns: NDArray[np.float64]) -> None:
@@ -103,7 +106,8 @@ class FJLT(Projection):
     """The fast Johnson-Lindenstrauss transform: signs, Walsh-Hadamard, sparse normal entries.
 
     Stausholm 2021, section 5.1. A product takes O(m log m + q m k) for m = 2^⌈log2 p⌉, and nothing
-    of the size of p × k is stored unless `matrix` is asked for.
+    of the size of p × k is stored unless `matrix` is asked for, or so small that the product with
+    it takes less time.
 
     Parameters
     ----------
@@ -178,12 +182,18 @@ class FJLT(Projection):
     # The realised matrix at work
 
     def apply(self, steps: Any) -> NDArray[np.float64]:
-        """The product by signs, transform and sparse product; see `Projection.apply`."""
+        """The product by signs, transform and sparse product; see `Projection.apply`.
+
+        Or by the dense matrix where that is faster, with the same result: the absolute terms of a
+        product with column j are at most √p·‖P_j‖₂ ≤ √(pm)·‖Q_j‖₂ by Cauchy and Schwarz, for
+        records within one step, which is what `largest_sum` keeps below 2⁵³ for both.
+        """
+        if not is_sparse(steps) and self._dense_is_faster:
+            return np.asarray(steps @ self.matrix)
         flips, mixing = self._realised
         product = np.empty((steps.shape[0], self.k))
         height = max(1, min(64, _HELD // self._order))
-        is_sparse: bool = sparse.issparse(steps)  # in a variable, or the stubs narrow Any away
-        records = sparse.csr_array(steps) if is_sparse else steps
+        records = sparse.csr_array(steps) if is_sparse(steps) else steps
         for start in range(0, len(product), height):
             block = dense(records[start : start + height])
             columns = np.zeros((self._order, len(block)))
@@ -191,6 +201,12 @@ class FJLT(Projection):
             walsh_hadamard(columns)
             product[start : start + height] = (mixing @ columns).T
         return product
+
+    @property
+    def _dense_is_faster(self) -> bool:
+        butterflies = self._order * (self._order.bit_length() - 1)
+        mixed = float(self.density) * self._order * self.k / 4
+        return self.p * self.k <= min(float(_STORED), _BLAS * (butterflies + mixed))
 
     @property
     def matrix(self) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.linalg import hadamard
 
 from dpverify.enclosure import squared
@@ -77,6 +78,17 @@ def test_a_full_density_leaves_no_zero_out() -> None:
     mixing = factors(FJLT(p=64, k=64, seed=1, density=Fraction(1)))[1]
     # A rounded normal of scale 1024 is 0 with probability 3.9e-4: 1.6 of 4,096 are.
     assert np.count_nonzero(mixing == 0) < 15
+
+
+@pytest.mark.parametrize(("p", "k", "by_matrix"), [(37, 6, True), (300, 500, False)])
+def test_the_product_is_the_same_by_either_way(p: int, k: int, by_matrix: bool) -> None:
+    projection = FJLT(p=p, k=k, seed=1, density=Fraction(1, 100))
+    assert projection._dense_is_faster is by_matrix
+    records = np.random.default_rng(0).integers(-1024, 1025, (70, p)).astype(np.float64)
+    product = projection.apply(records)
+    assert (product == projection.apply(sparse.csr_array(records))).all()  # by the transform
+    assert (product == records @ projection.matrix).all()
+    assert (projection.apply(records.astype(np.float32)) == product).all()
 
 
 def test_empty_mixing_is_no_error() -> None:
