@@ -6,7 +6,7 @@ privacy loss makes best, known beforehand, counted on the same counted draws and
 exact test at the whole level. The white-box part does the same with the likelihood ratio; there the
 reference is the threshold whose expected counts give the largest bound.
 
-``--full`` takes 400 seeds, 100 at 1e5 draws and 60 of the sketches, else ``--seeds`` says how many.
+``--full`` takes 400 seeds, 100 at 1e5 draws and of the sketches, else ``--seeds`` says how many.
 What is done is kept in ``out/auditors.jsonl``, from which an interrupted run goes on.
 """
 
@@ -432,7 +432,7 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
 _PAGE = """\
 # Auditors compared
 
-Printed by `python -m benchmarks.auditors` (`--full` takes 400 seeds, 100 at 1e5 draws and 60 of the
+Printed by `python -m benchmarks.auditors` (`--full` takes 400 seeds, 100 at 1e5 draws and of the
 sketches): medians over seeds of one-sided lower bounds on ε at level 95 %, and the ratio of the
 median to that of the reference, with its 95 % interval over the choice of seeds. The reference is
 no auditor: it is told the best event beforehand, counts it on the same draws, and spends the whole
@@ -483,13 +483,13 @@ outputs alone.
 def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--full", action="store_true", help="400 seeds, 100 at 1e5, 60 of sketches")
+    parser.add_argument("--full", action="store_true", help="400 seeds, 100 at 1e5 and of sketches")
     parser.add_argument("--seeds", type=int, nargs=3, default=(20, 5, 2), help="in that order")
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
     given = parser.parse_args()
     kept = Kept(given.out / "auditors.jsonl")
     measured(SUBJECTS[1], 100, 0)  # loads what learns scores
-    seeds, large, sketches = (400, 100, 60) if given.full else given.seeds
+    seeds, large, sketches = (400, 100, 100) if given.full else given.seeds
     print(page(kept, seeds=seeds, large=large, sketches=sketches), end="")
 
 
