@@ -14,8 +14,8 @@ from dpverify.certificate.composing import OwnersWord
 from dpverify.certificate.composing import compose as compose_certificates
 from dpverify.certificate.files import write_file
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk, talk_options
-from dpverify.cli.verify import exit_code, replay_option, verify_aloud
+from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk_options
+from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
 
 __all__ = ["compose"]
@@ -94,13 +94,9 @@ def compose(
 def _tell(certificates: Sequence[Path], found: Sequence[Sequence[Check]]) -> None:
     for path, checks in zip(certificates, found, strict=True):
         for check in checks:
-            line = f"{path}: {check.status}: {check.name}: {check.detail}"
-            if check.status in ("agrees", "not checked"):
-                talk(line, detail=True)
-                continue
-            click.echo(line, err=True)
-            for field in check.fields:
-                click.echo(f"{path}: no longer agrees: {field}", err=True)
+            if tell(check, where=f"{path}: "):
+                for field in check.fields:
+                    click.echo(f"{path}: no longer agrees: {field}", err=True)
 
 
 def _result(

@@ -10,8 +10,8 @@ from dpverify.certificate.keys import key_id, load_private_key
 from dpverify.certificate.signing import envelope_beside
 from dpverify.certificate.signing import sign as sign_certificate
 from dpverify.certificate.verify import read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, talk, talk_options
-from dpverify.cli.verify import exit_code, verify_aloud
+from dpverify.cli.output import emit_json, emit_table, json_option, talk_options
+from dpverify.cli.verify import exit_code, tell, verify_aloud
 
 __all__ = ["sign"]
 
@@ -43,11 +43,7 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     checks = verify_aloud(fields, certificate.parent, replay=False)
     code = exit_code(checks, allow_inconclusive=False)
     for check in checks:
-        line = f"{check.status}: {check.name}: {check.detail}"
-        if check.status in ("agrees", "not checked"):
-            talk(line, detail=True)
-        else:
-            click.echo(line, err=True)
+        tell(check)
     if code:
         click.echo("Nothing was signed.", err=True)
         return code

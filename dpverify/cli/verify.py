@@ -14,11 +14,11 @@ from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.model import Inputs
 from dpverify.certificate.signing import check_signatures, envelope_beside
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, talk
 from dpverify.cli.where import where_options, workers_option
 from dpverify.mechanism import Certifiable
 
-__all__ = ["exit_code", "replay_option", "verify", "verify_aloud"]
+__all__ = ["exit_code", "replay_option", "tell", "verify", "verify_aloud"]
 
 replay_option = click.option(
     "--no-replay",
@@ -92,6 +92,16 @@ def verify_aloud(
             return start(total_draws(inputs, mechanism))
 
         return verify_document(fields, folder, replay=replay, announce=announce, workers=workers)
+
+
+def tell(check: Check, *, where: str = "") -> bool:
+    """Say on stderr what a check found, where all is well only if asked for more; True if not."""
+    line = f"{where}{check.status}: {check.name}: {check.detail}"
+    if check.status in ("agrees", "not checked"):
+        talk(line, detail=True)
+        return False
+    click.echo(line, err=True)
+    return True
 
 
 def exit_code(checks: Iterable[Check], *, allow_inconclusive: bool) -> int:
