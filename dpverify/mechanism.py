@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency
@@ -169,6 +170,10 @@ class Certifiable(WhiteBox, Protocol):
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release of so many records."""
+        ...
+
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the released numbers, whatever the records are."""
         ...
 
     def redrawn(self, seed: int) -> Certifiable:

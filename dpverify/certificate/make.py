@@ -15,6 +15,7 @@ from typing import Any
 
 import rfc8785
 
+from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.derive import build, collect, derive
 from dpverify.certificate.files import check_writable, replacing, sha256_file, write_file
@@ -29,7 +30,7 @@ from dpverify.certificate.model import (
     OwnerAnswer,
     Release,
 )
-from dpverify.certificate.releasing import ARRAY, check_records, write_release
+from dpverify.certificate.releasing import check_records, write_release
 from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.report import render
 from dpverify.configuration import MAX_SEED, Configuration
@@ -44,14 +45,13 @@ from dpverify.versions import versions
 __all__ = [
     "CERTIFICATE",
     "REPORT",
-    "SKETCH",
     "Outcome",
     "certify",
     "document_digest",
     "environment",
 ]
 
-CERTIFICATE, REPORT, SKETCH = "certificate.json", "report.html", "sketch.npz"
+CERTIFICATE, REPORT = "certificate.json", "report.html"
 
 _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from dpverify.configuration import MAX_SEED, OwnerSettings
 from dpverify.enclosure import Enclosure
+from dpverify.sampling.words import SecureWords
 
 __all__ = [
     "SCHEMA",
@@ -50,6 +51,18 @@ __all__ = [
 SCHEMA = "dpverify-certificate/1"
 
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _secure(policy: str) -> str:
+    if policy != SecureWords.policy:
+        raise ValueError(f"must be {SecureWords.policy!r}: nothing else releases")
+    return policy
+
+
+Secure = Annotated[
+    str, AfterValidator(_secure), Field(json_schema_extra={"const": SecureWords.policy})
+]
 
 
 class _Part(BaseModel):
@@ -289,13 +302,13 @@ class HazardAnswer(_Part):
 class Release(_Part):
     """The released file."""
 
-    file: str
-    sha256: str
-    array: str
+    file: Literal["sketch.npz"]
+    sha256: Sha256
+    array: Literal["steps"]
     shape: list[Count]
     dtype: str
     step: Ends | None
-    randomness: str
+    randomness: Secure
 
 
 class Environment(_Part):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from dpverify.certificate.archive import read_array
 from dpverify.certificate.derive import build
-from dpverify.certificate.files import sha256_file
 from dpverify.certificate.model import Certificate
-from dpverify.certificate.verify import read_certificate
+from dpverify.certificate.verify import check_terms, read_certificate, released
 from dpverify.errors import CertificateError
 from dpverify.mechanism import Certifiable
 
@@ -23,7 +22,8 @@ def open_release(path: Path | str) -> tuple[Certifiable, NDArray[Any]]:
     """Mechanism and released rows of a certificate.
 
     The mechanism's estimators turn two rows into an estimate; `step` is the size of one of the
-    integers. This checks the file's hash and nothing else: `dpverify verify` does the rest.
+    integers. The file is checked as `dpverify verify` checks it: its hash, and that it holds the
+    array that this mechanism releases and nothing else. Of the certificate nothing is proven again.
 
     Parameters
     ----------
@@ -48,8 +48,15 @@ def open_release(path: Path | str) -> tuple[Certifiable, NDArray[Any]]:
     release = certificate.release
     if release is None:
         raise CertificateError(f"{path}: nothing was released.")
-    file = path.parent / Path(release.file).name
-    if not file.is_file() or sha256_file(file) != release.sha256:
-        raise CertificateError(f"{file}: is not the file that {path} certifies.")
-    with np.load(file, allow_pickle=False) as archive:
-        return build(certificate.inputs), archive[release.array]
+    mechanism = build(certificate.inputs)
+    for check in check_terms(certificate.inputs, release, mechanism):
+        if check.status != "agrees":
+            raise CertificateError(f"{path}: {', '.join(check.fields)}: not {check.detail}.")
+    file = path.parent / release.file
+    try:
+        contents = released(certificate.inputs, mechanism)
+        return mechanism, read_array(file, contents, sha256=release.sha256)
+    except CertificateError as error:
+        raise CertificateError(f"{file}: {error}.") from None
+    except OSError as error:
+        raise CertificateError(f"{file}: can't be read: {error.strerror}.") from None

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverify.blocks import admitted_blocks, joined
-from dpverify.certificate.files import writing
-from dpverify.errors import RecordsError
+from dpverify.certificate.archive import Contents, write_array
 from dpverify.mechanism import Certifiable, Streaming
 from dpverify.records import Table
 from dpverify.sampling.words import SecureWords
 
-__all__ = ["ARRAY", "Released", "check_records", "write_release"]
+__all__ = ["Released", "check_records", "write_release"]
 
-ARRAY = "steps"
-"""Name of the array in the released file."""
 _COMPARED = 200  # pairs of records that the owner's notes compare
 
 
@@ -49,7 +44,7 @@ def check_records(mechanism: Certifiable, table: Table) -> None:
 
 
 def write_release(mechanism: Certifiable, table: Table, path: Path) -> Released:
-    """Release all records with fresh secure noise into a compressed .npz file.
+    """Release all records with fresh secure noise into a file, as `write_array` does.
 
     Where the mechanism releases row after row, no more than a block is in memory. The file gets
     its name when it is complete.
@@ -80,7 +75,8 @@ def write_release(mechanism: Certifiable, table: Table, path: Path) -> Released:
     else:
         blocks = iter([mechanism.release(next(records), rng=rng)])
     kept = _Watched(ranges=chosen)
-    shape, dtype = _write_npz(path, kept.through(blocks), mechanism.shape(rows))
+    contents = Contents(mechanism.shape(rows), mechanism.dtype())
+    write_array(path, kept.through(blocks), contents)
     notes: dict[str, Any] = {"outside_the_domain": outside}
     estimator = mechanism.estimators()[0]
     if half and estimator.compares == "records":
@@ -93,7 +89,7 @@ def write_release(mechanism: Certifiable, table: Table, path: Path) -> Released:
             f"mean_true_{name}": float(np.mean(truths)),
             f"mean_absolute_error_of_{name}": float(errors.mean()),
         }
-    return Released(shape=shape, dtype=dtype, owner_notes=notes)
+    return Released(shape=contents.shape, dtype=contents.dtype.name, owner_notes=notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,26 +119,3 @@ def _readable(mechanism: Certifiable, table: Table) -> Any:
 
 def _as_blocks(records: Any) -> Iterator[Any]:
     return records if isinstance(records, Iterator) else iter([records])
-
-
-def _write_npz(
-    path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, ...]
-) -> tuple[tuple[int, ...], str]:
-    """One array of this shape in a .npz file, as `numpy.savez_compressed` writes it."""
-    with (
-        writing(path) as file,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open(f"{ARRAY}.npy", "w", force_zip64=True) as member,
-    ):
-        dtype = None
-        rows = 0
-        for block in blocks:
-            if dtype is None:
-                dtype = block.dtype
-                header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(member, header)
-            member.write(np.ascontiguousarray(block, dtype=dtype).data)
-            rows += block.shape[0]
-        if dtype is None or rows != shape[0]:
-            raise RecordsError(f"{rows} rows were read where {shape[0]} were announced.")
-    return shape, dtype.name

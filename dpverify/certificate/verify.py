@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
-import zipfile
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import ValidationError
 
+from dpverify.certificate.archive import SKETCH, Contents, read_blocks
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive, misfits
-from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError
 from dpverify.mechanism import Certifiable
 from dpverify.versions import versions
 
-__all__ = ["MAX_BYTES", "Check", "check_digest", "differences", "read_certificate", "verify"]
+__all__ = [
+    "MAX_BYTES",
+    "Check",
+    "check_digest",
+    "check_terms",
+    "differences",
+    "read_certificate",
+    "released",
+    "verify",
+]
 
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
@@ -259,55 +267,61 @@ def _release(
     if release is None:
         yield Check(name="release", status="not checked", detail="nothing was released")
         return
-    due_shape = list(mechanism.shape(certificate.inputs.rows))
+    yield from check_terms(certificate.inputs, release, mechanism)
+    path = None if folder is None else folder / release.file
+    if path is None or not os.path.lexists(path):
+        detail = f"{path} is not there" if path else f"no {SKETCH} with its SHA-256 was found"
+        yield Check(name="released file", status="inconclusive", detail=detail)
+        return
+    wrong = _file_problem(path, released(certificate.inputs, mechanism), release.sha256)
     yield Check(
-        name="shape",
-        status="agrees" if release.shape == due_shape else "differs",
+        name="released file",
+        status="differs" if wrong else "agrees",
+        detail=wrong or "SHA-256, and nothing but the array, byte for byte as certify writes it",
+        fields=("release.sha256",) if wrong else (),
+    )
+
+
+def released(inputs: Inputs, mechanism: Certifiable) -> Contents:
+    """What the released file must hold."""
+    return Contents(mechanism.shape(inputs.rows), mechanism.dtype())
+
+
+def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Iterator[Check]:
+    """Compare what a certificate says of the released array with what its mechanism releases."""
+    due = released(inputs, mechanism)
+    wrong = []
+    if release.shape != list(due.shape):
+        wrong += ["inputs.rows", "release.shape"]
+    if release.dtype != due.dtype.name:
+        wrong += ["release.dtype"]
+    yield Check(
+        name="shape and type",
+        status="differs" if wrong else "agrees",
         detail="of what this mechanism releases of so many records",
-        fields=() if release.shape == due_shape else ("inputs.rows", "release.shape"),
+        fields=tuple(wrong),
     )
     step = mechanism.step()
-    due = None if step is None else Ends.of(step).model_dump()
+    due_step = None if step is None else Ends.of(step).model_dump()
     stated = None if release.step is None else release.step.model_dump()
-    fields = tuple(differences("release.step", stated, due))
+    fields = tuple(differences("release.step", stated, due_step))
     yield Check(
         name="step",
         status="differs" if fields else "agrees",
         detail="size of a released integer's step",
         fields=fields,
     )
-    name = Path(release.file).name
-    path = None if folder is None else folder / name
-    if path is None or not path.is_file():
-        detail = f"{path} is not there" if path else f"no {name} with its SHA-256 was found"
-        yield Check(name="released file", status="inconclusive", detail=detail)
-        return
-    wrong = [] if sha256_file(path) == release.sha256 else ["release.sha256"]
-    wrong += _shape_problems(path, release)
-    yield Check(
-        name="released file",
-        status="differs" if wrong else "agrees",
-        detail="SHA-256 and shape",
-        fields=tuple(wrong),
-    )
 
 
-def _shape_problems(path: Path, release: Release) -> list[str]:
-    # The header alone: the numbers may be more than memory holds, and have been hashed.
+def _file_problem(path: Path, contents: Contents, sha256: str) -> str:
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(f"{release.array}.npy") as member:
-            np.lib.format.read_magic(member)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-    except Exception:  # a file that isn't ours can make the reader raise anything
-        return ["release.array"]
-    wrong = [] if dtype.name == release.dtype else ["release.dtype"]
-    if len(shape) != len(release.shape):
-        return [*wrong, "release.shape"]
-    return wrong + [
-        f"release.shape[{axis}]"
-        for axis, (was, now) in enumerate(zip(release.shape, shape, strict=True))
-        if was != now
-    ]
+        for _ in read_blocks(path, contents, sha256=sha256):
+            pass
+    except CertificateError as error:
+        return f"{path} {error}"
+    except OSError as error:
+        return f"{path} can't be read: {error.strerror}"
+    return ""
 
 
 def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:

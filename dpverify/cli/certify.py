@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.derive import total_draws
-from dpverify.certificate.make import CERTIFICATE, REPORT, SKETCH, Outcome
+from dpverify.certificate.make import CERTIFICATE, REPORT, Outcome
 from dpverify.certificate.make import certify as make_certificate
 from dpverify.certificate.model import Certificate, Inputs, Release
 from dpverify.cli.output import (

@@ -395,6 +395,10 @@ class LinearSketch:
         """Shape of the release of so many records."""
         return rows, self.projection.k
 
+    def dtype(self) -> np.dtype[Any]:
+        """Whole numbers of steps."""
+        return np.dtype(np.int64)
+
     # The attack
 
     def log_likelihood_ratio(

@@ -267,6 +267,10 @@ class MinHash:
         """Shape of the release of so many sets."""
         return rows, self.hashes.functions
 
+    def dtype(self) -> np.dtype[Any]:
+        """As the rule gives it."""
+        return self.rule.dtype(self.hashes.buckets)
+
     def values(self, records: Any) -> NDArray[np.int64]:
         """Buckets before the rule: for likelihoods and tests, never for release."""
         return self.hashes.values(self.admitted(records))

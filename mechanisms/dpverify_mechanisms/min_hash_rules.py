@@ -59,7 +59,11 @@ class BucketRule(ABC):
 
     @abstractmethod
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
-        """Released values, of the shape of `values`."""
+        """Released values, of the shape of `values` and of `dtype`."""
+
+    def dtype(self, buckets: int) -> np.dtype[Any]:
+        """The smallest unsigned type that holds a bucket; noise needs more."""
+        return np.min_scalar_type(buckets - 1)
 
     @abstractmethod
     def curve(self, positions: int, buckets: int, differ: Fraction | None) -> PrivacyCurve:
@@ -101,7 +105,7 @@ class Plain(BucketRule):
 
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
         """The buckets themselves."""
-        return values.astype(np.min_scalar_type(buckets - 1))
+        return values.astype(self.dtype(buckets))
 
     def curve(self, positions: int, buckets: int, differ: Fraction | None) -> PrivacyCurve:
         """Refuses."""
@@ -184,7 +188,7 @@ class BucketResponse(BucketRule):
         kept = flips(int(self.keep * _COIN), values.shape, rng=rng)
         moves = 1 + uniform_below(buckets - 1, values.shape, rng=rng)
         released = np.where(kept, values, (values + moves) % buckets)
-        return released.astype(np.min_scalar_type(buckets - 1))
+        return released.astype(self.dtype(buckets))
 
     def curve(self, positions: int, buckets: int, differ: Fraction | None) -> PrivacyCurve:
         """Exact curve, of all or of each with a probability."""
@@ -265,6 +269,11 @@ class BucketNoise(BucketRule):
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
         """Buckets plus noise."""
         return values + self.noise.sample(values.shape, rng=rng)
+
+    def dtype(self, buckets: int) -> np.dtype[Any]:
+        """Whole numbers of either sign."""
+        del buckets
+        return np.dtype(np.int64)
 
     def curve(self, positions: int, buckets: int, differ: Fraction | None) -> PrivacyCurve:
         """Exact curve; without a probability to differ all buckets are B − 1 apart."""

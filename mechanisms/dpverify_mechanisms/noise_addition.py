@@ -264,6 +264,10 @@ class NoiseAddition:
         """Shape of the release of so many records."""
         return (rows * (rows - 1) // 2,)
 
+    def dtype(self) -> np.dtype[Any]:
+        """Whole numbers of steps."""
+        return np.dtype(np.int64)
+
     def noiseless(self, records: Any) -> NDArray[np.int64]:
         """Exact squared distances in steps: for likelihoods and tests, never for release."""
         x = self._gridded(records)

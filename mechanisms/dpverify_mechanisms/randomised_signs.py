@@ -173,6 +173,10 @@ class RandomisedSigns:
         """Shape of the release of so many records."""
         return rows, -(-self.projection.k // 8)
 
+    def dtype(self) -> np.dtype[Any]:
+        """Bytes of eight bits."""
+        return np.dtype(np.uint8)
+
     def step(self) -> Enclosure | None:
         """None: bits have no step."""
         return None

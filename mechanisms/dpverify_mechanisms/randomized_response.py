@@ -179,6 +179,10 @@ class RandomizedResponse:
         """Shape of the release of so many records."""
         return rows, -(-self.p // 8)
 
+    def dtype(self) -> np.dtype[Any]:
+        """Bytes of eight bits."""
+        return np.dtype(np.uint8)
+
     # The attack
 
     def log_likelihood_ratio(

@@ -104,6 +104,10 @@ class SecretRows(ABC):
         del rows
         return self.rows, self.columns
 
+    def dtype(self) -> np.dtype[Any]:
+        """Whole numbers of steps."""
+        return np.dtype(np.int64)
+
     def step(self) -> Enclosure:
         """Size of one step of the released integers."""
         return Enclosure.of_exact(self._grid_step())

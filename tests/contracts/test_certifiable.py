@@ -73,6 +73,7 @@ def test_release_and_pairs(mechanism: Certifiable) -> None:
     for pair in mechanism.worst_pairs():
         released = mechanism.release(pair.record, rng=ReplayableWords(1))
         assert (released == mechanism.release(pair.record, rng=ReplayableWords(1))).all()
+        assert released.dtype == mechanism.dtype()
         outputs = np.stack([released, mechanism.release(pair.neighbour, rng=ReplayableWords(1))])
         losses = mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
         assert losses.shape == (2,)

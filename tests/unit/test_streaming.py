@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.certificate import releasing
-from dpverify.certificate.releasing import ARRAY, check_records, write_release
+from dpverify.certificate.archive import ARRAY
+from dpverify.certificate.releasing import check_records, write_release
 from dpverify.errors import OutputError, RecordsError
 from dpverify.records import Table, load_records, open_records
 from dpverify.sampling.words import ReplayableWords

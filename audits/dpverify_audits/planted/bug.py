@@ -123,6 +123,10 @@ class Mislabelled:
         """As claimed."""
         return self.claim.shape(rows)
 
+    def dtype(self) -> np.dtype[Any]:
+        """As claimed."""
+        return self.claim.dtype()
+
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: Any, neighbour: Any
     ) -> NDArray[Any]:

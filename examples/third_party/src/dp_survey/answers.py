@@ -138,6 +138,10 @@ class SurveyAnswers:
         """Shape of the release of so many people's answers."""
         return rows, self.questions
 
+    def dtype(self) -> np.dtype[np.int64]:
+        """Type of the answers."""
+        return np.dtype(np.int64)
+
     def _answers(self, records: Any) -> NDArray[np.int64]:
         admitted = self.domain.admit(as_rows(records), attributes=self.questions)
         if not np.all(admitted == np.floor(admitted)):
