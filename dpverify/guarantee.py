@@ -11,7 +11,22 @@ from typing import Literal, Protocol, runtime_checkable
 from dpverify.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real
 
-__all__ = ["Guarantee", "PrivacyCurve", "claimed_epsilon"]
+__all__ = ["Draw", "Guarantee", "PrivacyCurve", "claimed_epsilon"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A public projection or hash, as far as composition has to know it.
+
+    Attributes
+    ----------
+    source : the random words that it is made from, as a projection's kind and seed name them. Draws
+        from one source overlap, whatever their sizes.
+    realised : what was made of them, and all else that decides at which positions records differ
+    """
+
+    source: str
+    realised: str
 
 
 @runtime_checkable
@@ -61,10 +76,12 @@ class Guarantee:
     theorem : the statement that proves it, with paper and version.
     notion : differential privacy, or a weaker notion that must not be called so.
     assumptions : what it rests on beside the secrecy of the noise, each a sentence.
-    draws : identities of the public projections or hashes that count as random, none where the
-        guarantee holds for what was realised. Over a draw it says nothing of the one that was
-        realised, an audit draws it anew for every release, and releases that share it aren't
-        independent: `compose` looks here.
+    draws : the public projections or hashes that count as random, none where the guarantee holds
+        for what was realised. Over a draw it says nothing of the one that was realised, an audit
+        draws it anew for every release, and releases that share it aren't independent: `compose`
+        looks here.
+    given : sources of the projections whose realised numbers the curve is for; for others it may be
+        a different one, so that it can't be averaged over them.
     parts : the guarantees that this one composes, if it does.
     claims : statements of papers that the proof uses as printed, by their ids in the claims ledger.
         Where the check of one doesn't find it true, nothing is certified by this guarantee.
@@ -79,7 +96,8 @@ class Guarantee:
         "differential privacy"
     )
     assumptions: tuple[str, ...] = ()
-    draws: tuple[str, ...] = ()
+    draws: tuple[Draw, ...] = ()
+    given: tuple[str, ...] = ()
     parts: tuple[Guarantee, ...] = ()
     claims: tuple[str, ...] = ()
 

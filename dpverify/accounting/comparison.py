@@ -32,7 +32,9 @@ from dpverify.guarantee import Guarantee
 __all__ = ["compared"]
 
 
-def compared(releases: Iterable[Guarantee | Claims], delta: Real) -> Mapping[str, Enclosure]:
+def compared(
+    releases: Iterable[Guarantee | Claims], delta: Real, *, same_records: bool = False
+) -> Mapping[str, Enclosure]:
     """ε of all releases together at this δ, by each theorem that applies, by its name.
 
     Theorems that know a release by one (ε, δ) alone are given its exact ε at an even share of half
@@ -41,7 +43,7 @@ def compared(releases: Iterable[Guarantee | Claims], delta: Real) -> Mapping[str
 
     Parameters
     ----------
-    releases : as for `compose`
+    releases, same_records : as for `compose`
     delta : in (0, 1)
 
     Returns
@@ -50,7 +52,7 @@ def compared(releases: Iterable[Guarantee | Claims], delta: Real) -> Mapping[str
     """
     target = rational("delta", delta)
     require(0 < target < 1, "delta", delta, "in (0, 1)")
-    total = compose(releases)
+    total = compose(releases, same_records=same_records)
     curves = [ComposedCurve(losses=losses) for losses in grouped(total.parts)]
     share = target / (2 * len(curves))
     points = tuple(

@@ -8,8 +8,11 @@ loss, and losses of independent noise add, so that the total is the curve of a s
 **Shared draws.** A guarantee over the draw of a public projection or hash averages over it. Two
 releases that use the same draw are independent given the draw, not on average: where the draw is
 unlucky both lose more. So their losses are composed for each position of the draw first and then
-averaged (`PositionLoss`). Releases with different draws multiply, as do those whose guarantee holds
-for every realised projection.
+averaged (`PositionLoss`). That takes the same positions to differ in both: it is so for the very
+same records, which only those who released them know, and not for other records of the same people.
+Draws from one source of random words that aren't the same overlap (the first 99 of 100 hash
+functions are 99 hash functions), and nothing is proven of them. Releases with draws from different
+sources multiply, as do those whose guarantee holds for every realised projection.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from dpverify.accounting.composed import ComposedCurve
 from dpverify.accounting.loss import Losses, PositionLoss
 from dpverify.adjacency import Adjacency
 from dpverify.errors import ParameterError
-from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 
 __all__ = ["Claims", "compose", "grouped"]
 
@@ -58,13 +61,15 @@ class _OnADraw(Protocol):
         ...
 
 
-def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
+def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = False) -> Guarantee:
     """Guarantee of all releases together, for the same people and the same adjacency.
 
     Parameters
     ----------
     releases : guarantees or mechanisms, one for each release; a mechanism that releases twice is
         named twice
+    same_records : your word that releases which share a public draw are of the very same records;
+        without it they don't compose. It is asked for nowhere else.
 
     Returns
     -------
@@ -76,8 +81,8 @@ def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
     ------
     ParameterError
         If there is no release, the adjacencies differ, a part is a weaker notion than differential
-        privacy or has no privacy loss that is known, or parts share a draw in a way that isn't
-        known to compose.
+        privacy or has no privacy loss that is known, parts share a draw and `same_records` isn't
+        stated, or they have draws that overlap in a way that isn't known to compose.
     """
     parts = tuple(_flat(releases))
     if not parts:
@@ -88,6 +93,7 @@ def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
             raise ParameterError(
                 "notion", part.notion, "differential privacy", "No composition is proven for it."
             )
+    _check_draws(parts, same_records=same_records)
     return Guarantee(
         curve=ComposedCurve(losses=tuple(pair for group in grouped(parts) for pair in group)),
         adjacency=adjacency,
@@ -96,6 +102,7 @@ def compose(releases: Iterable[Guarantee | Claims]) -> Guarantee:
         theorem="; ".join(dict.fromkeys([_THEOREM, *(part.theorem for part in parts)])),
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
+        given=tuple(dict.fromkeys(source for part in parts for source in part.given)),
         parts=parts,
         claims=tuple(dict.fromkeys(claim for part in parts for claim in part.claims)),
     )
@@ -129,12 +136,42 @@ def _strictest(parts: Sequence[Guarantee]) -> str:
     return "; ".join(dict.fromkeys(drawn or [part.data_choice for part in parts]))
 
 
+def _check_draws(parts: Sequence[Guarantee], *, same_records: bool) -> None:
+    """Refuse public draws of which no composition is proven, or on a word that wasn't given."""
+    again = "Release one again with a seed of its own."
+    first: dict[str, tuple[int, Guarantee]] = {}
+    for number, part in enumerate(parts, start=1):
+        for source in {draw.source for draw in part.draws}:
+            earlier, user = first.setdefault(source, (number, part))
+            both = f"releases {earlier} and {number}"
+            if part.draws != user.draws:
+                rule = (
+                    f"the source of one draw: {both} make different ones of it, and these overlap"
+                )
+                raise ParameterError("draws", source, rule, again)
+            if number > earlier and not same_records:
+                raise ParameterError(
+                    "same_records",
+                    same_records,
+                    f"stated, because {both} share the public draw of {source}",
+                    "On one draw they are not independent, and no composition is proven for "
+                    "different records. If both are of the very same records, state it: "
+                    f"same_records=True, on the command line --same-records. {again}",
+                )
+    for number, part in enumerate(parts, start=1):
+        for source in part.given:
+            if source in first:
+                both = f"releases {first[source][0]} and {number}"
+                rule = f"averaged over, or realised, but it is one of each for {both}"
+                raise ParameterError("draws", source, rule, again)
+
+
 def grouped(parts: Sequence[Guarantee]) -> Iterator[Losses]:
     """The losses of groups of releases that are independent of each other.
 
     Every release is a group, but those on one public draw are one together.
     """
-    shared: dict[tuple[str, ...], list[Guarantee]] = {}
+    shared: dict[tuple[Draw, ...], list[Guarantee]] = {}
     for part in parts:
         if not part.draws:
             yield _of(part.curve)
@@ -159,7 +196,7 @@ def _of(curve: PrivacyCurve) -> Losses:
 
 
 def _on_one_draw(
-    draws: tuple[str, ...], curves: Sequence[PrivacyCurve]
+    draws: tuple[Draw, ...], curves: Sequence[PrivacyCurve]
 ) -> tuple[PositionLoss, int]:
     """One loss a position: what all releases lose there together, if it differs."""
     found = [curve.position_loss() for curve in curves if isinstance(curve, _OnADraw)]
@@ -167,7 +204,7 @@ def _on_one_draw(
     if len(found) < len(curves) or len(counts) > 1:
         raise ParameterError(
             "draws",
-            ", ".join(draws),
+            ", ".join(draw.source for draw in draws),
             "used once, or by releases of one kind with equally many positions",
             "Guarantees for what was realised compose without this.",
         )

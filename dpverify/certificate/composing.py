@@ -12,8 +12,7 @@ that the owner states.
 **Public draws.** A guarantee over the draw of a projection or hash is no statement about the draw
 that was realised, and two on one draw aren't independent. `compose` composes them draw by draw
 where they are of one kind; that takes the same positions to differ in both, which is so for the
-very same records, on the owner's word. The same seed with other sizes gives draws that overlap,
-though their fingerprints differ: such parts are refused.
+very same records, on the owner's word. Whether draws overlap is decided there.
 """
 
 from __future__ import annotations
@@ -291,7 +290,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         # On the owner's word neighbours in that unit are neighbours in every release: what they
         # are called there no longer matters.
         parts = [replace(part, adjacency=parts[0].adjacency) for part in parts]
-    total = composition.compose(parts)
+    total = composition.compose(parts, same_records=word.same_records)
     epsilon = total.curve.epsilon(delta)
     largest = Fraction(epsilon.upper)
     return Total(
@@ -307,7 +306,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         randomness=total.randomness,
         data_choice=total.data_choice,
         assumptions=[_SAME_PEOPLE, _ALL_OF_THEM, *_stated(releases, word), *total.assumptions],
-        draws=list(total.draws),
+        draws=[f"{draw.source}: {draw.realised}" for draw in total.draws],
     )
 
 
@@ -343,29 +342,16 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
             'you can name is at most one change of both, state it: --unit "one answer, of any '
             'size".'
         )
-    one, other = first.guarantee.draws, second.guarantee.draws
-    same_seed = first.inputs.projection_seed == second.inputs.projection_seed
-    if not (one and other) or not (same_seed or set(one) & set(other)):
-        return
-    seed = f"projection.seed={first.inputs.projection_seed}"
-    if one != other:
-        raise CertificateError(
-            f"{both} draw different projections or hashes from {seed}: these overlap, and no "
-            "composition is proven. Release one again with a seed of its own."
-        )
-    shared = ("rows", "attributes", "domain")
-    apart = [n for n in shared if getattr(first.inputs, n) != getattr(second.inputs, n)]
-    if apart or not word.same_records:
-        why = f"but differ in {apart[0]}" if apart else "and may be of different records"
-        way_out = (
-            "Release one again with a seed of its own."
-            if apart
-            else "If both are of the very same records, state it: --same-records."
-        )
-        raise CertificateError(
-            f"{both} share the public draw of {seed}, {why}. On one draw they are not independent, "
-            f"and no composition is proven for different records. {way_out}"
-        )
+    draws = first.guarantee.draws
+    for name in ("rows", "attributes", "domain"):
+        if draws and draws == second.guarantee.draws:
+            values = [getattr(release.inputs, name) for release in (first, second)]
+            if values[0] != values[1]:
+                raise CertificateError(
+                    f"{both} share a public draw but differ in {name}, and so are of different "
+                    "records. On one draw they are not independent, and no composition is proven "
+                    "for different records. Release one again with a seed of its own."
+                )
 
 
 def _rounded(value: Fraction) -> Fraction:

@@ -89,6 +89,11 @@ class HashFamily(ABC):
     def redrawn(self, seed: int) -> Self:
         """Other functions of the same family."""
 
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """What the functions are made from: families that have it in common may overlap."""
+
     @abstractmethod
     def _description(self) -> bytes:
         """Bytes that tell these functions from all others."""
@@ -189,6 +194,11 @@ class KeyedHashes(HashFamily):
             items=self.items, functions=self.functions, buckets=self.buckets, seed=seed
         )
 
+    @property
+    def source(self) -> str:
+        """The key's, for any universe, K and B."""
+        return f"min-hash functions of seed {self.seed}"
+
     def _key(self) -> bytes:
         return ReplayableWords(self.seed, "min-hash").words(2).astype(_WORD).tobytes()
 
@@ -256,6 +266,11 @@ class TabledHashes(HashFamily):
             orders=tuple(map(tuple, np.argsort(ranks, axis=1, kind="stable").tolist())),
             marks=tuple(map(tuple, (marks % np.uint64(self.buckets)).tolist())),
         )
+
+    @property
+    def source(self) -> str:
+        """One for all tables: nothing tells how they were drawn."""
+        return self.name
 
     def _description(self) -> bytes:
         return f"{self.name}: {self.orders} {self.marks} {self.buckets}".encode()

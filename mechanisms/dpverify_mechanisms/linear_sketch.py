@@ -213,6 +213,7 @@ class LinearSketch:
             randomness="the noise alone, for this realised public projection",
             data_choice="at any time, also by someone who has seen the projection",
             theorem=THEOREM if gaussian else LAPLACE,
+            given=(self._neighbours().projection.source,),
             claims=("li2023.theorem-3.5" if gaussian else "slides2025.page-10.laplace",),
         )
 

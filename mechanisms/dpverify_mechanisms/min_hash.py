@@ -29,7 +29,7 @@ from dpverify.blocks import admitted_blocks, row_blocks
 from dpverify.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.hashing import HashFamily, KeyedHashes
@@ -167,7 +167,7 @@ class MinHash:
             data_choice="before the hash functions were drawn, without knowledge of their seed",
             theorem=f"{self.rule.theorem}; mixed over the exact law of their number",
             assumptions=self.hashes.assumptions,
-            draws=(self.hashes.sha256(),),
+            draws=(Draw(self.hashes.source, self.hashes.sha256()),),
             claims=(*self.rule.claims, "aumuller2020.section-3.1.range-b"),
         )
 

@@ -72,6 +72,11 @@ class Projection(ABC):
         return ReplayableWords(self.seed, self.name)
 
     @property
+    def source(self) -> str:
+        """What `_words` depends on: projections that have it in common overlap."""
+        return f"{self.name} projections of seed {self.seed}"
+
+    @property
     def _realised(self) -> Any:
         return self._remember("realised", lambda: _frozen(self._realise(self._words())))
 

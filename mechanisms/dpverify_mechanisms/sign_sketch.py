@@ -28,7 +28,7 @@ from dpverify.adjacency import Adjacency
 from dpverify.domain import Box
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError
-from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.angle_law import (
@@ -256,9 +256,13 @@ class SignSketch(RandomisedSigns):
             theorem="Li and Li 2023, theorem 4.1, for the pair's own number of differing signs; "
             "the angle's law is equation 3",
             assumptions=self._declared(self.least_norm),
-            draws=(self.projection.sha256(),),
+            draws=(Draw(self.projection.source, self._realisation()),),
             claims=("li2023.theorem-4.1.ratio", "li2023.equation-3"),
         )
+
+    def _realisation(self) -> str:
+        """The matrix, and the grid that records are put on before their signs are compared."""
+        return f"{self.projection.sha256()}, records in steps of {exact_string(self.grid.step)}"
 
     def _declared(self, least_norm: Fraction) -> tuple[str, ...]:
         """What is assumed about norms: nothing where every attribute is far enough from 0."""

@@ -151,7 +151,7 @@ def test_a_shared_public_draw_is_never_independent(both: list[dict[str, Any]]) -
     """Both halves of the rule: the same draw, and draws that overlap because the seed is one."""
     first, again = variant(both[0], 1, **SIGNS), variant(both[0], 2, **SIGNS)
     fresh = variant(both[0], 2, **SIGNS, projection_seed=12)
-    with pytest.raises(CertificateError, match=r"share the public draw.*--same-records"):
+    with pytest.raises(ParameterError, match=r"share the public draw.*--same-records"):
         compose([first, again])
     shared = compose([first, again], owners_word=OwnersWord(same_records=True))
     independent = compose([first, fresh])
@@ -163,7 +163,7 @@ def test_a_shared_public_draw_is_never_independent(both: list[dict[str, Any]]) -
     one, two = (build(Inputs.model_validate(part["inputs"])) for part in (first, longer))
     assert one.guarantee().draws != two.guarantee().draws  # and yet they overlap
     for word in (OwnersWord(), OwnersWord(same_records=True)):
-        with pytest.raises(CertificateError, match="these overlap"):
+        with pytest.raises(ParameterError, match="these overlap"):
             compose([first, longer], owners_word=word)
         with pytest.raises(CertificateError, match="differ in rows"):
             compose([first, again | {"inputs": again["inputs"] | {"rows": 8}}], owners_word=word)

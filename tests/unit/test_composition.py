@@ -19,7 +19,7 @@ from dpverify.accounting.randomized_response import (
 )
 from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
 from dpverify.errors import ParameterError
-from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 
 ONE = AttributeAdjacency(beta=Fraction(1))
 DELTA = Fraction(1, 10**6)
@@ -34,7 +34,7 @@ def guarantee(
         randomness="the noise",
         data_choice="before the draw" if draws else "at any time",
         theorem="a theorem",
-        draws=draws,
+        draws=tuple(Draw(draw.partition(", ")[0], draw) for draw in draws),
         **options,  # type: ignore[arg-type]
     )
 
@@ -76,19 +76,20 @@ ON_AVERAGE = MixedResponseCurve(keep=KEEP, other=1 - KEEP, positions=K, differ=D
 
 def test_ten_releases_on_one_draw_lose_more_than_on_ten() -> None:
     fresh = compose(guarantee(ON_AVERAGE, f"matrix {n}") for n in range(10))
-    shared = compose(guarantee(ON_AVERAGE, "matrix") for _ in range(10))
+    shared = compose((guarantee(ON_AVERAGE, "matrix") for _ in range(10)), same_records=True)
     assert ON_AVERAGE.epsilon(DELTA).upper == pytest.approx(5, abs=0.005)
     assert fresh.curve.epsilon(DELTA).upper == pytest.approx(18.99, abs=0.005)
     assert shared.curve.epsilon(DELTA).upper == pytest.approx(22.83, abs=0.005)
     assert len(fresh.draws) == 10
-    assert shared.draws == ("matrix",)
+    assert shared.draws == (Draw("matrix", "matrix"),)
     assert shared.data_choice == "before the draw"
 
 
 def test_a_shared_draw_cannot_be_forgotten_by_grouping() -> None:
     one = guarantee(ON_AVERAGE, "matrix")
-    nested = compose([compose([one, one]), one]).curve.epsilon(DELTA)
-    flat = compose([one, one, one]).curve.epsilon(DELTA)
+    pair = compose([one, one], same_records=True)
+    nested = compose([pair, one], same_records=True).curve.epsilon(DELTA)
+    flat = compose([one, one, one], same_records=True).curve.epsilon(DELTA)
     assert nested == flat
 
 
@@ -96,7 +97,7 @@ def test_a_shared_draw_by_enumeration() -> None:
     """Two releases of two positions: all draws, all answers, in fractions."""
     keep, differ = Fraction(2, 3), Fraction(1, 4)
     curve = MixedResponseCurve(keep=keep, other=1 - keep, positions=2, differ=differ)
-    total = compose([guarantee(curve, "matrix")] * 2).curve
+    total = compose([guarantee(curve, "matrix")] * 2, same_records=True).curve
     for ratio in (1, 3, 10):
         exact = Fraction(0)
         for differing, chance in (
@@ -119,7 +120,7 @@ def test_claims_for_what_was_realised_multiply() -> None:
     noise = guarantee(GaussianCurve(mu_squared=Fraction(1, 4)))
     total = compose([noise, guarantee(ON_AVERAGE, "matrix")])
     assert total.curve.epsilon(DELTA).lower > ON_AVERAGE.epsilon(DELTA).upper
-    assert total.draws == ("matrix",)
+    assert total.draws == (Draw("matrix", "matrix"),)
 
 
 class NoLoss:
@@ -156,7 +157,7 @@ class NoLoss:
 )
 def test_what_is_refused(parts: list[Guarantee], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        compose(parts)
+        compose(parts, same_records=True)
 
 
 def test_every_theorem_gives_more_away_than_the_exact_losses() -> None:
@@ -182,7 +183,7 @@ def test_every_theorem_on_randomized_response() -> None:
 
 def test_releases_on_one_draw_count_as_one_for_every_theorem() -> None:
     """Their guarantees taken for independent would give less than the truth."""
-    found = compared([guarantee(ON_AVERAGE, "matrix")] * 10, DELTA)
+    found = compared([guarantee(ON_AVERAGE, "matrix")] * 10, DELTA, same_records=True)
     exact = found["exact privacy losses"].lower
     assert all(bound.upper >= exact for bound in found.values())
     assert exact == pytest.approx(22.83, abs=0.005)
