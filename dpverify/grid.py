@@ -54,25 +54,26 @@ class Grid:
         """⌊value/h + ½⌋."""
         return math.floor(value / self.step + Fraction(1, 2))
 
-    def moves(self, adjacency: Adjacency, *, attributes: int) -> int:
-        """Largest ℓ1 distance in steps between the rounded records of neighbours.
+    def width(self, domain: Box) -> int:
+        """Steps from one end of the domain to the other."""
+        low, high = (self.steps(Fraction(end)) for end in domain.ends)
+        return high - low
+
+    def bound(self, adjacency: Adjacency) -> int:
+        """The adjacency's bound in steps.
 
         Raises
         ------
         ParameterError
-            If the adjacency's bound is not a whole number of steps.
+            If it has none, or one that is not a whole number of steps.
         """
         match adjacency:
-            case AttributeAdjacency(beta=bound):
-                extra = 0
+            case AttributeAdjacency(beta=bound) | L1Ball(radius=bound):
+                pass
             case BitFlip():
-                bound, extra = Fraction(1), 0
+                bound = Fraction(1)
             case ItemAdjacency(changes=changes):
-                bound, extra = Fraction(changes), 0  # of zeros and ones
-            case L1Ball(radius=bound):
-                # Rounding adds less than a step to the difference of each attribute, and all may
-                # differ: less than p steps in all, and the whole is an integer.
-                extra = attributes - 1
+                bound = Fraction(changes)  # of zeros and ones
             case _:
                 raise ParameterError(
                     "adjacency", adjacency.unit, "one that bounds an l1 distance of records"
@@ -80,7 +81,28 @@ class Grid:
         whole = bound / self.step
         if whole.denominator != 1:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")
-        return whole.numerator + extra
+        return whole.numerator
+
+    def moves(self, adjacency: Adjacency, domain: Vectors, *, attributes: int) -> int:
+        """Largest ℓ1 distance in steps between the rounded records of neighbours.
+
+        Where the bound is the whole width of a box, any change of an attribute is meant. Its ends
+        are doubles, and can be a step further apart than the decimals that were declared.
+
+        Raises
+        ------
+        ParameterError
+            As `bound`.
+        """
+        moves = self.bound(adjacency)
+        match adjacency, domain:
+            case L1Ball(), _:
+                # Rounding adds less than a step to the difference of each attribute, and all may
+                # differ: less than p steps in all, and the whole is an integer.
+                return moves + attributes - 1
+            case AttributeAdjacency(beta=beta), Box(low=low, high=high) if beta >= high - low:
+                return max(moves, self.width(domain))
+        return moves
 
     def round(
         self, records: NDArray[np.float64], *, out: NDArray[Any] | None = None

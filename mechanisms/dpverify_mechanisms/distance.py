@@ -67,7 +67,7 @@ def distance(
         case ItemAdjacency():
             return _of_items(projection, adjacency.changes, norm)
         case AttributeAdjacency() | BitFlip() | L1Ball():
-            moves = grid.moves(adjacency, attributes=projection.p)
+            moves = grid.moves(adjacency, domain, attributes=projection.p)
             return _times(moves, projection.row_norm(norm))
         case RecordAdjacency():
             return _of_records(projection, grid, domain, norm)
@@ -85,7 +85,7 @@ def laplace_row(
     _require_fit(grid, domain, adjacency)
     if isinstance(adjacency, RecordAdjacency):
         return None
-    moves = grid.moves(adjacency, attributes=projection.p)
+    moves = grid.moves(adjacency, domain, attributes=projection.p)
     row = tuple(moves * value for value in projection.majorant())
     known = distance(projection, grid, domain, adjacency, 1)
     return row if sum(row) ** 2 <= squared(known) else None
@@ -185,8 +185,7 @@ def _of_records(projection: Projection, grid: Grid, domain: Vectors, norm: Liter
                 )
             return _of_items(projection, min(2 * most, p), norm)
         case Box():
-            low, high = (grid.steps(Fraction(end)) for end in domain.ends)
-            width = high - low
+            width = grid.width(domain)
             if p <= _SEARCHED:
                 return _times(width, _largest_vertex(projection, norm))
             columns = [int(c) for c in np.asarray(abs(projection.matrix).sum(axis=0)).ravel()]

@@ -128,7 +128,8 @@ def _private_projection(request: Request) -> LinearSketch:
         )
     # σ is proportional to β, so β in steps of the product's grid gives σ in those steps.
     grid = grid_for(request.domain, adjacency, projection.p, GRID_STEPS)  # type: ignore[arg-type]
-    beta = SquareRoot((adjacency.beta / grid.step) ** 2 / squared(projection.scale))
+    moves = grid.moves(adjacency, request.domain, attributes=projection.p)  # type: ignore[arg-type]
+    beta = SquareRoot(moves**2 / squared(projection.scale))
 
     def level(epsilon: Any, delta: Any, *, sensitivity: Exact) -> Enclosure:
         del sensitivity  # the theorem is for every projection

@@ -152,8 +152,9 @@ class KeyedHashes(HashFamily):
 
     name: ClassVar[str] = "AES-128 ranks and buckets"
     assumptions: ClassVar[tuple[str, ...]] = (
-        "AES-128 under a random key is a pseudorandom function, and the hash functions' seed was "
-        "drawn at random.",
+        "AES-128 under a random key is a pseudorandom function, numpy's SeedSequence and "
+        "Philox-4x64 make such a key of a random seed, and the hash functions' seed was drawn at "
+        "random, independently of the records.",
     )
 
     seed: int

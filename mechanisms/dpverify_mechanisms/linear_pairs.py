@@ -40,7 +40,7 @@ def pairs_apart(
         case Box() | Ball() if isinstance(adjacency, RecordAdjacency):
             return [_records(projection, domain)]
         case Box() | Ball():
-            moved = grid.step * grid.moves(adjacency, attributes=1)
+            moved = grid.step * grid.bound(adjacency)
             return _attributes(domain, sizes, moved)
 
 
@@ -124,7 +124,7 @@ def _sets(
         first, second = order[:size], order[-size:]
     else:
         order = np.argsort(-sizes, kind="stable")
-        added, taken = _exchange(domain.least, min(most, p), p, grid.moves(adjacency, attributes=1))
+        added, taken = _exchange(domain.least, min(most, p), p, grid.bound(adjacency))
         shared = order[added + taken : added + max(domain.least, taken)]
         first = np.concatenate([order[:added], shared])
         second = np.concatenate([order[added : added + taken], shared])

@@ -278,8 +278,9 @@ class LinearSketch:
             and isinstance(self.adjacency, AttributeAdjacency | L1Ball)
             and self.at == "output"
         ):
-            moved = self.grid.step * self.grid.moves(self.adjacency, attributes=self.projection.p)
-            drawn = (moved, self.projection.p, self.projection.k)
+            p, k = self.projection.p, self.projection.k
+            moves = self.grid.moves(self.adjacency, self.domain, attributes=p)
+            drawn = (self.grid.step * moves, p, k)
         return published_sigmas(epsilon, delta, sensitivity=in_units, any_gaussian=drawn)
 
     def _in_units(self, steps: Fraction) -> Enclosure:

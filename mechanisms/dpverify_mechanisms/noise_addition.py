@@ -230,7 +230,7 @@ class NoiseAddition:
         return self.p * self._width() ** 2
 
     def _width(self) -> int:
-        return _width(self.grid, self.domain)
+        return self.grid.width(self.domain)
 
     def _distance(self) -> SquareRoot:
         return _distance(self.rows, self.grid, self.domain, self.adjacency)
@@ -323,7 +323,7 @@ class NoiseAddition:
         change by the most they can.
         """
         low, high = self.domain.ends
-        bound = _moves(self.grid, self.adjacency) * self.grid.step
+        bound = self.grid.bound(self.adjacency) * self.grid.step
         pairs = []
         for name, row, own, target, others in (
             ("first record, first attribute, from the low end", 0, low, low + float(bound), high),
@@ -358,19 +358,10 @@ class NoiseAddition:
         return pairs
 
 
-def _width(grid: Grid, domain: Box) -> int:
-    low, high = (grid.steps(Fraction(end)) for end in domain.ends)
-    return high - low
-
-
-def _moves(grid: Grid, adjacency: BitFlip | AttributeAdjacency) -> int:
-    return grid.moves(adjacency, attributes=1)
-
-
 def _change(grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency) -> int:
     """Largest change B(2W − B) of one entry, in steps of h²."""
-    width = _width(grid, domain)
-    moves = min(_moves(grid, adjacency), width)
+    width = grid.width(domain)
+    moves = min(grid.moves(adjacency, domain, attributes=1), width)
     return moves * (2 * width - moves)
 
 

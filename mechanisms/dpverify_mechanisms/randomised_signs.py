@@ -122,9 +122,8 @@ class RandomisedSigns:
 
     def _moves(self) -> int:
         if isinstance(self.adjacency, RecordAdjacency):
-            low, high = (self.grid.steps(Fraction(end)) for end in self.domain.ends)
-            return high - low
-        return self.grid.moves(self.adjacency, attributes=self.projection.p)
+            return self.grid.width(self.domain)
+        return self.grid.moves(self.adjacency, self.domain, attributes=self.projection.p)
 
     def divisors(self) -> NDArray[np.int64]:
         """d_j: how far a neighbour can move each projected value, in steps."""

@@ -92,7 +92,7 @@ def _records(sketch: SignSketch) -> list[tuple[str, Record, Record]]:
 def _span(sketch: SignSketch) -> tuple[float, float]:
     """Where an attribute starts and stops: about 0, as far as the domain lets it."""
     low, high = sketch.domain.ends
-    step, moves = float(sketch.grid.step), sketch.grid.moves(sketch.adjacency, attributes=1)
+    step, moves = float(sketch.grid.step), sketch.grid.bound(sketch.adjacency)
     start = max(low, min(-step * (moves // 2), high - step * moves))
     return start, min(start + step * moves, high)
 

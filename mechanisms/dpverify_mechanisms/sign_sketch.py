@@ -27,7 +27,7 @@ from dpverify.accounting.randomized_response import (
 from dpverify.adjacency import Adjacency
 from dpverify.domain import Box
 from dpverify.enclosure import Enclosure, exact_string
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.words import Words
@@ -51,8 +51,13 @@ GRID_STEPS = 1024
 """Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 
 _DECLARED = (
-    "Every record has an l2 norm of at least {}: that is declared, and neither clipping nor "
-    "refusing records can establish it."
+    "Every record, as it is projected but for its rounding to the grid (after scaling by "
+    "data.ranges, where these are given), has an l2 norm of at least {}: that is declared, and "
+    "refusing records can't establish it."
+)
+_DRAWN = (
+    "Words of Philox-4x64 under numpy's SeedSequence stand for uniform ones, and the projection's "
+    "seed was drawn at random, independently of the records."
 )
 
 
@@ -64,9 +69,11 @@ class SignSketch(RandomisedSigns):
     ----------
     projection, rule, grid, domain, adjacency : as in `RandomisedSigns`
     least_norm : if given, the claim is over the draw of a Gaussian projection, for records whose
-        ℓ2 norm is at least this. Nothing here can see to that: clipping would have to know the
-        norm, and refusing a record tells something about it. The domain must imply it, or those
-        who declare it answer for it. None claims for the realised projection and all records.
+        ℓ2 norm is at least this when they are projected, but for what rounding to the grid takes
+        from it, which is charged. Nothing here can see to that: clipping can make any norm smaller,
+        and refusing a record tells something about it. The domain must imply it, or those who
+        declare it answer for it, and then no record is clipped. None claims for the realised
+        projection and all records.
 
     Raises
     ------
@@ -80,6 +87,7 @@ class SignSketch(RandomisedSigns):
         RandomisedSigns.__post_init__(self)
         if self.least_norm is not None:
             self._require_angle_law()
+            self._require_some_record()
 
     @classmethod
     def calibrated(
@@ -255,7 +263,7 @@ class SignSketch(RandomisedSigns):
             data_choice="before the projection was drawn, without knowledge of its seed",
             theorem="Li and Li 2023, theorem 4.1, for the pair's own number of differing signs; "
             "the angle's law is equation 3",
-            assumptions=self._declared(self.least_norm),
+            assumptions=(*self._declared(self.least_norm), _DRAWN),
             draws=(Draw(self.projection.source, self._realisation()),),
             claims=("li2023.theorem-4.1.ratio", "li2023.equation-3"),
         )
@@ -304,7 +312,25 @@ class SignSketch(RandomisedSigns):
                 "The angle's law is proven for no other; the claim for the realised projection "
                 "needs no least norm.",
             )
+        if self.domain.outside == "clip" and self._declared(self.least_norm or Fraction(0)):
+            raise ParameterError(
+                "outside",
+                "clip",
+                "refuse where a least norm is declared that the domain doesn't imply",
+                "Clipping can take a record's norm below it.",
+            )
         return rule
+
+    def _require_some_record(self) -> None:
+        """Refuse a least norm that no record of the domain has: all of them would break it."""
+        farthest = max(abs(Fraction(end)) for end in self.domain.ends)
+        least = self.least_norm or Fraction(0)
+        require(
+            farthest**2 * self.projection.p >= least**2,
+            "least_norm",
+            exact_string(least),
+            "at most the largest norm in the domain, sqrt(attributes) times its larger end",
+        )
 
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on."""

@@ -143,7 +143,7 @@ def worst(sketch: SignSketch, *, adjacency: Adjacency | None = None) -> Fraction
     """Largest ratio over every record, neighbour and output; None if infinite."""
     table = laws(sketch)
     relation = adjacency or sketch.adjacency
-    moves = sketch.grid.moves(ATTRIBUTE, attributes=1)
+    moves = sketch.grid.bound(ATTRIBUTE)
     found = Fraction(1)
     cache: dict[Any, Fraction | None] = {}
     for steps, own in table.items():

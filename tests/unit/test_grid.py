@@ -26,6 +26,7 @@ STEPS = [
     Fraction(7, 9),
 ]
 UNIT = Box(low=Fraction(0), high=Fraction(1))
+WIDE = Box(low=Fraction(-1000), high=Fraction(1000))
 
 
 def exact_round(x: float, step: Fraction) -> int:
@@ -99,7 +100,7 @@ def test_neighbours_move_by_at_most_the_bound(beta: Fraction, x: float, share: f
         return
     grid = Grid.dividing(beta, steps=1024)
     low, high = grid.round(np.array([[x, y]]))[0].tolist()
-    assert 0 <= high - low <= grid.moves(AttributeAdjacency(beta=beta), attributes=5) == 1024
+    assert 0 <= high - low <= grid.moves(AttributeAdjacency(beta=beta), WIDE, attributes=5) == 1024
 
 
 def test_rounding_halves_to_even_would_double_the_sensitivity() -> None:
@@ -118,16 +119,16 @@ def test_l1_ball_is_charged_what_rounding_can_add() -> None:
             if abs(a - c) + abs(b - d) <= radius:
                 move = abs(grid.steps(a) - grid.steps(c)) + abs(grid.steps(b) - grid.steps(d))
                 largest = max(largest, move)
-    assert largest == grid.moves(L1Ball(radius=radius), attributes=2) == 3
+    assert largest == grid.moves(L1Ball(radius=radius), WIDE, attributes=2) == 3
 
 
 def test_bit_flip_is_one_unit() -> None:
-    assert Grid(step=Fraction(1)).moves(BitFlip(), attributes=9) == 1
+    assert Grid(step=Fraction(1)).moves(BitFlip(), UNIT, attributes=9) == 1
 
 
 def test_bound_that_is_no_whole_number_of_steps() -> None:
     with pytest.raises(ParameterError, match="step=1/3 must be a whole fraction of 1/2"):
-        Grid(step=Fraction(1, 3)).moves(AttributeAdjacency(beta=Fraction(1, 2)), attributes=1)
+        Grid(step=Fraction(1, 3)).bound(AttributeAdjacency(beta=Fraction(1, 2)))
 
 
 def test_too_fine_for_doubles() -> None:

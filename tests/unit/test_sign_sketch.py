@@ -262,8 +262,19 @@ def test_a_domain_away_from_0_implies_its_least_norm() -> None:
         .assumptions
         for m in (Fraction(3), Fraction(31, 10))
     ]
-    assert declared[0] == ()
-    assert "neither clipping" in declared[1][0]
+    seed = "seed was drawn at random"
+    assert [seed in text for text in declared[0]] == [True]
+    assert "after scaling by data.ranges" in declared[1][0]
+    assert seed in declared[1][1]
+
+
+def test_a_least_norm_that_clipping_or_the_domain_breaks_is_refused() -> None:
+    clip = TARGET | {"domain": Box(low=Fraction(-1), high=Fraction(1), outside="clip")}
+    least: Any = {"p": 9, "k": 4, "seed": 1, "delta": DELTA}
+    with pytest.raises(ParameterError, match="outside=clip must be refuse where a least norm"):
+        SignSketch.dp_signrp_rr(least_norm=Fraction(2), **least, **clip)
+    with pytest.raises(ParameterError, match="least_norm=100 must be at most the largest norm"):
+        SignSketch.dp_signrp_rr(least_norm=Fraction(100), **least, **TARGET)
 
 
 def test_signs_of_a_pair_differ_as_the_angle_law_says() -> None:
