@@ -3,21 +3,23 @@
 Each adjacency is frozen data. Records are rows; neighbouring data sets have the same number of rows
 (adjacency replaces, it doesn't add), so that number is public. `unit` says in words whose privacy
 it is, and stands in the first line of a certificate; `relates` decides for two data sets, exactly
-for the doubles that they hold.
+for the doubles that they hold. `of` says what a function is a function of, where the adjacency
+leaves no choice: a graph and a data matrix are data sets; one record may change alone or among
+others, and then whoever audits a function declares it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.domain import is_sparse
 from dpverify.enclosure import exact_string
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 
 __all__ = [
     "Adjacency",
@@ -26,9 +28,13 @@ __all__ = [
     "EdgeAdjacency",
     "ItemAdjacency",
     "L1Ball",
+    "Of",
     "RecordAdjacency",
     "RowAdjacency",
 ]
+
+Of = Literal["record", "dataset"]
+"""What a function is a function of: one record, or a whole data set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,8 @@ class AttributeAdjacency:
 
     Li and Li 2023, definition 2.3 (there on [-1, 1]^p; here on the declared domain).
     """
+
+    of: ClassVar[Of | None] = None
 
     beta: Fraction
 
@@ -57,6 +65,8 @@ class AttributeAdjacency:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitFlip:
     """One bit of one record flips (records are bit vectors)."""
+
+    of: ClassVar[Of | None] = None
 
     @property
     def unit(self) -> str:
@@ -79,6 +89,8 @@ class L1Ball:
     up to (p − 1)·h to the distance (`Grid.moves`).
     """
 
+    of: ClassVar[Of | None] = None
+
     radius: Fraction
 
     def __post_init__(self) -> None:
@@ -100,6 +112,8 @@ class L1Ball:
 class RecordAdjacency:
     """One whole record is replaced by any other of the declared domain."""
 
+    of: ClassVar[Of | None] = None
+
     @property
     def unit(self) -> str:
         """The unit of privacy in words."""
@@ -117,6 +131,8 @@ class ItemAdjacency:
     Aumüller et al. 2020, section 2: ‖x − y‖₁ ≤ α for the indicator vectors of two sets, so a
     replaced item counts twice. The lower bound τ on the sets' sizes belongs to the domain.
     """
+
+    of: ClassVar[Of | None] = None
 
     changes: int
 
@@ -142,6 +158,8 @@ class EdgeAdjacency:
     Blocki et al. 2012, for weights in [0, 1] and `weight` 1.
     """
 
+    of: ClassVar[Of | None] = "dataset"
+
     weight: Fraction
 
     def __post_init__(self) -> None:
@@ -165,6 +183,8 @@ class RowAdjacency:
 
     Blocki et al. 2012, section 4, for `radius` 1.
     """
+
+    of: ClassVar[Of | None] = "dataset"
 
     radius: Fraction
 
@@ -202,12 +222,25 @@ def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:
         "neighbour",
         f"of shape {second.shape}",
         f"of the records' shape {first.shape}",
+        _OWN,
     )
-    places = np.argwhere(first != second).tolist()
     return {
-        (row, column): Fraction(float(second[row, column])) - Fraction(float(first[row, column]))
-        for row, column in places
+        (row, column): _exact(second[row, column], row, column)
+        - _exact(first[row, column], row, column)
+        for row, column in np.argwhere(first != second).tolist()
     }
+
+
+_OWN = "An adjacency of your own (an object with `unit` and `relates`) may relate other data."
+
+
+def _exact(value: Any, row: int, column: int) -> Fraction:
+    """The value itself; NaN, which differs from itself, infinity and words have no distance."""
+    try:
+        return Fraction(float(value))
+    except (TypeError, ValueError, OverflowError):
+        place = f"value in row {row}, column {column}"
+        raise ParameterError(place, value, "a finite number, where it changes", _OWN) from None
 
 
 def _dense(records: Any) -> NDArray[Any]:

@@ -37,6 +37,7 @@ __all__ = [
     "is_sparse",
     "require_finite",
     "row_norms",
+    "shape_of",
     "uniform",
 ]
 
@@ -329,6 +330,14 @@ def indicator(items: NDArray[Any], attributes: int) -> sparse.csr_array:
 def uniform(count: int, rng: Words) -> NDArray[np.float64]:
     """Synthetic numbers in [0, 1): for audits' inputs, never for noise."""
     return np.asarray((rng.words(count) >> np.uint64(11)) * 2.0**-53)
+
+
+def shape_of(data: Any) -> tuple[int, ...]:
+    """Shape of data, dense or sparse; () where it is no array, like lists of different lengths."""
+    try:
+        return np.shape(data)
+    except ValueError:
+        return ()
 
 
 def as_matrix(records: Any, *, attributes: int | None = None) -> Any:

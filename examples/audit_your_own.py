@@ -4,9 +4,9 @@
 
 The same in pytest:
 
-    @pytest.mark.dp_audit(epsilon=1, adjacency=AttributeAdjacency(beta=1), attributes=10)
+    @pytest.mark.dp_audit(epsilon=1, adjacency=RecordAdjacency(), of="dataset")
     def test_clipped_mean(dp_audit):
-        dp_audit(clipped_mean, domain=UNIT)
+        dp_audit(clipped_mean, domain=UNIT, rows=(1, 10), attributes=1)
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
+from dpverify.adjacency import RecordAdjacency
 from dpverify.auditing.run import audit
 from dpverify.auditing.text import lines
 from dpverify.domain import Box
 from dpverify.testing.adapters import adapt
 
-VALUES = 10
 UNIT = Box(low=Fraction(0), high=Fraction(1))
 
 
-def clipped_mean(record: NDArray[np.float64], rng: np.random.Generator) -> float:
-    """Mean of VALUES values in [0, 1]: one of them moves it by 1/VALUES at most; ε is 1."""
-    return float(np.clip(record, 0, 1).mean() + rng.laplace(scale=1 / VALUES))
+def clipped_mean(data: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """Mean of n values in [0, 1]: one record that is replaced moves it by 1/n at most; ε is 1."""
+    return float(np.clip(data, 0, 1).mean() + rng.laplace(scale=1 / len(data)))
 
 
-def clipped_mean_forgets_n(record: NDArray[np.float64], rng: np.random.Generator) -> float:
-    """The same with the noise of a mean of twice as many values."""
-    return float(np.clip(record, 0, 1).mean() + rng.laplace(scale=1 / (2 * VALUES)))
+def clipped_mean_of_too_little_noise(data: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """The same with noise that falls with n²: ε is n, which one record alone doesn't show."""
+    return float(np.clip(data, 0, 1).mean() + rng.laplace(scale=1 / len(data) ** 2))
 
 
 def main() -> None:
-    for function in (clipped_mean, clipped_mean_forgets_n):
+    for function in (clipped_mean, clipped_mean_of_too_little_noise):
         mechanism: Any = adapt(
             function,
-            adjacency=AttributeAdjacency(beta=Fraction(1)),
+            of="dataset",
+            adjacency=RecordAdjacency(),
             claim=PointCurve(bound=Fraction(1)),
             domain=UNIT,
-            attributes=VALUES,
+            rows=(1, 10),
+            attributes=1,
         )
         # Both add doubles, which the precision audit refutes; here it is about the scale.
         kinds: Any = ("grey-box", "determinism", "black-box", "sequential")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -96,7 +97,8 @@ class Trial:
             for _ in range(self.draws):
                 rng.count = 0
                 try:
-                    released: Any = self.mechanism.release(records, rng=rng)
+                    data = copy.deepcopy(records)
+                    released: Any = self.mechanism.release(data, rng=rng)
                     output = np.asarray(released.toarray() if is_sparse(released) else released)
                     behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
                     value = content(output)

@@ -15,6 +15,7 @@ drawn from in this process, with the same result. The time limit interrupts Pyth
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
@@ -164,7 +165,8 @@ def one_side(
     outputs: list[Any] = []
     with guarded(mechanism, pair, side, outputs, time_limit):
         for _ in range(size):
-            outputs.append(mechanism.release(data, rng=rng))  # noqa: PERF401 (it is watched)
+            # A copy: a release that changes its argument must not change the next one's.
+            outputs.append(mechanism.release(copy.deepcopy(data), rng=rng))  # noqa: PERF401
     return _stacked(outputs, mechanism, pair, side)
 
 

@@ -121,6 +121,7 @@ def grey_box_search(
     attributes: int,
     given: Sequence[Pair] = (),
     delta: Fraction = Fraction(0),
+    rows: Sequence[int] = (1,),
     examples: int = 100,
     seed: int = 0,
     source: Callable[[NDArray[np.float64] | None], Any] = RecordingGenerator,
@@ -131,7 +132,7 @@ def grey_box_search(
     Parameters
     ----------
     function, claim, delta, source, time_limit : as for `grey_box`
-    adjacency, domain, attributes : of the neighbours, as for `extreme_pairs`
+    adjacency, domain, attributes, rows : of the neighbours, as for `extreme_pairs`
     given : pairs that are tried first
     examples : that are tried last, after the extreme ones
     seed : of their choice
@@ -142,8 +143,8 @@ def grey_box_search(
     the model; else the one farthest apart.
     """
     rng = ReplayableWords(seed, "grey-box search")
-    extreme = extreme_pairs(adjacency, domain, attributes)
-    drawn = drawn_pairs(adjacency, domain, attributes, count=examples, rng=rng)
+    extreme = extreme_pairs(adjacency, domain, attributes, rows=rows)
+    drawn = drawn_pairs(adjacency, domain, attributes, count=examples, rng=rng, rows=rows)
     pairs = [*given, *extreme, *drawn]
     finding = grey_box(function, pairs, claim, delta=delta, source=source, time_limit=time_limit)
     if finding.verdict != "violation" or finding.pair is None:

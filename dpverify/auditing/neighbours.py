@@ -32,25 +32,62 @@ from dpverify.errors import ParameterError, require
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
 
-__all__ = ["drawn_pairs", "extreme_pairs", "fits", "largest_move", "start_of"]
+__all__ = [
+    "drawn_pairs",
+    "extreme_pairs",
+    "fits",
+    "largest_move",
+    "require_known",
+    "start_of",
+]
 
 _TRIES = 20  # for each pair that is asked for
 
 
-def extreme_pairs(adjacency: Adjacency, domain: Domain | None, attributes: int) -> Sequence[Pair]:
-    """One or two neighbouring pairs of one record each (of one graph) that are far apart.
+def extreme_pairs(
+    adjacency: Adjacency,
+    domain: Domain | None,
+    attributes: int,
+    *,
+    rows: Sequence[int] = (1,),
+) -> Sequence[Pair]:
+    """One or two neighbouring pairs of each size (of one graph) that are far apart.
 
     Parameters
     ----------
     adjacency : by whose bound they differ
     domain : that holds them; None where that is all numbers
     attributes : p, the length of a record; of a graph, the vertices
+    rows : n of the data sets, one or several sizes: the first record moves, and the others are the
+        one nearest to zero; without effect on a graph
 
     Raises
     ------
     ParameterError
         If the adjacency has no pair there that this function knows: name the pairs yourself.
     """
+    pairs = _extreme_records(adjacency, domain, attributes)
+    if isinstance(adjacency, EdgeAdjacency):
+        return pairs
+
+    def among_others(record: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        return np.concatenate([record, np.repeat(pairs[0].record, size - 1, axis=0)])
+
+    return [
+        Pair(
+            name=pair.name if size == 1 else f"{pair.name}, {size} rows",
+            record=among_others(pair.record, size),
+            neighbour=among_others(pair.neighbour, size),
+        )
+        for size in rows
+        for pair in pairs
+    ]
+
+
+def _extreme_records(
+    adjacency: Adjacency, domain: Domain | None, attributes: int
+) -> Sequence[Pair]:
+    require_known(adjacency)
     require(attributes >= 1, "attributes", attributes, "at least 1")
     low, high = _ends(adjacency, domain)
     start = start_of(adjacency, domain)
@@ -98,6 +135,17 @@ def extreme_pairs(adjacency: Adjacency, domain: Domain | None, attributes: int) 
     return fit
 
 
+def require_known(adjacency: Any) -> None:
+    """Refuse an adjacency of somebody else's, whose neighbours can be related but not made."""
+    require(
+        isinstance(adjacency, Adjacency),
+        "adjacency",
+        adjacency,
+        "one of dpverify.adjacency, where neighbours are made",
+        "Name the pairs, and leave out the search.",
+    )
+
+
 def largest_move(base: float, size: Fraction) -> float:
     """The double farthest from `base` towards base + size that is at most |size| away from it."""
     end = float(Fraction(base) + size)
@@ -140,9 +188,15 @@ def fits(pair: Pair, adjacency: Adjacency, domain: Domain | None) -> bool:
 
 
 def drawn_pairs(
-    adjacency: Adjacency, domain: Domain | None, attributes: int, *, count: int, rng: Words
+    adjacency: Adjacency,
+    domain: Domain | None,
+    attributes: int,
+    *,
+    count: int,
+    rng: Words,
+    rows: Sequence[int] = (1,),
 ) -> list[Pair]:
-    """Different neighbouring pairs of one record each (of one graph), of many kinds.
+    """Different neighbouring pairs of data sets of these sizes (of graphs), of many kinds.
 
     Records are near zero in most places, or the same in all, or different in all; most moves are as
     large as the adjacency and the domain let them be. Whole numbers and ends of the domain come
@@ -150,17 +204,19 @@ def drawn_pairs(
 
     Parameters
     ----------
-    adjacency, domain, attributes : as for `extreme_pairs`
+    adjacency, domain, attributes, rows : as for `extreme_pairs`; any record moves
     count : at most so many; fewer where different ones are hard to find
     rng : decides which
     """
     require(attributes >= 1, "attributes", attributes, "at least 1")
-    made = _Maker(adjacency=adjacency, domain=domain, attributes=attributes, rng=rng)
+    made = _Maker(
+        adjacency=adjacency, domain=domain, attributes=attributes, rows=tuple(rows), rng=rng
+    )
     found: dict[bytes, Pair] = {}
     for _ in range(_TRIES * count):
         if len(found) == count:
             break
-        record = made.record()
+        record = made.data()
         pair = Pair(name=f"drawn {len(found) + 1}", record=record, neighbour=made.moved(record))
         if fits(pair, adjacency, domain):
             found.setdefault(record.tobytes() + pair.neighbour.tobytes(), pair)
@@ -174,7 +230,17 @@ class _Maker:
     adjacency: Adjacency
     domain: Domain | None
     attributes: int
+    rows: tuple[int, ...]
     rng: Words
+
+    def data(self) -> NDArray[np.float64]:
+        """One record, among others that are alike or of up to three kinds; or a graph."""
+        record = self.record()
+        size = self.rows[self._below(len(self.rows)) if len(self.rows) > 1 else 0]
+        if size == 1 or isinstance(self.adjacency, EdgeAdjacency):
+            return record
+        kinds = np.concatenate([self.record() for _ in range(1 + self._below(3))])
+        return np.concatenate([record, kinds[self.rng.words(size - 1) % np.uint64(len(kinds))]])
 
     def record(self) -> NDArray[np.float64]:
         p, style = self.attributes, self._below(4)
@@ -203,7 +269,7 @@ class _Maker:
         row, column = self._below(len(record)), self._below(record.shape[1])
         match self.adjacency:
             case RecordAdjacency():
-                return self.record()
+                other[row] = self.record()[0]
             case EdgeAdjacency(weight=weight):
                 value = self._step(other[row, column], weight)
                 other[row, column] = other[column, row] = value

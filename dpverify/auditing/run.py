@@ -12,8 +12,8 @@ the white-box attack is made, which draws it anew each time.
 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
-the one that was found, and at the first candidate of all, which is the adjacency's extreme point
-near zero, where floating point shows most, if no other is known.
+the one that was found and at those that are known, or else at the first candidate of all, which is
+the adjacency's extreme point near zero, where floating point shows most.
 
 **Bad input.** A few releases at every pair come first. A pair at which they fail is left out of all
 kinds but grey-box and determinism, to which a failure of one side, or a shape that depends on the
@@ -26,10 +26,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from dpverify.adjacency import Adjacency, EdgeAdjacency
 from dpverify.auditing.draws import both_sides, named, over_the_draw
 from dpverify.auditing.findings import (
     Finding,
@@ -47,11 +50,18 @@ from dpverify.auditing.journal import (
     to_plain,
 )
 from dpverify.auditing.kinds import KINDS, AuditKind
-from dpverify.auditing.neighbours import extreme_pairs
-from dpverify.auditing.runners import RUNNERS, Plan
+from dpverify.auditing.neighbours import extreme_pairs, require_known
+from dpverify.auditing.runners import RUNNERS, Plan, Space
 from dpverify.auditing.search import search as search_pairs
-from dpverify.domain import Domain
-from dpverify.errors import ClusterError, DPVerifyError, DrawError, ParameterError, require
+from dpverify.domain import is_sparse, shape_of
+from dpverify.errors import (
+    ClusterError,
+    DPVerifyError,
+    DrawError,
+    ParameterError,
+    RecordsError,
+    require,
+)
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 
@@ -133,8 +143,9 @@ def audit(
     kinds : of `KINDS`; by default those that apply
     without : kinds that are left out unless `kinds` asks for them
     pairs : neighbours; by default the mechanism's own worst pairs, else those of a search
-    search : whether to search for a worse pair than those, in the mechanism's `domain` (None for
-        all numbers) among records of `attributes` values; by default where it names no pairs
+    search : whether to search for a worse pair beside those, in the mechanism's `domain` (None for
+        all numbers) among data sets of its `rows` records of `attributes` values; what it doesn't
+        say is that of its pairs; by default where it names no pairs
     workers : processes, −1 for all cores, no effect on the result; with 1 the mechanism never
         leaves this process
     time_limit : seconds that one release may take
@@ -196,7 +207,9 @@ def audit(
             done=lambda held: not held["failed"],
         )
         own = {pair.name: pair for pair in known}
-        known = [own.get(each["name"]) or pair_from_plain(each) for each in held["pairs"]]
+        known = [
+            own[each] if isinstance(each, str) else pair_from_plain(each) for each in held["pairs"]
+        ]
         failed = held["failed"]
     require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
     unfit = kept("trials", lambda: _trials(mechanism, known, seed, time_limit))
@@ -317,44 +330,107 @@ def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
         return tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
     require(bool(pairs), "pairs", pairs, "at least one")
     for pair in pairs:
-        related = mechanism.adjacency.relates(pair.record, pair.neighbour)
-        require(related, "pair", repr(pair.name), f"one of neighbours: {mechanism.adjacency.unit}")
+        _require_meant(mechanism, pair)
     names = [pair.name for pair in pairs]
     require(len(set(names)) == len(names), "pairs", names, "of different names")
     return tuple(pairs)
 
 
-def _space(mechanism: Any, known: Sequence[Pair]) -> tuple[Domain | None, int]:
-    """Domain and number of attributes of the pairs that are searched."""
-    attributes = getattr(mechanism, "attributes", None)
-    if attributes is None:
+def _require_meant(mechanism: Any, pair: Pair) -> None:
+    """Refuse a pair that isn't one of neighbours which the mechanism is a mechanism of."""
+    require(isinstance(pair, Pair), "pair", pair, "a Pair(name=…, record=…, neighbour=…)")
+    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    printable = isinstance(pair.name, str) and pair.name.isprintable()
+    require(printable, "pair", name, "named by printable characters")
+    adjacency: Any = mechanism.adjacency
+    domain: Any = getattr(mechanism, "domain", None)
+    if hasattr(mechanism, "admit"):
+        for side in sides:
+            mechanism.admit(side)
+    elif isinstance(adjacency, Adjacency):
+        shapes = [shape_of(side) for side in sides]
+        rule = "of two data sets of shape (n, p), a row each record"
+        flat = all(len(shape) == 2 for shape in shapes)
+        require(flat, "pair", f"{name} of shapes {shapes}", rule)
+    related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+    require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
+    require(
+        all(related),
+        "adjacency",
+        adjacency,
+        f"the same in both orders, in which an audit looks at the pair {name}",
+        "Let `relates(a, b)` hold where `relates(b, a)` does.",
+    )
+    require(
+        pair.record is not pair.neighbour and not np.array_equal(*map(_dense, sides)),
+        "pair",
+        name,
+        "of two different data sets, and these are equal",
+        "Copy one before you change it.",
+    )
+    if domain is not None:
+        try:
+            for side in sides:
+                domain.admit(side)
+        except RecordsError as error:
+            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
+
+
+def _dense(data: Any) -> Any:
+    return data.toarray() if is_sparse(data) else data
+
+
+def _space(mechanism: Any, known: Sequence[Pair]) -> Space:
+    """What the data sets of a search are made of: as the mechanism says, else as in its pairs."""
+    require_known(mechanism.adjacency)
+    alone = getattr(mechanism, "of", None) == "record"
+    for pair in known:
+        matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
+        rule = f"left out, as it makes matrices of numbers and {pair.name!r} holds other data"
+        require(alone or matrix, "search", True, rule)
+    shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
+    attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
+    rows = getattr(mechanism, "rows", None) or tuple(dict.fromkeys(n for n, _ in shapes))
+    if alone or isinstance(mechanism.adjacency, EdgeAdjacency):
+        rows = (1,)
+    for what, said in (("number of attributes", attributes), ("number of rows", rows)):
         require(
-            bool(known),
+            bool(said),
             "pairs",
             "missing",
-            f"given, as {named(mechanism)} names none and doesn't say its number of attributes",
+            f"given, as {named(mechanism)} names none and doesn't say its {what}",
+            "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
+            "pairs are searched for.",
         )
-        attributes = known[0].record.shape[-1]
-    return getattr(mechanism, "domain", None), int(attributes)
+    return Space(getattr(mechanism, "domain", None), int(attributes), tuple(rows))
 
 
 def _searched(
-    mechanism: Any, known: Sequence[Pair], space: tuple[Domain | None, int], **options: Any
+    mechanism: Any, known: Sequence[Pair], space: Space, **options: Any
 ) -> dict[str, list[Any]]:
-    """The worst pair of a search, and the first candidate of all; and what failed in it."""
-    domain, attributes = space
+    """What is audited after a search, and what failed in it.
+
+    The worst pair that was found; and those that are known, or else the first candidate of all.
+    """
+    domain, attributes, rows = space
     try:
-        extreme = extreme_pairs(mechanism.adjacency, domain, attributes)
+        extreme = extreme_pairs(mechanism.adjacency, domain, attributes, rows=rows)
     except ParameterError:
         if not known:
             raise
         extreme = ()
+    options |= {"domain": domain, "attributes": attributes, "rows": rows}
+    found = search_pairs(mechanism, (*known, *extreme), **options)
     names = {pair.name for pair in known}
-    given = (*known, *(pair for pair in extreme if pair.name not in names))
-    found = search_pairs(mechanism, given, domain=domain, attributes=attributes, **options)
-    best = found.pair or given[0]
-    pairs = given[:1] if best is given[0] else (best, given[0])
-    return {"pairs": [pair_plain(pair) for pair in pairs], "failed": list(found.failed)}
+    others = known or extreme[:1]
+    best = found.pair or others[0]
+    while best.name in names and not any(best is pair for pair in known):
+        best = replace(best, name=f"{best.name}, found")
+    pairs = [best, *(pair for pair in others if pair is not best)]
+    return {
+        "pairs": [pair.name if pair.name in names else pair_plain(pair) for pair in pairs],
+        "failed": list(found.failed),
+    }
 
 
 def _trials(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,22 @@ from dpverify.auditing.exhaustive import exhaust
 from dpverify.auditing.findings import AuditKind, Finding, undrawn
 from dpverify.auditing.judging import curve_lines
 from dpverify.domain import Domain, is_sparse
-from dpverify.errors import DPVerifyError, DrawError
+from dpverify.errors import DPVerifyError, DrawError, ParameterError
 from dpverify.guarantee import claimed_epsilon
 from dpverify.mechanism import Pair
 
-__all__ = ["RUNNERS", "Plan"]
+__all__ = ["RUNNERS", "Plan", "Space"]
 
 _BETS = 8  # points of the curve, beside the claimed one, that a sequential audit bets against
 _PATIENCE = 6  # times the limit of one release, for an exhaustive check of a pair
+
+
+class Space(NamedTuple):
+    """What data sets are made of, for a search: their domain, p, and the possible n."""
+
+    domain: Domain | None
+    attributes: int
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +37,15 @@ class Plan:
     """All that a kind of audit needs to know.
 
     `pairs` can be drawn from on both sides; `known_pairs` are those and the others, whose failures
-    may tell the sides apart. `space` is the domain and the number of attributes where pairs are
-    searched for, and None where they are named.
+    may tell the sides apart. `space` is what data sets are made of where pairs are searched for,
+    and None where they are named.
     """
 
     mechanism: Any
     pairs: Sequence[Pair]
     known_pairs: Sequence[Pair]
     own_pairs: bool
-    space: tuple[Domain | None, int] | None
+    space: Space | None
     delta: Fraction
     draws: int
     seed: int
@@ -56,6 +64,11 @@ def _exhaustive(plan: Plan) -> list[Finding]:
     findings = []
     for pair in plan.pairs:
         data = (pair.record, pair.neighbour)
+        # `distribution` is of one record: the first row of several is another data set.
+        if any(np.shape(each)[:-1] not in ((), (1,)) for each in data):
+            raise ParameterError(
+                "pair", pair.name, "one of single records, where `distribution` is enumerated"
+            )
         records = [each if is_sparse(each) else np.atleast_2d(each)[0] for each in data]
         limit = _PATIENCE * plan.time_limit
         with guarded(plan.mechanism, pair, None, (), limit, passed=DPVerifyError):
@@ -94,8 +107,9 @@ def _grey_box(plan: Plan) -> list[Finding]:
     options: Any = {"delta": plan.delta, "source": source, "time_limit": plan.time_limit}
     if plan.space is None:
         return [grey_box(function, plan.known_pairs, claim, **options)]
-    domain, attributes = plan.space
-    options |= {"attributes": attributes, "given": plan.known_pairs, "seed": plan.seed}
+    domain, attributes, rows = plan.space
+    options |= {"attributes": attributes, "rows": rows}
+    options |= {"given": plan.known_pairs, "seed": plan.seed}
     return [grey_box_search(function, mechanism.adjacency, domain, claim, **options)]
 
 

@@ -76,6 +76,7 @@ def search(
     *,
     domain: Domain | None,
     attributes: int,
+    rows: Sequence[int] = (1,),
     delta: Fraction = Fraction(0),
     draws: int,
     seed: int,
@@ -88,7 +89,7 @@ def search(
     ----------
     mechanism : drawn from through its `release`
     given : candidates of the caller's
-    domain, attributes : of the others that are drawn, as for `extreme_pairs`
+    domain, attributes, rows : of the others that are drawn, as for `extreme_pairs`
     delta : at which ε is bounded
     draws : on each side, about, of the search; the shrink takes up to 3 times as many
     seed, workers, time_limit : as for `both_sides`
@@ -97,7 +98,7 @@ def search(
     adjacency = mechanism.adjacency
     rng = ReplayableWords(seed, "search candidates")
     room = max(CANDIDATES - len(given), 0)
-    others = drawn_pairs(adjacency, domain, attributes, count=room, rng=rng)
+    others = drawn_pairs(adjacency, domain, attributes, count=room, rng=rng, rows=rows)
     candidates = (*given, *(pair for pair in others if not any(_same(pair, g) for g in given)))
     failed: list[str] = []
 

@@ -11,6 +11,7 @@ its level (`judging`), so that all of it holds at α.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -236,7 +237,7 @@ def _chunk(
     with guarded(mechanism, pair, side, scores, time_limit):
         for _ in range(size):
             fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
-            output = fresh.release(data, rng=rng)[None]
+            output = fresh.release(copy.deepcopy(data), rng=rng)[None]
             scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
     return np.concatenate(scores)
 

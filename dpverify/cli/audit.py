@@ -48,7 +48,8 @@ _CLAIMED = """
     from dpverify.testing.adapters import adapt
 
     unit = AttributeAdjacency(beta=Fraction(1))
-    audited = adapt({name}, adjacency=unit, claim=PointCurve(bound=Fraction(1)))
+    claim = PointCurve(bound=Fraction(1))
+    audited = adapt({name}, of="record", attributes=1, adjacency=unit, claim=claim)
 """
 
 
@@ -226,7 +227,8 @@ def _subjects(target: str) -> Iterator[tuple[str, Any]]:
     found = _loaded(target)
     for item in [found] if hasattr(found, "release") else found:
         # A planted bug makes its broken mechanism, which the audit is to find.
-        mechanism = item.broken() if hasattr(item, "broken") else item
+        planted = hasattr(item, "broken") and not hasattr(item, "release")
+        mechanism = item.broken() if planted else item
         if not hasattr(mechanism, "release"):
             raise ConfigurationError(f"{target} holds {item!r}, which is no mechanism: adapt it.")
         yield getattr(item, "name", named(mechanism)), mechanism
@@ -260,7 +262,7 @@ def _loaded(target: str) -> Any:
             raise ConfigurationError(f"{rule}. Name an object with `release`, or a list of such.")
         raise ConfigurationError(
             f"{rule}. A function doesn't say what it claims. Put that beside it (here: epsilon 1, "
-            f"for one attribute that moves by 1), and audit {module}:audited\n"
+            f"for one record of one attribute that moves by 1), and audit {module}:audited\n"
             f"{_CLAIMED.format(name=name)}"
         )
     return found

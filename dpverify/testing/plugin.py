@@ -2,7 +2,7 @@
 
     @pytest.mark.dp_audit(epsilon=1, adjacency=AttributeAdjacency(beta=Fraction(1)))
     def test_my_mechanism(dp_audit):
-        dp_audit(my_function)
+        dp_audit(my_function, of="record", attributes=1)
 
 The seed comes from the test's node id (and from `seed`, where the project's table sets one), so a
 test draws the same whatever runs beside it, in which order and in which process. The audit stays in
@@ -18,15 +18,15 @@ import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from dpverify.errors import ConfigurationError
+from dpverify.errors import ConfigurationError, DPVerifyError
 from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, settle
 
 if TYPE_CHECKING:
-    from dpverify.adjacency import Adjacency
+    from dpverify.adjacency import Adjacency, Of
     from dpverify.auditing.findings import AuditKind, Verdict
     from dpverify.auditing.run import Report
     from dpverify.domain import Domain
@@ -104,8 +104,10 @@ class Auditor:
         adjacency: Adjacency | None = None,
         epsilon: Real | None = None,
         delta: Real | None = None,
+        of: Of | None = None,
         domain: Domain | None = None,
         attributes: int | None = None,
+        rows: int | Sequence[int] | None = None,
         pairs: Sequence[Pair] | None = None,
         search: bool | None = None,
         kinds: Sequence[AuditKind] | None = None,
@@ -119,7 +121,8 @@ class Auditor:
         ----------
         subject : a mechanism with a claim of its own, or what `adapt` takes
         adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
-        domain, attributes : of the records, as for `adapt`
+        of : of what a plain function is one: "record" or "dataset"; as for `adapt`, and so are
+        domain, attributes, rows : of the data sets that the audit makes
         pairs, search, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default
             the settings' (`dpverify.settings`)
         expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
@@ -130,8 +133,6 @@ class Auditor:
         Report
             With the findings.
         """
-        from dpverify.auditing.run import audit
-
         item = self.request.node
         item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
         marker = item.get_closest_marker("dp_audit")
@@ -140,8 +141,10 @@ class Auditor:
             "adjacency": adjacency,
             "epsilon": epsilon,
             "delta": delta,
+            "of": of,
             "domain": domain,
             "attributes": attributes,
+            "rows": rows,
             "pairs": pairs,
             "search": search,
             "kinds": kinds,
@@ -149,23 +152,21 @@ class Auditor:
             "alpha": alpha,
         }
         if (marker and marker.args) or not given.keys() <= called.keys():
-            raise pytest.UsageError(f"the marker dp_audit takes only {', '.join(called)}, by name.")
+            _refuse(f"the marker dp_audit takes only {', '.join(called)}, by name.")
         given |= {name: value for name, value in called.items() if value is not None}
         settings = {n: s.value for n, s in self.request.config.stash[_SETTINGS].items()}
-        mechanism, at = _mechanism(subject, given)
-        report = audit(
-            mechanism,
-            alpha=given.get("alpha", settings["alpha"]),
-            delta=at,
-            draws=given.get("draws", settings["draws"]),
-            seed=_seed(item.nodeid, number, settings["seed"]),
-            kinds=given.get("kinds", settings["kinds"]),
-            without=settings["without"],
-            pairs=given.get("pairs"),
-            search=given.get("search"),
-            workers=1,
-            replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
-        )
+        try:
+            report = _audited(
+                subject,
+                given,
+                settings,
+                seed=_seed(item.nodeid, number, settings["seed"]),
+                replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
+            )
+        except DPVerifyError as error:
+            if error.exit_code != 2:  # not the caller's to mend: the whole traceback helps
+                raise
+            _refuse(str(error))
         if report.verdict != expect:
             from dpverify.auditing.text import lines
 
@@ -182,33 +183,55 @@ def dp_audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
     return Auditor(request)
 
 
-def _mechanism(subject: Any, given: dict[str, Any]) -> tuple[Any, Any]:
-    """The mechanism to audit, and the δ at which."""
+def _audited(
+    subject: Any, given: dict[str, Any], settings: dict[str, Any], *, seed: int, replay: str
+) -> Report:
+    """The audit of a mechanism, or of what is adapted to one."""
+    from dpverify.auditing.run import audit
+    from dpverify.enclosure import rational
+
+    at = None if given.get("delta") is None else rational("delta", given["delta"])
+    return audit(
+        _mechanism(subject, given, at),
+        alpha=given.get("alpha", settings["alpha"]),
+        delta=at,
+        draws=given.get("draws", settings["draws"]),
+        seed=seed,
+        kinds=given.get("kinds", settings["kinds"]),
+        without=settings["without"],
+        pairs=given.get("pairs"),
+        search=given.get("search"),
+        workers=1,
+        replay=replay,
+    )
+
+
+_OF_FUNCTIONS = ("adjacency", "epsilon", "of", "domain", "attributes", "rows")
+
+
+def _mechanism(subject: Any, given: dict[str, Any], at: Fraction | None) -> Any:
+    """The mechanism to audit: the subject, or a function with the claim that is given."""
     from dpverify.accounting.point import PointCurve
     from dpverify.enclosure import rational
     from dpverify.testing.adapters import adapt
 
-    at = None if given.get("delta") is None else rational("delta", given["delta"])
-    if given.get("epsilon") is None and hasattr(subject, "privacy"):
-        return subject, at
-    missing = [name for name in ("adjacency", "epsilon") if given.get(name) is None]
+    options = {name: given[name] for name in _OF_FUNCTIONS if name in given}
+    if hasattr(subject, "release") and hasattr(subject, "privacy"):
+        if isinstance(subject, type):
+            _refuse(f"dp_audit takes a mechanism, and {subject.__name__} is a class: make one.")
+        if options:
+            _refuse(f"a mechanism has its own claim and data: leave out {', '.join(options)}.")
+        return subject
+    missing = [name for name in ("adjacency", "epsilon") if name not in options]
     if missing:
-        raise pytest.UsageError(
-            f"dp_audit needs {' and '.join(missing)}: in the call, or in the marker."
-        )
-    if hasattr(subject, "release"):
-        raise pytest.UsageError("a mechanism has a claim of its own: leave out epsilon.")
-    claim = PointCurve(bound=rational("epsilon", given["epsilon"]), leak=at or Fraction(0))
-    return (
-        adapt(
-            subject,
-            adjacency=given["adjacency"],
-            claim=claim,
-            domain=given.get("domain"),
-            attributes=given.get("attributes", 1),
-        ),
-        at,
-    )
+        _refuse(f"dp_audit needs {' and '.join(missing)}: in the call, or in the marker.")
+    claim = PointCurve(bound=rational("epsilon", options.pop("epsilon")), leak=at or Fraction(0))
+    return adapt(subject, claim=claim, **options)
+
+
+def _refuse(reason: str) -> NoReturn:
+    """One sentence, as the mistake is in the test's own line."""
+    pytest.fail(reason, pytrace=False)
 
 
 def _seed(nodeid: str, number: int, chosen: int) -> int:

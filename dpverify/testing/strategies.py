@@ -22,9 +22,9 @@ from dpverify.adjacency import (
     ItemAdjacency,
     RecordAdjacency,
 )
-from dpverify.auditing.neighbours import largest_move
+from dpverify.auditing.neighbours import fits, largest_move, require_known
 from dpverify.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.errors import RecordsError, require
+from dpverify.errors import require
 from dpverify.mechanism import Pair
 
 __all__ = ["deltas", "epsilons", "neighbours", "records"]
@@ -92,16 +92,8 @@ def neighbours(
         other = _moved(draw, record, adjacency, domain)
         return Pair(name="drawn by Hypothesis", record=record, neighbour=other)
 
-    def fits(candidate: Pair) -> bool:
-        if np.array_equal(candidate.record, candidate.neighbour):
-            return False
-        try:
-            domain.admit(candidate.neighbour)
-        except RecordsError:
-            return False
-        return adjacency.relates(candidate.record, candidate.neighbour)
-
-    return pair().filter(fits)
+    require_known(adjacency)
+    return pair().filter(lambda candidate: fits(candidate, adjacency, domain))
 
 
 def _records_for(adjacency: Adjacency, domain: Domain, attributes: int, rows: int) -> _Strategy:

@@ -34,7 +34,8 @@ def halved(record: Any, rng: np.random.Generator) -> Any:
 
 
 def adapted(function: Any, **options: Any) -> Any:
-    return adapt(function, adjacency=UNIT, claim=CLAIM, **options)
+    settings: dict[str, Any] = {"of": "record", "attributes": 1, "adjacency": UNIT}
+    return adapt(function, claim=CLAIM, **settings | options)
 
 
 def test_a_function_gets_each_record_and_a_generator_of_its_own() -> None:

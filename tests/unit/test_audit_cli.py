@@ -24,7 +24,8 @@ from dpverify.testing.adapters import adapt
 
 def claimed(function):
     unit = AttributeAdjacency(beta=Fraction(1))
-    return adapt(function, adjacency=unit, claim=PointCurve(bound=Fraction(1)))
+    claim = PointCurve(bound=Fraction(1))
+    return adapt(function, of="record", attributes=1, adjacency=unit, claim=claim)
 
 def laplace(record, rng):
     return record + rng.laplace(size=record.shape)
@@ -134,7 +135,7 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "audit_your_own.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "clipped_mean: no violation found" in shown
-    assert "clipped_mean_forgets_n: violation" in shown
+    assert "clipped_mean_of_too_little_noise: violation" in shown
 
 
 def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> None:

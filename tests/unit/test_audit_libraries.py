@@ -73,7 +73,9 @@ def test_opendp_takes_what_it_is_given(opendp: Any) -> None:
         (opendp.vector_domain(whole), opendp.l1_distance(T=int), "i", 3),
     ):
         measurement = opendp.m.make_laplace(domain, metric, 1.0)
-        mechanism = adapt(measurement, adjacency=ONE, claim=CLAIM, attributes=attributes)
+        mechanism = adapt(
+            measurement, of="record", adjacency=ONE, claim=CLAIM, attributes=attributes
+        )
         for pair in mechanism.worst_pairs():  # type: ignore[attr-defined]
             assert released(mechanism, pair.record).dtype.kind == kind
     coin = opendp.m.make_randomized_response_bool(0.75)

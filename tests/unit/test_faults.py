@@ -159,6 +159,7 @@ MECHANISM = adapt(
     fatal,
     adjacency=AttributeAdjacency(beta=Fraction(1)),
     claim=PointCurve(bound=Fraction(1)),
+    of="record",
     attributes=2,
     name="fatal",
 )

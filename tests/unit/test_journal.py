@@ -42,6 +42,7 @@ def of(function: Any, bound: int = 1) -> Mechanism:
         adjacency=UNIT,
         claim=PointCurve(bound=Fraction(bound)),
         domain=Box(low=Fraction(0), high=Fraction(8)),
+        of="record",
         attributes=2,
         name="mine",
     )

@@ -185,6 +185,7 @@ MECHANISMS = [
         adjacency=AttributeAdjacency(beta=Fraction(1)),
         claim=PointCurve(bound=Fraction(bound)),
         domain=Box(low=Fraction(0), high=Fraction(8)),
+        of="record",
         attributes=2,
         name=f"claims {bound}",
     )

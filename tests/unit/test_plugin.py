@@ -15,6 +15,7 @@ import pytest
 from dpverify.adjacency import AttributeAdjacency
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
+ONE = {"adjacency": UNIT, "of": "record", "attributes": 1}
 
 def laplace(record, rng):
     return record + rng.laplace(scale=1.0, size=record.shape)
@@ -35,7 +36,7 @@ def test_a_correct_laplace_passes(pytester: pytest.Pytester) -> None:
         pytester,
         """
 def test_mine(dp_audit):
-    report = dp_audit(laplace, adjacency=UNIT, epsilon=1)
+    report = dp_audit(laplace, **ONE, epsilon=1)
     assert {f.audit for f in report.findings} >= {"black-box", "sequential", "grey-box"}
 """,
     )
@@ -47,7 +48,7 @@ def test_one_with_its_scale_halved_fails_with_the_text(pytester: pytest.Pytester
         pytester,
         """
 def test_mine(dp_audit):
-    dp_audit(halved, adjacency=UNIT, epsilon=1, kinds=["black-box"])
+    dp_audit(halved, **ONE, epsilon=1, kinds=["black-box"])
 """,
     )
     result.assert_outcomes(failed=1)
@@ -72,7 +73,7 @@ def test_the_marker_holds_the_claim(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT, kinds=["black-box"])
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"])
 
 def test_wrong(dp_audit):
     dp_audit(halved)
@@ -80,7 +81,7 @@ def test_wrong(dp_audit):
 def test_the_call_comes_first(dp_audit):
     dp_audit(halved, epsilon=2)
 
-@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), adjacency=UNIT)
+@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), **ONE)
 def test_nearest_marker(dp_audit):
     assert dp_audit(halved, kinds=["black-box"]).claim[1] == Fraction(1, 10**6)
 """,
@@ -93,15 +94,15 @@ def test_a_marked_test_that_never_audits_is_an_error(pytester: pytest.Pytester) 
     result = ran(
         pytester,
         """
-@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+@pytest.mark.dp_audit(epsilon=1, **ONE)
 def test_forgets(dp_audit):
     pass
 
-@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+@pytest.mark.dp_audit(epsilon=1, **ONE)
 def test_has_not_even_the_fixture():
     pass
 
-@pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+@pytest.mark.dp_audit(epsilon=1, **ONE)
 def test_skips():
     pytest.skip("there is nothing to audit")
 
@@ -118,7 +119,7 @@ def test_a_bug_on_purpose_is_expected(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT, kinds=["black-box"])
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"])
 
 def test_found(dp_audit):
     assert dp_audit(halved, expect="violation").violations
@@ -141,7 +142,7 @@ def lost(record, rng):
     raise KeyError("lost")
 
 def test_mine(dp_audit):
-    dp_audit(lost, adjacency=UNIT, epsilon=1)
+    dp_audit(lost, **ONE, epsilon=1)
 """,
     )
     result.assert_outcomes(failed=1)
@@ -157,7 +158,7 @@ def test_a_mechanism_has_its_own_claim(pytester: pytest.Pytester) -> None:
 from dpverify.accounting.point import PointCurve
 from dpverify.testing.adapters import adapt
 
-MINE = adapt(laplace, adjacency=UNIT, claim=PointCurve(bound=Fraction(1)))
+MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
 
 def test_mine(dp_audit):
     dp_audit(MINE, draws=200)
@@ -170,13 +171,13 @@ def test_unclaimed(dp_audit):
 """,
     )
     result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(["*leave out epsilon*", "*dp_audit needs adjacency*"])
+    result.stdout.fnmatch_lines(["*leave out adjacency, epsilon*", "*dp_audit needs adjacency*"])
 
 
 def test_profiles(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     body = """
 def test_mine(dp_audit):
-    report = dp_audit(laplace, adjacency=UNIT, epsilon=1, draws=2000)
+    report = dp_audit(laplace, **ONE, epsilon=1, draws=2000)
     print("level", report.alpha, [finding.audit for finding in report.findings])
 """
     result = ran(pytester, body, "-s", "--dp-profile=ci")
@@ -198,7 +199,7 @@ def test_mine(dp_audit):
 SEVERAL = "".join(
     f"""
 def test_{number}(dp_audit):
-    dp_audit(halved, adjacency=UNIT, epsilon=1, kinds=["black-box"], draws=500)
+    dp_audit(halved, **ONE, epsilon=1, kinds=["black-box"], draws=500)
 """
     for number in range(4)
 )

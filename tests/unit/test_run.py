@@ -44,7 +44,9 @@ def tripled_inside(record: NDArray[np.float64], rng: np.random.Generator) -> Any
 
 
 def audited(function: Any, claim: PrivacyCurve, **options: Any) -> Report:
-    mechanism = adapt(function, adjacency=UNIT, claim=claim, domain=EIGHT)
+    mechanism = adapt(
+        function, adjacency=UNIT, claim=claim, of="record", domain=EIGHT, attributes=1
+    )
     return audit(mechanism, workers=1, **{"draws": 1000, "seed": 1} | options)
 
 

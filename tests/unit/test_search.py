@@ -129,7 +129,7 @@ def never(record: NDArray[np.float64], rng: np.random.Generator) -> float:
 
 
 def of(function: Any, attributes: int = 5, **settings: Any) -> Mechanism:
-    options: dict[str, Any] = {"adjacency": UNIT, "claim": CLAIM, "domain": EIGHT}
+    options: dict[str, Any] = {"of": "record", "adjacency": UNIT, "claim": CLAIM, "domain": EIGHT}
     return adapt(function, attributes=attributes, **options | settings)
 
 
@@ -240,6 +240,8 @@ class Unnamed:
     @property
     def attributes(self) -> int:
         return len(self.subject.record)
+
+    rows = (1,)
 
     def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
         return self.subject.release(records, rng=rng)

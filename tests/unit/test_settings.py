@@ -173,6 +173,8 @@ from dpverify.adjacency import AttributeAdjacency
 def test_mine(dp_audit):
     report = dp_audit(
         lambda record, rng: record + rng.laplace(size=record.shape),
+        of="record",
+        attributes=1,
         adjacency=AttributeAdjacency(beta=Fraction(1)),
         epsilon=1,
     )

@@ -51,7 +51,8 @@ def lost(record, rng):
 
 
 def claimed(function):
-    return adapt(function, adjacency=UNIT, claim=PointCurve(bound=Fraction(1)))
+    claim = PointCurve(bound=Fraction(1))
+    return adapt(function, of="record", attributes=1, adjacency=UNIT, claim=claim)
 
 
 COUNT, HALVED, LEAKS, LOST = map(claimed, (count, halved, zero_without_noise, lost))
@@ -60,7 +61,7 @@ TEST = """
 import pytest
 from mine import UNIT, count, halved
 
-pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT)
+pytestmark = pytest.mark.dp_audit(epsilon=1, adjacency=UNIT, of="record", attributes=1)
 
 
 def test_halved(dp_audit):

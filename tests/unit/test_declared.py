@@ -1,0 +1,405 @@
+"""What a function is a function of: it is declared, and the audit runs that and nothing else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import (
+    AttributeAdjacency,
+    EdgeAdjacency,
+    RecordAdjacency,
+    RowAdjacency,
+)
+from dpverify.auditing import run
+from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
+from dpverify.domain import Box, Graphs
+from dpverify.errors import ParameterError
+from dpverify.mechanism import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords
+from dpverify.testing.adapters import adapt
+
+UNIT = AttributeAdjacency(beta=Fraction(1))
+BITS = Box(low=Fraction(0), high=Fraction(1))
+CLAIM = PointCurve(bound=Fraction(1))
+
+
+def of(function: Any, **options: Any) -> Any:
+    settings: dict[str, Any] = {"adjacency": RecordAdjacency(), "claim": CLAIM}
+    return adapt(function, **settings | options)
+
+
+def audited(mechanism: Mechanism, **options: Any) -> run.Report:
+    kinds: Any = ["black-box"]
+    return run.audit(mechanism, **{"draws": 500, "seed": 1, "workers": 1, "kinds": kinds} | options)
+
+
+def mean(data: Any, rng: np.random.Generator) -> float:
+    return float(np.mean(data) + rng.laplace(scale=1 / len(data)))
+
+
+def too_little_noise(data: Any, rng: np.random.Generator) -> float:
+    """Its ε is n: 1 at a single row."""
+    return float(np.mean(data) + rng.laplace(scale=1 / len(data) ** 2))
+
+
+def never(*_: Any) -> None:
+    raise AssertionError("drawn from")
+
+
+def undrawn(data: Any) -> Any:
+    never()
+
+
+# --- declared -----------------------------------------------------------------------------------
+
+
+def test_what_is_not_declared_is_refused_with_both_ways_out() -> None:
+    with pytest.raises(ParameterError, match=r'missing.*of="record".*of="dataset"'):
+        of(mean)
+    with pytest.raises(ParameterError, match=r"of=rows must be declared"):
+        of(mean, of="rows")
+
+
+@pytest.mark.parametrize(
+    "adjacency", [EdgeAdjacency(weight=Fraction(1)), RowAdjacency(radius=Fraction(1))]
+)
+def test_an_adjacency_of_data_sets_says_so_itself(adjacency: Any) -> None:
+    assert of(mean, adjacency=adjacency).of == "dataset"
+    with pytest.raises(ParameterError, match=r"of=record must be dataset for \w+\. Leave it out"):
+        of(mean, adjacency=adjacency, of="record")
+
+
+@dataclass(frozen=True)
+class AddOrRemove:
+    """Somebody's own adjacency, of data sets of any kind with a length."""
+
+    unit = "one row, added or removed"
+
+    def relates(self, data: Any, neighbour: Any) -> bool:
+        rows = [x.shape[0] if hasattr(x, "shape") else len(x) for x in (data, neighbour)]
+        return bool(abs(rows[0] - rows[1]) == 1)
+
+
+class OfRecords(AddOrRemove):
+    of = "record"
+
+
+def test_an_adjacency_of_ones_own_may_say_so_too() -> None:
+    assert of(mean, adjacency=OfRecords()).of == "record"
+    with pytest.raises(ParameterError, match="of=missing"):
+        of(mean, adjacency=AddOrRemove())
+
+
+class Randomises:
+    def randomise(self, value: float) -> float:
+        return value
+
+
+class Measurement:
+    input_carrier_type = "Vec<f64>"
+
+    def __call__(self, values: Sequence[float]) -> Any:
+        assert type(values) is list
+        return values
+
+
+def test_objects_of_libraries() -> None:
+    assert of(Randomises()).of == "record"
+    with pytest.raises(ParameterError, match="must be record for a mechanism of a single number"):
+        of(Randomises(), of="dataset")
+    with pytest.raises(ParameterError, match="of records, for a single number"):
+        of(Randomises(), adjacency=EdgeAdjacency(weight=Fraction(1)))
+    with pytest.raises(ParameterError, match="of=missing"):
+        of(Measurement())
+    words = ReplayableWords(1, "key")
+    record = of(Measurement(), of="record", attributes=3)
+    assert record.release(np.ones((1, 3)), rng=words).tolist() == [[1.0, 1.0, 1.0]]
+    rows = of(Measurement(), of="dataset", rows=3)
+    assert rows.attributes == 1
+    assert rows.release(np.ones((3, 1)), rng=words) == [1.0, 1.0, 1.0]
+    wide = Pair(name="wide", record=np.zeros((3, 2)), neighbour=np.eye(3, 2))
+    with pytest.raises(ParameterError, match=r'of shape \(n,\) or \(n, 1\).*of="record"'):
+        audited(rows, pairs=[wide])
+
+
+# --- a mean whose noise falls with n² -----------------------------------------------------------
+
+
+def test_too_little_noise_is_found_and_its_twin_is_not_accused() -> None:
+    for function, verdict in ((mean, "no_violation_found"), (too_little_noise, "violation")):
+        mechanism = of(function, of="dataset", domain=BITS, rows=(1, 10), attributes=1)
+        assert audited(mechanism).verdict == verdict
+        record = np.zeros((10, 1))
+        neighbour = record.copy()
+        neighbour[7] = 1
+        pair = Pair(name="the eighth of ten", record=record, neighbour=neighbour)
+        assert audited(of(function, of="dataset"), pairs=[pair]).verdict == verdict
+
+
+def test_no_size_is_taken_by_default() -> None:
+    with pytest.raises(ParameterError, match=r"doesn't say its number of rows.*`rows`"):
+        audited(of(undrawn, of="dataset", domain=BITS, attributes=1))
+    with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
+        audited(of(undrawn, of="dataset", domain=BITS, rows=3))
+    with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
+        audited(of(undrawn, of="record", domain=BITS))
+    with pytest.raises(
+        ParameterError, match="rows=3 must be left out for a function of one record"
+    ):
+        of(undrawn, of="record", rows=3)
+    for rows in (0, (), (1, 0)):
+        with pytest.raises(ParameterError, match=r"rows=.* must be at least 1"):
+            of(undrawn, of="dataset", rows=rows)
+
+
+@pytest.mark.parametrize("adjacency", [UNIT, RecordAdjacency()])
+def test_data_sets_of_the_sizes_asked_for_with_any_row_changed(adjacency: Any) -> None:
+    rows = (1, 3, 7)
+    extreme = extreme_pairs(adjacency, BITS, 2, rows=rows)
+    assert {len(pair.record) for pair in extreme} == set(rows)
+    assert len({pair.name for pair in extreme}) == len(extreme)
+    drawn = drawn_pairs(adjacency, BITS, 2, count=60, rng=ReplayableWords(1, "test"), rows=rows)
+    assert {len(pair.record) for pair in drawn} == set(rows)
+    assert all(fits(pair, adjacency, BITS) for pair in [*extreme, *drawn])
+    changed = {
+        int(np.flatnonzero((pair.record != pair.neighbour).any(axis=1))[0])
+        for pair in drawn
+        if len(pair.record) == 7
+    }
+    assert len(changed) > 3
+
+
+def test_a_graph_is_one_data_set_whatever_the_rows() -> None:
+    edge = EdgeAdjacency(weight=Fraction(1))
+
+    def edges(graph: Any, rng: np.random.Generator) -> float:
+        assert graph.shape == (4, 4)
+        return float(graph.sum() / 2 + rng.laplace())
+
+    mechanism = of(edges, adjacency=edge, domain=Graphs(), attributes=4)
+    assert audited(mechanism, draws=200).verdict == "no_violation_found"
+
+
+# --- pairs that don't fit -----------------------------------------------------------------------
+
+ZEROS = np.zeros((4, 2))
+ONE = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+MISFITS: list[tuple[str, dict[str, Any], Any, Any]] = [
+    ('of="dataset", and', {"of": "record"}, ZEROS, ONE),
+    ("one record", {"of": "record"}, sparse.csr_array(ZEROS[:1]), sparse.csr_array(ONE[:1])),
+    ("one record", {"of": "record"}, [{"age": 1}], [{"age": 2}]),
+    ('of="record"', {"of": "dataset"}, np.zeros(4), np.ones(4)),
+    ("different", {"of": "dataset"}, ONE, ONE.copy()),
+    ("of the records' shape", {"of": "dataset"}, ZEROS, ZEROS[:3]),
+    ("finite number", {"of": "dataset"}, ZEROS, np.where(ONE > 0, np.nan, 0.0)),
+    ("in the declared domain", {"of": "dataset", "domain": BITS}, ZEROS, 3 * ONE),
+    ("attributes=3 must be 2", {"of": "dataset", "attributes": 3}, ZEROS, ONE),
+]
+
+
+@pytest.mark.parametrize(("says", "options", "record", "neighbour"), MISFITS)
+def test_a_pair_that_does_not_fit_is_refused_before_anything_is_drawn(
+    says: str, options: dict[str, Any], record: Any, neighbour: Any
+) -> None:
+    pair = Pair(name="mine", record=record, neighbour=neighbour)
+    with pytest.raises(ParameterError, match=says):
+        audited(of(undrawn, **options), pairs=[pair])
+
+
+def test_one_record_may_be_flat_or_a_row() -> None:
+    def noisy(record: Any, rng: np.random.Generator) -> Any:
+        assert record.shape == (2,)
+        return record + rng.laplace(size=2)
+
+    for record in (np.zeros(2), np.zeros((1, 2)), [0.0, 0.0], [[0, 0]]):
+        pair = Pair(name="mine", record=record, neighbour=np.ones(np.shape(record)))
+        assert not audited(of(noisy, of="record"), pairs=[pair], draws=50).failed
+
+
+class ToMore(AddOrRemove):
+    def relates(self, data: Any, neighbour: Any) -> bool:
+        return len(neighbour) == len(data) + 1
+
+
+def test_an_adjacency_of_one_order_is_refused() -> None:
+    pair = Pair(name="mine", record=[1], neighbour=[1, 2])
+    with pytest.raises(ParameterError, match="the same in both orders"):
+        audited(of(undrawn, of="dataset", adjacency=ToMore()), pairs=[pair])
+
+
+def test_an_adjacency_of_ones_own_can_not_be_searched() -> None:
+    pair = Pair(name="mine", record=[1], neighbour=[1, 2])
+    mechanism = of(undrawn, of="dataset", adjacency=AddOrRemove(), rows=2, attributes=1)
+    for options in ({}, {"pairs": [pair], "search": True}):
+        with pytest.raises(ParameterError, match=r"one of dpverify\.adjacency.*Name the pairs"):
+            audited(mechanism, **options)
+
+
+@pytest.mark.parametrize("name", ["", "a", "é", "“two words”"])
+def test_a_pair_may_have_any_name(name: str) -> None:
+    pair = Pair(name=name, record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    kinds = ["determinism", "precision", "black-box", "trade-off", "sequential", "grey-box"]
+    report = audited(of(mean, of="dataset"), pairs=[pair], kinds=kinds, draws=100)
+    assert not report.failed
+    assert not [f for f in report.findings if f.statement.startswith("Could not be audited")]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\ud800", 7])
+def test_a_name_that_can_not_be_printed_is_refused(name: Any) -> None:
+    pair = Pair(name=name, record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    with pytest.raises(ParameterError, match="printable"):
+        audited(of(undrawn, of="dataset"), pairs=[pair])
+
+
+# --- the whole data set, of every kind ----------------------------------------------------------
+
+
+class Frame:
+    """A table, as pandas has it: an array by its interface, with a length and named columns."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.array(values)
+        self.columns = ["age"]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+WHOLE: list[tuple[Callable[[Any], float], Any, Any]] = [
+    (np.sum, np.ones((3, 2)), np.ones((4, 2))),
+    (lambda data: data.sum(), sparse.csr_array(np.ones((3, 2))), sparse.csr_array(np.ones((4, 2)))),
+    (lambda data: data.values[:, data.columns.index("age")].sum(), Frame([[1]]), Frame([[1], [2]])),
+    (lambda data: sum(each["age"] for each in data), [{"age": 1}], [{"age": 1}, {"age": 2}]),
+    (sum, [1, 2, 3], [1, 2]),
+    (lambda data: sum(map(len, data)), [[1], [2, 3]], [[1]]),
+    (len, "abc", "ab"),
+]
+
+
+@pytest.mark.parametrize(("total", "record", "neighbour"), WHOLE)
+def test_the_function_gets_what_the_pair_holds(
+    total: Callable[[Any], float], record: Any, neighbour: Any
+) -> None:
+    seen: set[type] = set()
+
+    def function(data: Any, rng: np.random.Generator) -> float:
+        seen.add(type(data))
+        return total(data) + rng.laplace(scale=3)
+
+    pair = Pair(name="one more", record=record, neighbour=neighbour)
+    mechanism = of(function, of="dataset", adjacency=AddOrRemove())
+    kinds = ["determinism", "precision", "black-box", "trade-off", "sequential", "grey-box"]
+    report = audited(mechanism, pairs=[pair], kinds=kinds, draws=100)
+    assert seen == {type(record)}
+    assert not report.failed
+
+
+def test_a_data_set_of_another_kind_is_not_searched() -> None:
+    pair = Pair(name="mine", record=Frame([[1]]), neighbour=Frame([[2]]))
+    with pytest.raises(ParameterError, match="search=True must be left out"):
+        audited(of(undrawn, of="dataset"), pairs=[pair], search=True)
+
+
+def test_what_a_release_changes_in_its_argument_is_gone_at_the_next() -> None:
+    """Else noise adds up in the data, and hides what is wrong."""
+
+    def added(data: Any, rng: np.random.Generator) -> Any:
+        data += rng.laplace(scale=0.01, size=data.shape)
+        return data.copy()
+
+    @dataclass(frozen=True)
+    class Adds:
+        adjacency = RecordAdjacency()
+
+        def release(self, records: Any, *, rng: Any) -> Any:
+            return added(records, np.random.default_rng(int(rng.words(1)[0])))
+
+        def privacy(self) -> PointCurve:
+            return CLAIM
+
+    pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    for mechanism in (Adds(), of(added, of="dataset"), of(added, of="record")):
+        assert audited(mechanism, pairs=[pair]).verdict == "violation"
+        assert pair.record.item() == 0
+
+
+# --- what is called -----------------------------------------------------------------------------
+
+
+async def later(data: Any, rng: Any) -> Any:
+    return data
+
+
+def one_by_one(data: Any, rng: Any) -> Any:
+    yield data
+
+
+class Later:
+    async def __call__(self, data: Any) -> Any:
+        return data
+
+
+def any_arguments(*arguments: Any) -> Any:
+    return arguments
+
+
+@pytest.mark.parametrize(
+    "function",
+    [later, one_by_one, Later(), functools.partial(later), Randomises, any_arguments, max],
+)
+def test_what_gives_no_output_or_takes_anything_is_refused(function: Any) -> None:
+    with pytest.raises(ParameterError, match=r"Wrap it in one|it is a class"):
+        of(function, of="record")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda data, rng: rng,
+        lambda data, noise: noise,
+        lambda data, *, rng: rng,
+        lambda data, *, generator=None: generator,
+        lambda data, scale=1, rng=None: rng,
+        functools.partial(lambda bound, data, rng: rng, 1),
+    ],
+)
+def test_a_generator_is_given_wherever_it_stands(function: Any) -> None:
+    mechanism = of(function, of="dataset")
+    rng = ReplayableWords(1, "key")
+    assert mechanism.replayable
+    assert isinstance(mechanism.release(np.zeros((1, 1)), rng=rng), np.random.Generator)
+
+
+def test_an_object_that_refuses_zero_is_named() -> None:
+    class Picky:
+        def randomise(self, value: Any) -> Any:
+            raise ValueError("not 0")
+
+    with pytest.raises(ParameterError, match="takes a number: not 0"):
+        of(Picky())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"adjacency": "attribute"}, "`unit` and `relates`"),
+        ({"adjacency": AttributeAdjacency}, "`unit` and `relates`"),
+        ({"domain": (0, 1)}, r"one of dpverify\.domain"),
+        ({"attributes": 0}, "at least 1"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_named(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        of(mean, of="record", **options)
