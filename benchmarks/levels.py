@@ -25,7 +25,6 @@ from scipy.stats import binom
 from benchmarks.auditors import Laplace, Normal
 from benchmarks.kept import Kept
 from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.adjacency import L1Ball
 from dpverify.auditing import moments
 from dpverify.auditing.exhaustive import exhaust
 from dpverify.auditing.findings import AuditKind
@@ -34,6 +33,7 @@ from dpverify.auditing.tradeoff import trade_off
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
 
@@ -151,20 +151,20 @@ def _exhaustive(seed: int, true: bool) -> bool:
     return _run(replace(mechanism, claim=claim), seed, "exhaustive", 20, Fraction(0))
 
 
+def _two_routes(records: Any, noise: RoundedLaplace, rng: Words) -> Any:
+    """The same noise, of which one neighbour asks for more than it takes: always proposed."""
+    return records + noise.sample((1 + int(records[0, 0]), 1), rng=rng)[:1]
+
+
 def _grey_box(seed: int, true: bool) -> bool:
-    """Random scales and moves with ε = move over scale; the control's is lower by 1e-6 of it."""
-    rng = np.random.default_rng(seed)
-    move, scale = rng.integers(1, 100, size=2), Fraction(int(rng.integers(1, 2**20)), 2**12)
-    claim = Fraction(int(move.sum())) / scale
+    """Noise calls that depend on the data, ε = 1 exactly; the control has half the noise."""
     mechanism = Counts(
-        draw=_planted("seeded generator")[0].draw,
-        record=(0, 0),
-        neighbour=tuple(move.tolist()),
-        noise=RoundedLaplace(scale=float(scale)),
-        adjacency=L1Ball(radius=Fraction(int(move.sum()))),
-        claim=claim if true else claim * (1 - Fraction(1, 10**6)),
+        draw=_two_routes,
+        record=(0,),
+        neighbour=(1,),
+        noise=RoundedLaplace(scale=1.0 if true else 0.5),
     )
-    return _run(mechanism, seed, "grey-box", 20, Fraction(0))
+    return _run(mechanism, seed, "grey-box", 50, Fraction(0))
 
 
 def _moments(seed: int, true: bool) -> bool:
@@ -222,8 +222,8 @@ MODES = (
     ),
     Mode(
         name="grey-box",
-        null="random scales and moves, with their ε",
-        control="ε lower by 1e-6 of it",
+        null="Laplace noise by calls that depend on the data, ε = 1, 50 draws",
+        control="half the noise",
         accuses=_grey_box,
     ),
     Mode(
@@ -289,8 +289,8 @@ do so more than {least} times of {controls}: a test that accuses nobody would ke
 {table}
 
 Exact tests of few draws stay below their level, for counts are whole numbers; the moments' level is
-asymptotic in the draws, and they never decide a verdict about privacy. Exhaustive and grey-box
-audits draw nothing, so that a true claim is never accused at all.
+asymptotic in the draws, and they never decide a verdict about privacy. Exhaustive audits draw
+nothing, so that a true claim is never accused at all.
 """
 
 

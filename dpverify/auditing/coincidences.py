@@ -13,8 +13,8 @@ exact test of two binomials. What may be shared:
   (they show a seed fixed in the code);
 - *forked workers*: the same with two children of this process (they show a state inherited).
 
-Continuous outputs that are equal even once are certain evidence for a person; the verdict keeps its
-level whatever the output is.
+The verdict keeps its level whatever the output is: equal outputs are counted, even where a person
+would be sure at the first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What every audit reports: a verdict with its evidence, its level and the line that replays it.
 
-A verdict is never "passed". A finding without a level is certain (an output that one neighbour can
-give and the other can't, an exact ratio above the claim); one with a level α′ reports a violation
-of a true claim with probability at most α′. `combined` is the verdict of a whole family: the levels
-of its findings add up to at most its α (Bonferroni, in shares fixed before anything is drawn).
+A verdict is never "passed". A finding with a level α′ reports a violation of a true claim with
+probability at most α′. One without a level is certain, which only exact enumeration is: a few runs
+of code prove nothing about its law. `combined` is the verdict of a whole family: the levels of its
+findings add up to at most its α (Bonferroni, in shares fixed before anything is drawn). A kind that
+has nothing to say (a mechanism outside its model) doesn't keep the others from a verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Finding:
     audit : its kind
     verdict : violation, no_violation_found or inconclusive
     statement : what was found, in one sentence for a person
-    level : probability with which a true claim is accused; 0 where the evidence is certain
+    level : probability with which a true claim is accused; 0 for exact enumeration alone
     pair : the neighbours on which it rests, if on some
     epsilon_lower : lower confidence limit of ε at the claimed δ, if one is computed
     evidence : counts, probabilities and outputs that show it, by name

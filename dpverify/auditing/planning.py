@@ -27,7 +27,7 @@ from dpverify.auditing.two_binomials import Line, claim_lines
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["Event", "Power", "ceiling", "events", "levels", "power", "roc_thresholds"]
+__all__ = ["Event", "Power", "ceiling", "events", "levels", "power", "roc_thresholds", "unlucky"]
 
 DETECTION = 0.99
 """Probability with which the power statement promises a find."""
@@ -145,8 +145,7 @@ def power(
     tests = list(zip(events(curve, delta, draws, level[0])[: len(level)], level, strict=True))
 
     def found(p: float, q: float, lines: Sequence[Line], event: Event, alpha: float) -> bool:
-        unlucky = Counts(hits=_few(p, draws), false_hits=_many(q, draws), draws=draws)
-        return unlucky.outcome().refutes(lines, alpha=alpha, delta=event.ordering)
+        return unlucky(p, q, draws).outcome().refutes(lines, alpha=alpha, delta=event.ordering)
 
     def finds_noise(scale: float) -> bool:
         lines = curve_lines(curve, delta)
@@ -207,6 +206,11 @@ def _farthest_threshold(curve: PrivacyCurve, draws: int, level: float) -> float:
         return delta > z * math.sqrt((p * (1 - p) + math.exp(2 * t) * q * (1 - q)) / draws)
 
     return next((t for t in np.linspace(0, reach, 101)[::-1].tolist() if shows(t)), 0.0)
+
+
+def unlucky(p: float, q: float, draws: int) -> Counts:
+    """Counts that an event of these probabilities does at least as well as, with 0.99."""
+    return Counts(hits=_few(p, draws), false_hits=_many(q, draws), draws=draws)
 
 
 def _few(p: float, draws: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from types import FrameType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +27,8 @@ _OTHERS = frozenset(
     if not name.startswith("_")
     and name not in {"normal", "laplace", "standard_normal", "bit_generator", "spawn"}
 )
+_NOT_CALLERS = ("dpverify.auditing.recording", "dpverify.sampling", "numpy")
+"""Modules through which a mechanism asks for noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,20 @@ class Call:
     method : "normal", "laplace", "words", or the name of another method of numpy's generator
     scale : of the noise, broadcast and flattened; empty for others than normal and Laplace
     shape : of the noise
+    line : file and number of the mechanism's line; calls are equal whatever theirs is
     """
 
     method: str
     scale: tuple[float, ...]
     shape: tuple[int, ...]
+    line: tuple[str, int] = field(default=("", 0), compare=False)
+
+    @property
+    def place(self) -> str:
+        """The line, for a person."""
+        path, number = self.line
+        relative = Path(path).is_relative_to(Path.cwd())
+        return f"{Path(path).relative_to(Path.cwd()) if relative else Path(path).name}:{number}"
 
 
 @dataclass(slots=True)
@@ -60,7 +74,7 @@ class Recorder:
     def ask(self, method: Law, scale: Any, shape: tuple[int, ...], *, whole: bool) -> NDArray[Any]:
         """Note a call for noise, and give the chosen noise of this shape."""
         scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), shape).ravel()
-        self.calls.append(Call(method, tuple(scales.tolist()), shape))
+        self.calls.append(Call(method, tuple(scales.tolist()), shape, _line()))
         start, count = sum(given.size for given in self.given), scales.size
         units = np.zeros(count)
         chosen = self.noise[start : start + count]
@@ -73,7 +87,18 @@ class Recorder:
 
     def other(self, method: str, shape: tuple[int, ...]) -> None:
         """Note a call for anything else."""
-        self.calls.append(Call(method, (), shape))
+        self.calls.append(Call(method, (), shape, _line()))
+
+
+def _line() -> tuple[str, int]:
+    """Where the mechanism asks: the innermost line that isn't a noise source's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = f"{frame.f_globals.get('__name__')}."
+        if not any(module.startswith(f"{name}.") for name in _NOT_CALLERS):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 class RecordingGenerator(np.random.Generator):
@@ -115,6 +140,17 @@ class RecordingGenerator(np.random.Generator):
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The location plus chosen noise of this scale."""
         return self._around("laplace", loc, scale, size)
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Generators of fixed streams, what is drawn from which isn't recorded."""
+        self.recorder.other("spawn", (n_children,))
+        return [np.random.Generator(np.random.PCG64(place)) for place in range(n_children)]
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        """The fixed stream itself, what is drawn from which isn't recorded."""
+        self.recorder.other("bit_generator", ())
+        return super().bit_generator
 
     def _around(self, method: Law, loc: Any, scale: Any, size: Any) -> Any:
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale))
@@ -162,11 +198,11 @@ def _asking(mechanism: Any) -> Any:
             changed[entry.name] = _RecordedLaplace(scale=value.scale)
         elif hasattr(value, "release"):
             changed[entry.name] = _asking(value)
-    return replace(mechanism, **changed)
+    return replace(mechanism, **changed) if changed else mechanism
 
 
 def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[Any]]:
-    """The mechanism's release, as a function that `grey_box` can check.
+    """The mechanism's release, as a function of a data set and recording words.
 
     Rounded Gaussian and Laplace noise among its fields, and among those of a mechanism that it
     wraps, is replaced by noise that asks the recorder; of all other randomness only the words are

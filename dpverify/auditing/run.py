@@ -2,13 +2,14 @@
 
 **Level.** α is split in advance among the kinds that run (`findings.shares`), and within a kind
 among its pairs, so that by Bonferroni a true claim is accused with probability at most α over all
-of them. Exhaustive and grey-box checks draw nothing and need no share.
+of them. Exhaustive checks draw nothing and need no share.
 
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
 outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
-outputs are few; grey-box always, which is inconclusive outside its model. Where the guarantee is
-over the draw of public randomness, releases at one draw may differ by more than is claimed, so only
-the white-box attack is made, which draws it anew each time.
+outputs are few; grey-box wherever the audit's words decide what is drawn, which is inconclusive
+outside its model and leaves the report's verdict to the others. Where the guarantee is over the
+draw of public randomness, releases at one draw may differ by more than is claimed, so only the
+white-box attack is made, which draws it anew each time.
 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
@@ -16,9 +17,9 @@ the one that was found and at those that are known, or else at the first candida
 the adjacency's extreme point near zero, where floating point shows most.
 
 **Bad input.** A few releases at every pair come first. A pair at which they fail is left out of all
-kinds but grey-box and determinism, to which a failure of one side, or a shape that depends on the
-data, is a violation. Else it makes the whole report inconclusive, unless something shows a
-violation; and so does a mechanism that fails later, in any kind.
+kinds but grey-box and determinism, which count failures and shapes as they count outputs. It makes
+the whole report inconclusive, unless something shows a violation; and so does a mechanism that
+fails later, in any kind.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ from dpverify.mechanism import Exhaustive, Mechanism, Pair, WhiteBox
 __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
 
 _WEIGHTS: dict[str, float] = {
+    "grey-box": 1,
     "white-box": 4,
     "black-box": 4,
     "trade-off": 1,
@@ -306,6 +308,8 @@ def applicable(
             possible.discard("black-box")
         if "exhaustive" in possible and not _few_outputs(mechanism):
             possible.discard("exhaustive")
+        if getattr(mechanism, "replayable", True) is False:  # nothing that it draws is recorded
+            possible.discard("grey-box")
         possible -= set(without)
         require(bool(possible), "mechanism", named(mechanism), "one that some audit applies to")
         return tuple(kind for kind in KINDS if kind in possible)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpverify.auditing.draws import guarded, named
+from dpverify.auditing.draws import guarded
 from dpverify.auditing.exhaustive import exhaust
 from dpverify.auditing.findings import AuditKind, Finding, undrawn
 from dpverify.auditing.judging import curve_lines
@@ -93,32 +93,20 @@ def _exhaustive(plan: Plan) -> list[Finding]:
 
 
 def _grey_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.greybox import grey_box, grey_box_search
-    from dpverify.auditing.recording import RecordingGenerator, RecordingWords, recorded
+    from dpverify.auditing.greybox import grey_box
 
-    mechanism = plan.mechanism
-    function: Any = recorded(mechanism)
-    source: Any = RecordingWords
-    if hasattr(mechanism, "with_generator"):  # a function that takes numpy's generator
-        if not mechanism.replayable:
-            return []
-        function, source = _generated(mechanism), RecordingGenerator
-    claim = mechanism.privacy()
-    options: Any = {"delta": plan.delta, "source": source, "time_limit": plan.time_limit}
-    if plan.space is None:
-        return [grey_box(function, plan.known_pairs, claim, **options)]
-    domain, attributes, rows = plan.space
-    options |= {"attributes": attributes, "rows": rows}
-    options |= {"given": plan.known_pairs, "seed": plan.seed}
-    return [grey_box_search(function, mechanism.adjacency, domain, claim, **options)]
-
-
-def _generated(mechanism: Any) -> Callable[[Any, Any], Any]:
-    def function(records: Any, rng: Any) -> Any:
-        return mechanism.with_generator(records, rng)
-
-    function.__name__ = named(mechanism)
-    return function
+    found = grey_box(
+        plan.mechanism,
+        plan.known_pairs,
+        space=plan.space,
+        delta=plan.delta,
+        alpha=plan.levels["grey-box"],
+        draws=plan.draws,
+        seed=plan.seed,
+        workers=plan.workers,
+        time_limit=plan.time_limit,
+    )
+    return [found]
 
 
 def _determinism(plan: Plan) -> list[Finding]:

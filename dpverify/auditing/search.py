@@ -5,8 +5,8 @@ own) and others drawn from the domain (`neighbours.drawn_pairs`). The score of a
 bound on ε that training draws promise (`blackbox.choose`). Successive halving spends an equal part
 of the draws on each round: all candidates get a few, the better half of them twice as many each,
 and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"). A
-pair at which the releases of one side alone fail, or differ in shape, scores above all: behaviour
-that depends on the data needs no statistics.
+pair at which the releases of one side alone fail, or differ in shape, scores above all, for that is
+where to look; whether it refutes the claim is for the draws that are counted.
 
 **Shrink.** A simpler pair takes the place of the one that was found if on draws of its own it keeps
 at least half of what that had beyond the claim (all of its score, if that was below the claim).

@@ -22,7 +22,7 @@ _LISTED = 6  # parts of a number of many that are listed
 _SHOWN = 12  # places of a data set that are shown
 _MEANINGS: Mapping[AuditKind, str] = {
     "exhaustive": "exact probabilities of all outputs are further apart than the claim allows",
-    "grey-box": "the noise that is asked for doesn't cover what changes without it",
+    "grey-box": "the noise asked for doesn't cover what changes without it, as fresh draws confirm",
     "determinism": "the noise isn't fresh, or the behaviour shows which neighbour it was",
     "precision": "low bits of the floats show which neighbour it was, whatever the scale",
     "white-box": "outputs of large likelihood ratio are too frequent for the claim",

@@ -145,7 +145,10 @@ def _raw(blocks: Iterable[NDArray[Any]], contents: Contents) -> Iterator[tuple[i
     yield 0, contents.header()
     for block in blocks:
         # Another byte order is the same type; a wider or narrower one is an error.
-        yield len(block), block.astype(contents.stored(), order="C", casting="equiv", copy=False).tobytes()
+        yield (
+            len(block),
+            block.astype(contents.stored(), order="C", casting="equiv", copy=False).tobytes(),
+        )
 
 
 def _inflated(file: BinaryIO, packed: int) -> Iterator[bytes]:

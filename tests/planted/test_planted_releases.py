@@ -20,7 +20,7 @@ from dpverify_audits.planted.releases import Counts, Reports
 
 ALPHA = 0.01
 ELSEWHERE = ("white-box", "moments")
-CERTAIN = ("exhaustive", "grey-box")
+CHEAP = ("exhaustive", "grey-box")
 
 Bug = PlantedBug[Any]
 RELEASES = [bug for bug in SUITE if isinstance(bug.broken(), Counts | Reports)]
@@ -31,7 +31,7 @@ CASES = [
         kind,
         id=f"{bug.name}-{kind}",
         # The papers' sketches take longer to draw.
-        marks=[pytest.mark.nightly] if kind not in CERTAIN and bug not in RELEASES else [],
+        marks=[pytest.mark.nightly] if kind not in CHEAP and bug not in RELEASES else [],
     )
     for bug in SUITE
     for kind in bug.found_by

@@ -1,8 +1,9 @@
-"""The grey-box check: what it accuses, and the twins that it must not."""
+"""The grey-box check: what it proposes and confirms, and the twins that it must not accuse."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import random
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,13 +12,17 @@ import pytest
 
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.greybox import grey_box, grey_box_search
-from dpverify.auditing.recording import RecordingWords, recorded
+from dpverify.adjacency import Adjacency, AttributeAdjacency
+from dpverify.auditing.findings import Finding
+from dpverify.auditing.greybox import grey_box
+from dpverify.auditing.run import audit
 from dpverify.domain import Box
+from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Pair
+from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 
+UNIT = AttributeAdjacency(beta=Fraction(1))
 PURE = PointCurve(bound=Fraction(1))
 NORMAL = GaussianCurve(mu_squared=Fraction(1, 4))
 DELTA = Fraction(1, 10**6)
@@ -27,6 +32,31 @@ PAIR = Pair(
     neighbour=np.array([[1.0, 0.5], [1.0, 0.0]]),
 )
 MATRIX = np.array([[0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])  # rows of ℓ2 norm 1, ℓ1 norm 1.4
+OUTSIDE = "outside the model: "
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A function of a whole data set and numpy's generator."""
+
+    function: Any
+    claim: PrivacyCurve = PURE
+    adjacency: Adjacency = UNIT
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        seed = np.random.SeedSequence(rng.words(4).tolist())
+        return self.function(records, np.random.Generator(np.random.PCG64(seed)))
+
+    def with_generator(self, records: Any, rng: Any) -> Any:
+        return self.function(records, rng)
+
+    def privacy(self) -> PrivacyCurve:
+        return self.claim
+
+
+def checked(function: Any, claim: PrivacyCurve = PURE, **options: Any) -> Finding:
+    settings: dict[str, Any] = {"alpha": 1e-4, "draws": 400} | options
+    return grey_box(Generated(function, claim), [PAIR], **settings)
 
 
 def laplace(x: Any, rng: Any) -> Any:
@@ -99,14 +129,14 @@ def variance_for_deviation(x: Any, rng: Any) -> Any:
 
 @pytest.mark.parametrize("function", [laplace, at_the_input, wide_at_the_input, located])
 def test_correct_laplace_is_not_accused(function: Any) -> None:
-    finding = grey_box(function, [PAIR], PURE)
+    finding = checked(function)
     assert finding.verdict == "no_violation_found"
     assert finding.evidence["distance"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("function", [normal, standard])
 def test_correct_normal_is_not_accused(function: Any) -> None:
-    finding = grey_box(function, [PAIR], NORMAL, delta=DELTA)
+    finding = checked(function, NORMAL, delta=DELTA)
     assert finding.verdict == "no_violation_found"
     assert finding.evidence["distance"] == pytest.approx(0.5, rel=1e-12)
 
@@ -118,49 +148,161 @@ def test_correct_normal_is_not_accused(function: Any) -> None:
         (wrong_norm, "1.4 scales"),
         (one_vector_for_all_rows, "no independent noise"),
         (half_the_coordinates, "no independent noise"),
-        (bound_read_off, "noise call 0 depends on the data"),
-        (early_exit, "number of noise calls"),
+        (bound_read_off, OUTSIDE + "noise call 0 depends on the data"),
+        (early_exit, OUTSIDE + "the number of noise calls depends on the data: 0 or 1"),
         (noiseless, "no noise was asked for"),
-        (raises_on_data, "one side alone"),
+        (raises_on_data, "raised ValueError: no on the neighbour alone"),
         (shape_by_data, "shape"),
     ],
 )
-def test_bugs_are_accused(function: Any, reason: str) -> None:
-    finding = grey_box(function, [PAIR], PURE)
-    assert finding.verdict == "violation"
+def test_bugs_are_confirmed_on_fresh_draws(function: Any, reason: str) -> None:
+    finding = checked(function)
+    assert finding.verdict == "violation", finding.statement
     assert reason in finding.statement
     assert finding.pair is PAIR
+    # Nothing is certain: it has a level, counts, and what they show.
+    assert finding.level == 1e-4
+    assert finding.epsilon_lower is not None
+    assert finding.epsilon_lower > 1
+    assert finding.evidence["hits"] > finding.evidence["false hits"]
+
+
+def test_a_finding_names_the_line_that_asks_for_noise() -> None:
+    assert "test_greybox.py:" in checked(scale_halved).statement
+    assert "test_greybox.py:" in checked(early_exit).statement
+    line = scale_halved.__code__.co_firstlineno + 1
+    assert f"test_greybox.py:{line})" in checked(scale_halved).statement
 
 
 def test_a_variance_for_a_deviation_is_accused() -> None:
-    finding = grey_box(variance_for_deviation, [PAIR], NORMAL, delta=DELTA)
+    finding = checked(variance_for_deviation, NORMAL, delta=DELTA, draws=1000)
     assert finding.verdict == "violation"
     assert finding.evidence["distance"] == pytest.approx(0.5**0.5, rel=1e-12)
 
 
 def test_normal_noise_has_no_pure_epsilon() -> None:
-    assert grey_box(normal, [PAIR], PURE).verdict == "violation"
+    """ε = 1 at δ = 0 is refuted where the noise is small enough for the draws."""
+    assert checked(lambda x, rng: x + rng.normal(0, 0.5, x.shape)).verdict == "violation"
 
 
-def test_a_hair_above_the_claim_is_accused_and_a_hair_below_is_not() -> None:
-    def scaled(scale: float) -> Any:
-        return lambda x, rng: x + rng.laplace(0.0, scale, x.shape)
+def scaled(scale: float) -> Any:
+    return lambda x, rng: x + rng.laplace(0.0, scale, x.shape)
 
-    assert grey_box(scaled(1 - 1e-7), [PAIR], PURE).verdict == "violation"
-    assert grey_box(scaled(1 + 1e-7), [PAIR], PURE).verdict == "no_violation_found"
+
+def test_a_hair_above_the_claim_is_said_and_not_accused_and_a_hair_below_is_cleared() -> None:
+    above, below = checked(scaled(1 - 1e-7)), checked(scaled(1 + 1e-7))
+    assert above.verdict == below.verdict == "no_violation_found"
+    assert "is claimed" in above.statement
+    assert "draws are too few to tell" in above.statement
+    assert "is claimed" not in below.statement
+    assert "hits" not in below.evidence
+
+
+def test_more_draws_are_taken_where_the_model_says_that_it_takes_them() -> None:
+    finding = checked(scaled(0.7), alpha=0.01, draws=600)
+    assert finding.verdict == "violation"
+    assert finding.evidence["draws"] in (1200, 2400, 4800)
+
+
+OWN = random.SystemRandom()
+
+
+def from_elsewhere(x: Any, rng: Any) -> Any:
+    return x + np.random.laplace(size=x.shape)  # noqa: NPY002 (of all generators the least seen)
+
+
+def from_the_stream(x: Any, rng: Any) -> Any:
+    return x + np.random.Generator(rng.bit_generator).laplace(size=x.shape)
+
+
+def two_routes(x: Any, rng: Any) -> Any:
+    """Laplace noise, as numpy draws it or as a difference of exponentials."""
+    if x[0, 0]:
+        return x + rng.laplace(size=x.shape)
+    return x + rng.exponential(size=x.shape) - rng.exponential(size=x.shape)
+
+
+def above_threshold(x: Any, rng: Any) -> float:
+    """The place of the first count above a noisy threshold: Lyu, Su and Li 2017, Algorithm 1."""
+    threshold = 1 + rng.laplace(scale=2)
+    for place, count in enumerate(x.ravel()):
+        if count + rng.laplace(scale=4) >= threshold:
+            return float(place)
+    return float(x.size)
+
+
+def smooth(x: Any, rng: Any) -> Any:
+    """A scale that the data moves by less than the claim allows."""
+    return x + rng.laplace(scale=4 if x[0, 0] else 4.4, size=x.shape)
 
 
 @pytest.mark.parametrize(
-    "function",
+    ("function", "reason"),
     [
-        lambda x, rng: np.clip(x + rng.laplace(0.0, 1.0, x.shape), 0, 1),
-        lambda x, rng: x + rng.gumbel(0.0, 1.0, x.shape),
-        lambda x, rng: [][0],
-        lambda x, rng: (x > 0) ^ (rng.random(x.shape) < 0.25),
+        (from_elsewhere, "it draws from elsewhere"),
+        (from_the_stream, "bit_generator"),
+        (lambda x, rng: x + OWN.expovariate(1) - OWN.expovariate(1), "it draws from elsewhere"),
+        (lambda x, rng: np.zeros(2), "no noise was asked for that can be recorded"),
+        (lambda x, rng: np.clip(x + rng.laplace(0.0, 1.0, x.shape), 0, 1), "isn't affine"),
+        (lambda x, rng: x + rng.gumbel(0.0, 1.0, x.shape), "gumbel"),
+        (lambda x, rng: [][0], "it raised IndexError"),
+        (lambda x, rng: (x > 0) ^ (rng.random(x.shape) < 0.25), "random"),
+        (lambda x, rng: {"a": 1}, "isn't an array of numbers"),
+        (
+            lambda x, rng: x + np.random.default_rng(rng.integers(1 << 60)).laplace(size=x.shape),
+            "integers",
+        ),
+        (lambda x, rng: x + rng.spawn(1)[0].laplace(size=x.shape), "spawn"),
     ],
 )
-def test_outside_the_model_is_inconclusive(function: Any) -> None:
-    assert grey_box(function, [PAIR], PURE).verdict == "inconclusive"
+def test_outside_the_model_is_inconclusive(function: Any, reason: str) -> None:
+    finding = checked(function)
+    assert finding.verdict == "inconclusive"
+    assert OUTSIDE in finding.statement
+    assert reason in finding.statement
+
+
+@pytest.mark.parametrize("function", [two_routes, above_threshold, smooth])
+def test_calls_that_depend_on_the_data_are_said_and_counted_and_no_violation(function: Any) -> None:
+    finding = checked(function)
+    assert finding.verdict == "no_violation_found"
+    assert OUTSIDE in finding.statement
+    assert "depends on the data" in finding.statement
+    assert "doesn't refute" in finding.statement
+
+
+def raises_at_random(x: Any, rng: Any) -> Any:
+    """Noise that no run without noise shows decides whether it raises: ε = 1."""
+    if x[0, 0] + rng.laplace() > 0.5:
+        raise ValueError("above")
+    return 0.0
+
+
+def test_an_exception_on_one_side_of_the_noiseless_runs_is_counted() -> None:
+    finding = checked(raises_at_random)
+    assert "on the neighbour alone" in finding.statement
+    assert finding.verdict == "no_violation_found"
+    assert finding.level > 0
+
+
+@pytest.mark.parametrize("function", [two_routes, above_threshold, smooth, from_elsewhere])
+def test_a_correct_mechanism_outside_the_model_is_green_by_default(function: Any) -> None:
+    """Whatever it says of itself, the check doesn't keep a report from a verdict."""
+    report = audit(
+        Generated(function), pairs=[PAIR], draws=300, alpha=1e-3, workers=1, without=["precision"]
+    )
+    assert report.verdict == "no_violation_found"
+    (found,) = (finding for finding in report.findings if finding.audit == "grey-box")
+    assert OUTSIDE in found.statement
+
+
+def test_a_broken_mechanism_outside_the_model_is_found() -> None:
+    """The twins of the test above: half of the noise."""
+
+    def half(x: Any, rng: Any) -> Any:
+        return x + 0.3 * (two_routes(x, rng) - x)
+
+    assert checked(half, draws=1000).verdict == "violation"
 
 
 def test_search_shrinks_to_a_minimal_pair() -> None:
@@ -169,18 +311,17 @@ def test_search_shrinks_to_a_minimal_pair() -> None:
     def broken(x: Any, rng: Any) -> Any:
         return np.where(x < 0, 3 * x, x) + rng.laplace(0.0, 1.0, x.shape)
 
+    start = Pair(name="start", record=np.zeros((1, 2)), neighbour=np.array([[0.0, 0.5]]))
     options: dict[str, Any] = {
-        "adjacency": AttributeAdjacency(beta=Fraction(1)),
-        "domain": Box(low=Fraction(-1), high=Fraction(1)),
-        "claim": PURE,
-        "attributes": 2,
+        "space": (Box(low=Fraction(-1), high=Fraction(1)), 2, (1,)),
+        "draws": 400,
     }
-    finding = grey_box_search(broken, **options)
+    finding = grey_box(Generated(broken), [start], **options)
     assert finding.verdict == "violation"
     assert finding.pair is not None
     # Minimal: one value off 0 on one side, none on the other.
     assert np.count_nonzero(finding.pair.record) + np.count_nonzero(finding.pair.neighbour) == 1
-    assert grey_box_search(laplace, **options).verdict == "no_violation_found"
+    assert grey_box(Generated(laplace), [start], **options).verdict == "no_violation_found"
 
 
 LINEAR = [bug for bug in SUITE if type(bug.twin()).__name__ in ("LinearSketch", "NoiseAddition")]
@@ -189,20 +330,18 @@ LINEAR = [bug for bug in SUITE if type(bug.twin()).__name__ in ("LinearSketch", 
 @pytest.mark.parametrize("bug", LINEAR, ids=lambda bug: bug.name)
 def test_twins_of_the_planted_bugs_are_not_accused(bug: Any) -> None:
     twin = bug.twin()
-    finding = grey_box(
-        recorded(twin), twin.worst_pairs(), twin.privacy(), delta=DELTA, source=RecordingWords
-    )
+    finding = grey_box(twin, twin.worst_pairs(), delta=DELTA)
     assert finding.verdict == "no_violation_found", finding.statement
     assert finding.evidence["distance"] > 0
+    assert "hits" not in finding.evidence  # the model alone clears it
 
 
 def test_a_sketch_with_less_noise_is_accused() -> None:
-    twin = next(bug.twin() for bug in LINEAR)
-    broken = replace(twin, noise=type(twin.noise)(scale=twin.noise.scale * 0.99))
-    finding = grey_box(
-        recorded(broken), twin.worst_pairs(), twin.privacy(), delta=DELTA, source=RecordingWords
-    )
+    bug = next(bug for bug in LINEAR if bug.name == "delta dropped")
+    broken: Any = bug.broken()
+    finding = grey_box(broken, broken.worst_pairs(), delta=Fraction(1, 1000), draws=2000)
     assert finding.verdict == "violation", finding.statement
+    assert "linear_sketch.py:" in finding.statement
 
 
 def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
@@ -211,9 +350,7 @@ def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
     def not_negative(record: Any, rng: np.random.Generator) -> float:
         value = -1.0
         while value < 0:
-            value = float(record[0]) + rng.laplace()
+            value = float(record[0, 0]) + rng.laplace()
         return value
 
-    pair = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
-    found = grey_box(not_negative, [pair], PointCurve(bound=Fraction(1)))
-    assert found.verdict == "inconclusive"
+    assert checked(not_negative).verdict == "inconclusive"
