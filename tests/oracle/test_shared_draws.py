@@ -127,7 +127,7 @@ def test_nested_hash_functions_are_not_independent() -> None:
     for n in range(12):  # of the 99 common functions, and the hundredth alike: a lower bound
         chance = math.comb(99, n) * differ**n * (1 - differ) ** (100 - n)
         for i, j in product(range(n + 1), repeat=2):
-            own = other = math.comb(n, i) * math.comb(n, j)
+            own = other = float(math.comb(n, i) * math.comb(n, j))
             for keep, kept in ((float(first.keep), i), (float(second.keep), j)):
                 own *= keep**kept * (1 - keep) ** (n - kept)
                 other *= keep ** (n - kept) * (1 - keep) ** kept
@@ -180,7 +180,8 @@ def test_what_is_realised_for_one_is_not_averaged_over_for_another() -> None:
         GaussianProjection(p=8, k=4, seed=1),
         **{name: SIGNS[name] for name in ("epsilon", "delta", "domain", "adjacency")},
     )
-    for order in ([noisy, signs()], [signs(), noisy]):
+    orders: tuple[list[Any], ...] = ([noisy, signs()], [signs(), noisy])
+    for order in orders:
         with pytest.raises(ParameterError, match="averaged over, or realised"):
             compose(order)
     assert compose([noisy, signs(seed=2)]).given == ("gaussian projections of seed 1",)
@@ -197,7 +198,7 @@ def test_tables_may_overlap_with_any_others() -> None:
 
 def test_sources_are_apart_exactly_where_the_words_are() -> None:
     """Every projection and hash: two of one source begin with the same words, others don't."""
-    sizes = {"p": 64, "k": 64}
+    sizes: dict[str, Any] = {"p": 64, "k": 64}
     kinds: list[Callable[[int], Projection]] = [
         lambda seed: GaussianProjection(**sizes, seed=seed),
         lambda seed: RademacherProjection(**sizes, seed=seed),

@@ -37,7 +37,7 @@ def npy(array: NDArray[Any], **changes: Any) -> bytes:
     """An array in numpy's format, with other words in its header."""
     header = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape, **changes}
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, header)  # type: ignore[arg-type]
+    np.lib.format.write_array_header_1_0(file, header)
     return file.getvalue() + array.tobytes()
 
 
