@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.domain import is_sparse
-from dpverify.enclosure import exact_string
+from dpverify.domain import LARGEST, is_sparse
+from dpverify.enclosure import exact_string, short_string
 from dpverify.errors import ParameterError, require
 
 __all__ = [
@@ -49,7 +49,7 @@ class AttributeAdjacency:
     beta: Fraction
 
     def __post_init__(self) -> None:
-        require(self.beta > 0, "beta", self.beta, "positive")
+        _require_bound("beta", self.beta)
 
     @property
     def unit(self) -> str:
@@ -94,7 +94,7 @@ class L1Ball:
     radius: Fraction
 
     def __post_init__(self) -> None:
-        require(self.radius > 0, "radius", self.radius, "positive")
+        _require_bound("radius", self.radius)
 
     @property
     def unit(self) -> str:
@@ -163,7 +163,7 @@ class EdgeAdjacency:
     weight: Fraction
 
     def __post_init__(self) -> None:
-        require(self.weight > 0, "weight", self.weight, "positive")
+        _require_bound("weight", self.weight)
 
     @property
     def unit(self) -> str:
@@ -189,7 +189,7 @@ class RowAdjacency:
     radius: Fraction
 
     def __post_init__(self) -> None:
-        require(self.radius > 0, "radius", self.radius, "positive")
+        _require_bound("radius", self.radius)
 
     @property
     def unit(self) -> str:
@@ -212,6 +212,11 @@ Adjacency = (
     | EdgeAdjacency
     | RowAdjacency
 )
+
+
+def _require_bound(name: str, value: Fraction) -> None:
+    require(value > 0, name, value, "positive")
+    require(value <= LARGEST, name, short_string(value), "at most 2**100")
 
 
 def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpverify.enclosure import short_string
 from dpverify.errors import RecordsError, require
 from dpverify.sampling.words import Words
 
 __all__ = [
+    "LARGEST",
     "PROBES",
     "Ball",
     "Box",
@@ -44,7 +46,8 @@ __all__ = [
 _Outside = Literal["refuse", "clip"]
 Records = NDArray[Any] | sparse.csr_array
 
-_LEAST_RADIUS = Fraction(1, 2**400)
+LARGEST = 2**100
+"""Of the numbers of a domain or an adjacency, so that their eighth powers are doubles."""
 
 PROBES = 40
 """Synthetic pairs that `probes` draws."""
@@ -69,6 +72,10 @@ class Box:
 
     def __post_init__(self) -> None:
         require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
+        for name, end in (("low", self.low), ("high", self.high)):
+            require(abs(end) <= LARGEST, name, short_string(end), "between -2**100 and 2**100")
+        width = self.high - self.low
+        require(width * LARGEST >= 1, "high - low", short_string(width), "at least 2**-100")
 
     def admit(self, records: Any, *, attributes: int | None = None) -> Any:
         """Records as a matrix of doubles inside the domain, of shape (rows, attributes).
@@ -155,9 +162,8 @@ class Ball:
     outside: _Outside = "refuse"
 
     def __post_init__(self) -> None:
-        # Squares of smaller or larger values leave the range of doubles, and norms with them.
-        good = _LEAST_RADIUS <= self.radius <= 1 / _LEAST_RADIUS
-        require(good, "radius", self.radius, "between 2**-400 and 2**400")
+        good = 1 <= self.radius * LARGEST <= LARGEST**2
+        require(good, "radius", short_string(self.radius), "between 2**-100 and 2**100")
 
     @property
     def reach(self) -> Fraction:

@@ -28,6 +28,7 @@ __all__ = [
     "exact",
     "exact_string",
     "rational",
+    "short_string",
     "squared",
     "to_arb",
 ]
@@ -178,6 +179,11 @@ def exact_string(value: Fraction) -> str:
     except Inexact:
         return str(value)
     return f"{_EXACT_DECIMAL.normalize(quotient):f}"
+
+
+def short_string(value: Fraction) -> str:
+    """Four significant digits, however large or small: for messages."""
+    return f"{Decimal(value.numerator) / Decimal(value.denominator):.4g}"
 
 
 def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:

@@ -14,7 +14,7 @@ from dpverify.auditing import moments, planning, whitebox
 from dpverify.auditing.findings import shares
 from dpverify.auditing.judging import Counts, judge
 from dpverify.certificate import meaning
-from dpverify.certificate.limits import check_size, check_target
+from dpverify.certificate.limits import check_release, check_size, check_target
 from dpverify.certificate.model import (
     Derived,
     Ends,
@@ -103,11 +103,12 @@ def build(inputs: Inputs) -> Certifiable:
     )
     # Calibration meets the target; a published noise level may miss it.
     reached = mechanism.privacy().delta(epsilon)
-    if Fraction(reached.lower) > delta:
+    if Fraction(reached.upper) > delta:
         raise ConfigurationError(
-            f"{family.name} with these parameters has delta({inputs.epsilon}) of at least "
-            f"{reached.lower}, and not {inputs.delta}: it can't be certified for this target."
+            f"{family.name} with these parameters has delta({inputs.epsilon}) of up to "
+            f"{reached.upper}, and not {inputs.delta}: it can't be certified for this target."
         )
+    check_release(inputs, mechanism)
     return mechanism
 
 

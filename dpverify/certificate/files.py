@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,15 @@ from typing import BinaryIO
 
 from dpverify.errors import DPVerifyError, OutputError
 
-__all__ = ["check_writable", "replacing", "sha256_file", "write_file", "writing"]
+__all__ = [
+    "check_own",
+    "check_writable",
+    "make_own",
+    "replacing",
+    "sha256_file",
+    "write_file",
+    "writing",
+]
 
 
 def check_writable(folder: Path, *, names: frozenset[str]) -> None:
@@ -25,10 +34,15 @@ def check_writable(folder: Path, *, names: frozenset[str]) -> None:
     Raises
     ------
     OutputError
-        If it is a file, can't be written, holds files that are not ours to replace, or is being
-        replaced by another process.
+        If it is a file or a link, can't be written, holds files that are not ours to replace, or is
+        being replaced by another process.
     """
     with _as_output_error(folder):
+        if folder.is_symlink():
+            raise OutputError(
+                f"{folder}: is a link, and the output must be a folder, which is replaced as a "
+                f"whole. Name the folder itself: {folder.resolve()}"
+            )
         if folder.exists():
             if not folder.is_dir():
                 raise OutputError(f"{folder}: is a file, and the output must be a folder.")
@@ -79,25 +93,74 @@ def replacing(folder: Path) -> Iterator[Path]:
             shutil.rmtree(new, ignore_errors=True)  # the old folder, or what an error left
 
 
-def write_file(path: Path, content: bytes) -> None:
+def check_own(folder: Path) -> None:
+    """Refuse what is there, if anything is, unless it is a folder that is its owner's alone.
+
+    Raises
+    ------
+    OutputError
+        If it is a link or a file, belongs to someone else, or is open to others.
+    """
+    with _as_output_error(folder):
+        try:
+            there = folder.lstat()
+        except FileNotFoundError:
+            return
+        own = stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid()
+        if not own or stat.S_IMODE(there.st_mode) & 0o077:
+            raise OutputError(
+                f"{folder}: must be a folder of your own that is closed to all others (0700), and "
+                "no link. Move it away."
+            )
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder that is its owner's alone, whatever the mask, unless it is there.
+
+    Raises
+    ------
+    OutputError
+        As `check_own`, or if it can't be made.
+    """
+    with _as_output_error(folder):
+        try:
+            folder.mkdir(mode=0o700)
+            folder.chmod(0o700)  # the mask may have taken bits of its owner's
+        except FileExistsError:
+            pass
+    check_own(folder)
+
+
+def write_file(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file as `writing` does."""
-    with writing(path) as file:
+    with writing(path, private=private) as file:
         file.write(content)
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Write a file beside its place; where the block ends without an error, rename it there.
+
+    A link at its place is replaced, and not followed.
+
+    Parameters
+    ----------
+    path : of the file
+    private : whether its owner alone may read it, whatever the mask
 
     Raises
     ------
     OutputError
         If it can't be written.
     """
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW, 0o600 if private else 0o666)
+
     partial = path.with_name(f".{path.name}.partial")
     with _as_output_error(path):
         try:
-            with partial.open("wb") as file:
+            with open(partial, "wb", opener=opener) as file:  # a Path has no opener
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

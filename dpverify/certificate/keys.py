@@ -27,6 +27,9 @@ __all__ = ["key_id", "load_private_key", "load_public_key"]
 
 _MAX_BYTES = 1 << 16
 _PUBLIC = b"-----BEGIN PUBLIC KEY-----"
+_PRIME = 2**255 - 19
+_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+"""The least y of a point of order 8: d·y⁴ + 2y² − 1 = 0 modulo the prime, with d of RFC 8032."""
 _HOW_TO_MAKE = "openssl genpkey -algorithm ed25519 -out"
 
 
@@ -83,6 +86,11 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
         ) from None
     if not isinstance(key, Ed25519PublicKey):
         raise KeyFileError(f"{path}: is a key of another kind, and must be Ed25519.")
+    if _of_small_order(key):
+        raise KeyFileError(
+            f"{path}: is a point of small order, under which anyone can sign: nobody's key. Ask "
+            "its owner for another one."
+        )
     return key
 
 
@@ -93,6 +101,17 @@ def key_id(key: Ed25519PublicKey) -> str:
     """
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).hexdigest()
+
+
+def _of_small_order(key: Ed25519PublicKey) -> bool:
+    """Whether 8 times the point is the neutral one, however it is encoded (RFC 8032, 5.1.3).
+
+    Points of small order have one of the y below: 1, −1, 0, and ± the y of a point of order 8; the
+    encoding may have either sign of x, and y + p in place of y where that fits 255 bits.
+    """
+    encoded = int.from_bytes(key.public_bytes(Encoding.Raw, PublicFormat.Raw), "little")
+    y = encoded % 2**255 % _PRIME
+    return y in (0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8)
 
 
 def _read(path: Path, *, private: bool) -> bytes:

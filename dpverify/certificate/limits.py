@@ -9,20 +9,26 @@ in an hour, and say nothing about how long one within them takes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dpverify.auditing.draws import CHUNK
 from dpverify.certificate.model import Inputs
+from dpverify.enclosure import short_string
 from dpverify.errors import require
+from dpverify.mechanism import Certifiable, Streaming
 
 __all__ = [
     "EPSILONS",
     "LEAST_DELTA",
+    "MOST_AT_ONCE",
     "MOST_DRAWN",
     "MOST_DRAWS",
     "MOST_ENTRIES",
     "MOST_IN_A_RECORD",
     "MOST_OF_A_PARAMETER",
+    "check_release",
     "check_size",
     "check_target",
 ]
@@ -37,6 +43,8 @@ MOST_DRAWS = 2**27
 """Scores of so many draws are held on each side, 1 GiB of doubles."""
 MOST_DRAWN = 2**40
 """Numbers that all draws of one side read or release: 100,000 draws of 10,000,000 fit."""
+MOST_AT_ONCE = 2**30
+"""Numbers of the releases that an audit holds at once, 8 GiB, where they are of whole data sets."""
 EPSILONS = (Fraction(1, 10**300), Fraction(10**6))
 """Smallest and largest target; outside, doubles that only guide the proof overflow."""
 LEAST_DELTA = Fraction(1, 10**300)
@@ -55,6 +63,21 @@ def check_size(inputs: Inputs) -> None:
         require(size <= most, name, size, f"at most {most}", "See dpverify.certificate.limits.")
 
 
+def check_release(inputs: Inputs, mechanism: Certifiable) -> None:
+    """Refuse a release of a whole data set that is too large to be drawn again and again.
+
+    Raises
+    ------
+    ParameterError
+        Naming its size, and the limit.
+    """
+    if isinstance(mechanism, Streaming):  # an audit draws single records
+        return
+    held = math.prod(mechanism.shape(inputs.rows)) * min(inputs.draws, CHUNK)
+    rule = f"at most {MOST_AT_ONCE}"
+    require(held <= MOST_AT_ONCE, "numbers drawn at once", held, rule, "Release fewer records.")
+
+
 def check_target(epsilon: Fraction, delta: Fraction) -> None:
     """Refuse a privacy target outside what the accountants are made for.
 
@@ -64,9 +87,9 @@ def check_target(epsilon: Fraction, delta: Fraction) -> None:
         Naming the value and the range.
     """
     least, most = EPSILONS
-    require(least <= epsilon <= most, "epsilon", f"{_short(epsilon)}", "in [1e-300, 1e6]")
+    require(least <= epsilon <= most, "epsilon", short_string(epsilon), "in [1e-300, 1e6]")
     good = delta == 0 or LEAST_DELTA <= delta < 1
-    require(good, "delta", f"{_short(delta)}", "0, or in [1e-300, 1)")
+    require(good, "delta", short_string(delta), "0, or in [1e-300, 1)")
 
 
 def _sizes(inputs: Inputs) -> Iterator[tuple[str, int, int]]:
@@ -82,8 +105,3 @@ def _sizes(inputs: Inputs) -> Iterator[tuple[str, int, int]]:
     for name, draws in (("draws", inputs.draws), ("moment_draws", inputs.moment_draws)):
         yield name, draws, MOST_DRAWS
         yield f"{name} * {largest}", draws * largest, MOST_DRAWN
-
-
-def _short(value: Fraction) -> str:
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -18,7 +18,14 @@ import rfc8785
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.derive import build, collect, derive
-from dpverify.certificate.files import check_writable, replacing, sha256_file, write_file
+from dpverify.certificate.files import (
+    check_own,
+    check_writable,
+    make_own,
+    replacing,
+    sha256_file,
+    write_file,
+)
 from dpverify.certificate.model import (
     SCHEMA,
     Certificate,
@@ -67,13 +74,11 @@ class Outcome:
     ----------
     certificate : as written
     folder : where certificate, report and (unless an audit found a violation) sketch are
-    owner_notes : facts about the real records, for the owner's eyes
-    owner_file : the file that holds them, outside `folder`
+    owner_file : holds facts about the real records, for the owner's eyes; outside `folder`
     """
 
     certificate: Certificate
     folder: Path
-    owner_notes: dict[str, Any]
     owner_file: Path | None
 
 
@@ -101,6 +106,7 @@ def certify(
         With nothing written, if anything is wrong with the configuration, records or folder.
     """
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    check_own(_owner_folder(out))
     check_answerable(configuration.owner)
     table = _load(configuration, base)
     inputs = _inputs(configuration, table)
@@ -141,7 +147,7 @@ def certify(
         write_file(new / REPORT, render(certificate).encode())
         if release is not None:
             owner_file = _write_owner_file(out, release.sha256, notes)
-    return Outcome(certificate=certificate, folder=out, owner_notes=notes, owner_file=owner_file)
+    return Outcome(certificate=certificate, folder=out, owner_file=owner_file)
 
 
 def document_digest(fields: dict[str, Any]) -> str:
@@ -231,12 +237,16 @@ def environment() -> Environment:
     )
 
 
+def _owner_folder(out: Path) -> Path:
+    return out.with_name(f"{out.name}-OWNER-ONLY-do-not-release")
+
+
 def _write_owner_file(out: Path, sha256: str, notes: dict[str, Any]) -> Path:
     """One file for each release, named by its hash: written before the release is in place."""
-    folder = out.with_name(f"{out.name}-OWNER-ONLY-do-not-release")
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = _owner_folder(out)
+    make_own(folder)
     lines = [_OWNER_WARNING, f"It describes the release with SHA-256 {sha256}.", ""]
     lines += [f"{name.replace('_', ' ')}: {value}" for name, value in notes.items()]
     path = folder / f"{sha256[:16]}.txt"
-    write_file(path, ("\n".join(lines) + "\n").encode())
+    write_file(path, ("\n".join(lines) + "\n").encode(), private=True)
     return path

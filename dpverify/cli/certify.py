@@ -71,8 +71,6 @@ def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool, wo
         emit_table(_rows(outcome.certificate, paths))
     if outcome.owner_file is not None:
         talk(f"For the owner only, not to be released: {outcome.owner_file}")
-        for name, value in outcome.owner_notes.items():
-            talk(f"  {name.replace('_', ' ')}: {value}")
     if verdict == "violation":
         talk("An audit found a violation: nothing was released. See the report.")
     return _exit_code(outcome.certificate, allow_inconclusive=allow_inconclusive)

@@ -37,7 +37,9 @@ __all__ = ["compose"]
     help="Owner's word: releases on one public draw are of the very same records.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Write the composed certificate to this file."
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the composed certificate to this file.",
 )
 @replay_option
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")

@@ -117,7 +117,7 @@ def configuration_text(shape: Shape, *, path: str, config: str) -> str:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration to write; DATA's name with .toml by default. Never overwritten.",
 )
 @json_option

@@ -9,6 +9,7 @@ distributions, which may change.
 from __future__ import annotations
 
 import os
+import threading
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +21,14 @@ from dpverify.errors import EntropyError, require
 __all__ = ["ReplayableWords", "SecureWords", "Words"]
 
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
+_forks = [0]  # how many forks lie between the first process and this one
+
+
+def _count_fork() -> None:
+    _forks[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class Words(Protocol):
@@ -32,13 +41,14 @@ class Words(Protocol):
         ...
 
 
-class SecureWords:
+class SecureWords(threading.local):
     """AES-256 in counter mode under a key drawn from the operating system for this object alone.
 
     An AES keystream is indistinguishable from uniform words to anyone who can't break AES; the
     guarantee of a release is information-theoretic up to that assumption. The object can't be
-    pickled or asked for its key. A forked process draws a key of its own: with its parent's, two
-    releases would carry the same noise, and their difference none.
+    copied, pickled or asked for its key. A forked process draws a key of its own: with its
+    parent's, two releases would carry the same noise, and their difference none. So does each
+    thread that shares the object.
 
     Raises
     ------
@@ -53,7 +63,7 @@ class SecureWords:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
-        if os.getpid() != self._process:
+        if (os.getpid(), _forks[0]) != self._process:
             self._draw_key()
         drawn = np.empty(count, dtype=np.uint64)
         space = drawn.view(np.uint8).data
@@ -68,7 +78,9 @@ class SecureWords:
         except (OSError, NotImplementedError) as error:
             raise EntropyError(f"the operating system gives no random bytes: {error}.") from None
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._process = os.getpid()
+        # In a new namespace of processes a child can have its parent's number; and a fork that
+        # Python doesn't see (in a C library) changes the number alone.
+        self._process = os.getpid(), _forks[0]
 
 
 class ReplayableWords:

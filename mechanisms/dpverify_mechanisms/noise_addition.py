@@ -56,6 +56,7 @@ GRID_STEPS = 1024
 
 _ROWS = 128  # records a block of the matrix product
 _PROBES = 4  # synthetic data sets
+_LARGEST = 2**26  # numbers of a data set: 512 MiB of doubles
 
 
 def published_sigma(
@@ -111,6 +112,8 @@ class NoiseAddition:
     def __post_init__(self) -> None:
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
         require(self.p >= 1, "p", self.p, "at least 1")
+        table = self.rows * self.p
+        require(table <= _LARGEST, "rows * p", table, f"at most {_LARGEST}, held in memory at once")
         match self.adjacency:
             case BitFlip():
                 low, high = self.domain.low, self.domain.high

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.certificate.composing import compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.limits import check_size
 from dpverify.certificate.model import Inputs
 from dpverify.certificate.named import named_mechanism
 from dpverify.certificate.verify import read_certificate, verify
+from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, ConfigurationError, ParameterError, RecordsError
 from dpverify.records import open_records
 from dpverify.toml import MAX_BYTES, read_toml
@@ -58,6 +60,71 @@ def test_too_much(certificate: dict[str, Any], changes: dict[str, Any], named: s
     wrong = next(check for check in verify(fields, None) if check.name == "inputs")
     assert wrong.status == "differs"
     assert time.process_time() - start < 5
+
+
+BOX = {"kind": "box", "numbers": {"low": "-1e400", "high": "1e400"}}
+UNIT = {"kind": "box", "numbers": {"low": "0", "high": "1"}}
+ONE = {"kind": "attribute", "numbers": {"beta": "1"}}
+DISTANCES = {"mechanism": "noise-addition", "parameters": {}, "domain": UNIT, "adjacency": ONE}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"domain": BOX}, "low=-1.000e.400 must be between"),
+        (
+            {
+                "domain": {"kind": "box", "numbers": {"low": "0", "high": "1e308"}},
+                "adjacency": {"kind": "attribute", "numbers": {"beta": "1e308"}},
+            },
+            r"high=1.000e.308 must be between",
+        ),
+        ({"domain": {"kind": "box", "numbers": {"low": "0", "high": "1e-300"}}}, "high - low"),
+        (DISTANCES | {"rows": 10**12}, "rows . p"),
+        (DISTANCES | {"rows": 3 * 10**7}, "rows . p"),
+        (DISTANCES | {"rows": 10**5}, "numbers drawn at once"),
+    ],
+)
+def test_what_ended_in_an_internal_error_or_took_all_memory(
+    certificate: dict[str, Any], changes: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ParameterError, match=named):
+        build(inputs(certificate, **changes))
+    fields = copy.deepcopy(certificate)
+    fields["inputs"] |= changes
+    wrong = verify(fields, None)[-1]
+    assert (wrong.name, wrong.status) == ("inputs", "differs")
+
+
+@pytest.mark.parametrize("low", ["0", "-1e30"])
+@pytest.mark.parametrize("high", ["1e-29", "1e30"])
+@pytest.mark.parametrize(
+    ("kind", "number"), [("attribute", "beta"), ("l1-ball", "radius"), ("record", None)]
+)
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_extreme_numbers_are_refused_or_verified(
+    certificate: dict[str, Any], low: str, high: str, kind: str, number: str | None, noise: str
+) -> None:
+    """Never an internal error: what can be built can be verified, to the end."""
+    for bound in ("1e-300", "1e-35", high, "1e400") if number else ("",):
+        fields = copy.deepcopy(certificate)
+        fields["inputs"] |= {
+            "domain": {"kind": "box", "numbers": {"low": low, "high": high}},
+            "adjacency": {"kind": kind, "numbers": {number: bound} if number else {}},
+            "parameters": fields["inputs"]["parameters"] | {"noise": noise},
+        }
+        assert any(check.status == "differs" for check in verify(fields, None, replay=False))
+
+
+def test_delta_is_compared_at_its_safe_end(
+    certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A noise level whose proven δ is above the target is refused, if only its upper end is."""
+    target = float(certificate["inputs"]["delta"])
+    astride = Enclosure(target * (1 - 1e-10), target * (1 + 1e-10))
+    monkeypatch.setattr(GaussianCurve, "delta", lambda *_: astride)
+    with pytest.raises(ConfigurationError, match=f"of up to {astride.upper}"):
+        build(inputs(certificate))
 
 
 def test_large_releases_are_allowed(certificate: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,31 @@ def run(*arguments: str | Path) -> int:
 def statuses(fields: dict[str, Any], path: Path, *keys: Ed25519PrivateKey) -> list[str]:
     public = [one.public_key() for one in keys]
     return [check.status for check in check_signatures(fields, path, public)]
+
+
+def _of_small_order() -> Iterator[int]:
+    """Every encoding in 256 bits of the eight points: y or y + p, with either sign of x."""
+    p = 2**255 - 19
+    d = -121665 * pow(121666, -1, p) % p  # RFC 8032, section 5.1
+    root = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+    assert (d * root**4 + 2 * root**2 - 1) % p == 0
+    for y in (0, 1, p - 1, root, p - root):
+        for encoded in (y, y + p):
+            if encoded < 2**255:
+                yield from (encoded, encoded + 2**255)
+
+
+@pytest.mark.parametrize("encoded", list(_of_small_order()))
+def test_nobodys_key_is_refused(
+    encoded: int, tmp_path: Path, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under a point of small order "signatures" by nobody hold."""
+    key = Ed25519PublicKey.from_public_bytes(encoded.to_bytes(32, "little"))
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "key.pem").write_bytes(pem)
+    certificate = workplace / "out" / CERTIFICATE
+    assert _run(["verify", str(certificate), "--key", str(tmp_path / "key.pem")]) == 2
+    assert "point of small order" in capsys.readouterr().err
 
 
 def test_the_encoding_of_the_specification() -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -59,8 +61,17 @@ def test_secure_words_never_repeat_and_keep_their_key() -> None:
     one, two = SecureWords(), SecureWords()
     drawn = np.concatenate([one.words(1000), one.words(1000), two.words(2000)])
     assert np.unique(drawn).size == drawn.size
-    with pytest.raises(TypeError):
-        pickle.dumps(one)
+    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            duplicate(one)
+
+
+def test_threads_that_share_an_object_draw_words_of_their_own() -> None:
+    """One cipher between threads raises "Already borrowed" now and then."""
+    rng = SecureWords()
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(rng.words, [100_000] * 24))
+    assert np.unique(np.concatenate(drawn)).size == 2_400_000
 
 
 def test_no_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +100,13 @@ def test_keys_that_could_be_another(part: int | str) -> None:
         ReplayableWords(1, "abc", part)
 
 
-def test_a_forked_process_has_words_of_its_own() -> None:
+@pytest.mark.parametrize("number", [None, 1], ids=["plain", "in a namespace of its own"])
+def test_a_forked_process_has_words_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, number: int | None
+) -> None:
+    """In a new namespace of processes parent and child can both be process 1."""
+    if number is not None:
+        monkeypatch.setattr(os, "getpid", lambda: number)
     rng = SecureWords()
     rng.words(3)
     read, write = os.pipe()
