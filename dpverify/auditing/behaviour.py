@@ -93,7 +93,8 @@ class Trial:
         rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
         runs = Runs()
         records = pair.neighbour if side else pair.record
-        with guarded(self.mechanism, pair, side, runs.labels["words"], self.time_limit):
+
+        def draw() -> None:
             for _ in range(self.draws):
                 rng.count = 0
                 try:
@@ -108,6 +109,8 @@ class Trial:
                 runs.labels["behaviour"].append(behaviour.encode())
                 runs.labels["output"].append(behaviour.encode() + b"\0" + value)
                 runs.labels["words"].append(str(rng.count).encode())
+
+        guarded(draw, self.mechanism, pair, side, runs.labels["words"], self.time_limit)
         return runs
 
     def unable(self, pair: Pair, name: str, reason: str, *, failed: bool = False) -> Finding:

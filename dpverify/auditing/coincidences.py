@@ -55,16 +55,22 @@ def rows(trial: Trial, pair: Pair) -> Finding:
     twice = np.concatenate([record, record])
     released: list[list[bytes]] = []
     rng = ReplayableWords(trial.seed, "determinism", "rows")
+
+    def draw() -> str:
+        """Why two rows can't be compared, if they can't."""
+        for _ in range(trial.draws):
+            output = np.asarray(trial.mechanism.release(twice, rng=rng))
+            if output.ndim == 0 or len(output) != 2:
+                return f"the release of two rows has shape {output.shape}"
+            released.append([content(np.asarray(row)) for row in output])
+        return ""
+
     try:
-        with guarded(trial.mechanism, pair, 0, released, trial.time_limit):
-            for _ in range(trial.draws):
-                output = np.asarray(trial.mechanism.release(twice, rng=rng))
-                if output.ndim == 0 or len(output) != 2:
-                    reason = f"the release of two rows has shape {output.shape}"
-                    return trial.unable(pair, "rows", reason)
-                released.append([content(np.asarray(row)) for row in output])
+        reason = guarded(draw, trial.mechanism, pair, 0, released, trial.time_limit)
     except DrawError as error:
-        return trial.unable(pair, "rows", f"of two rows {error}")
+        reason = f"of two rows {error}"
+    if reason:
+        return trial.unable(pair, "rows", reason)
     half = trial.draws // 2
     quarter = half // 2
     within = _equal(*([rows[side] for rows in released[:half]] for side in (0, 1)))

@@ -19,21 +19,22 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.patience import Late, watched
+from dpverify.auditing.patience import Late, within
 from dpverify.errors import DrawError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.parallel import remote, spread
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["CHUNK", "both_sides", "by_chunks", "guarded", "named", "one_side", "over_the_draw"]
+
+T = TypeVar("T")
 
 CHUNK = 1000
 """Draws that share a stream of words."""
@@ -163,15 +164,18 @@ def one_side(
     rng = ReplayableWords(int(seed), *case)
     data = pair.neighbour if side else pair.record
     outputs: list[Any] = []
-    with guarded(mechanism, pair, side, outputs, time_limit):
+
+    def draw() -> None:
         for _ in range(size):
             # A copy: a release that changes its argument must not change the next one's.
             outputs.append(mechanism.release(copy.deepcopy(data), rng=rng))  # noqa: PERF401
+
+    guarded(draw, mechanism, pair, side, outputs, time_limit)
     return _stacked(outputs, mechanism, pair, side)
 
 
-@contextmanager
 def guarded(
+    work: Callable[[], T],
     mechanism: object,
     pair: Pair,
     side: int | None,
@@ -179,19 +183,19 @@ def guarded(
     time_limit: float,
     *,
     passed: type[Exception] = DrawError,
-) -> Iterator[None]:
-    """Foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
+) -> T:
+    """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
 
     Parameters
     ----------
+    work : that code, a function of Python's
     mechanism, pair, side : what to name; of either side, None
     outputs : what it has given so far, which grows with each
     time_limit : seconds for each; it is stopped before twice as many
     passed : errors that go on as they are
     """
     try:
-        with watched(outputs, time_limit):
-            yield
+        return within(time_limit, outputs, work)
     except Late:
         reason = f"took longer than {time_limit:g} s for one release"
         raise _error(mechanism, pair, reason, side) from None

@@ -40,6 +40,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -248,8 +249,8 @@ class _Check:
         """What the pair shows; a run that is late fails."""
         runs: list[Any] = []
         try:
-            with guarded(self.mechanism, pair, None, runs, self.time_limit):
-                return self._seen(pair, runs)
+            seen = partial(self._seen, pair, runs)
+            return guarded(seen, self.mechanism, pair, None, runs, self.time_limit)
         except DrawError as error:
             return _Seen(pair=pair, rank=_OUTSIDE_MODEL, reason=str(error), failed=True)
 

@@ -1,24 +1,44 @@
-"""A limit of time for foreign code that gives one output after another."""
+"""A limit of time for foreign code that gives one output after another.
+
+The clock is made, and ends, within one call of `within`: when that returns or raises, its timer is
+off, its thread has ended, the handler of before is back, and `Late` can no longer be raised.
+
+**The alarm.** Its handler raises `Late` in frames that ``work`` leads to and never in that of
+`_by_alarm`, which therefore runs to its end once ``work`` is left: it notes that nothing runs any
+more, after which the handler raises nothing, stops the timer, and gives the signal back.
+
+**The thread.** It raises at most once, and then ends. `_Clock.stop` waits for that end, and since
+the interpreter looks for what is to be raised whenever such a wait is over, `Late` has arrived when
+`stop` is left. It is called twice: where `Late` arrives within the first call, no more can come in
+the second. (Taking back what was raised and hasn't arrived would be shorter, but leaves CPython
+3.11 looking for it at every step.)
+"""
 
 from __future__ import annotations
 
 import ctypes
 import signal
 import threading
-from collections.abc import Iterator, Sized
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sized
+from dataclasses import dataclass, field
 from time import perf_counter
 from types import FrameType
+from typing import TypeVar
 
-__all__ = ["Late", "watched"]
+__all__ = ["Late", "within"]
+
+T = TypeVar("T")
+
+_FINEST = 1e-3
+"""Seconds between two ticks at the least: a handler must end before it is called again."""
 
 
 class Late(BaseException):
     """An output passed its time limit; no `except Exception` of a mechanism swallows it."""
 
 
-def watched(outputs: Sized, time_limit: float) -> AbstractContextManager[None]:
-    """Raise `Late` inside, where two ticks of a clock find equally many outputs.
+def within(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
+    """Call ``work``, and raise `Late` in it where two ticks of a clock find equally many outputs.
 
     A tick each time limit costs nothing an output; a late one is stopped before twice its limit.
     In the main thread of a POSIX system the clock is the alarm signal, which also ends a wait in
@@ -27,60 +47,114 @@ def watched(outputs: Sized, time_limit: float) -> AbstractContextManager[None]:
 
     Parameters
     ----------
+    time_limit : seconds for each output
     outputs : what there is so far, which grows with each
-    time_limit : seconds for each
+    work : makes the outputs; a function of Python's
+
+    Returns
+    -------
+    What ``work`` returns.
+
+    Raises
+    ------
+    Late
+        If an output takes longer. Whatever else ``work`` raises goes on as it is.
     """
+    time_limit = max(time_limit, _FINEST)
     main = threading.current_thread() is threading.main_thread()
-    by_alarm = main and hasattr(signal, "SIGALRM")
-    return _by_alarm(outputs, time_limit) if by_alarm else _by_thread(outputs, time_limit)
+    # A handler that isn't Python's can't be given back.
+    if main and hasattr(signal, "SIGALRM") and signal.getsignal(signal.SIGALRM) is not None:
+        return _by_alarm(time_limit, outputs, work)
+    return _by_thread(time_limit, outputs, work)
 
 
-@contextmanager
-def _by_alarm(outputs: Sized, time_limit: float) -> Iterator[None]:
+def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
     """A process has one alarm: whoever else set it, gets it back with the seconds it had left."""
-    seen = -1
+    seen, running = -1, False
 
     def tick(number: int, frame: FrameType | None) -> None:
         nonlocal seen
+        if not running or frame is None or frame.f_code is _by_alarm.__code__:
+            return
         if len(outputs) == seen:
             raise Late
         seen = len(outputs)
 
-    handler = signal.signal(signal.SIGALRM, tick)
-    left, again = signal.setitimer(signal.ITIMER_REAL, time_limit, time_limit)
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
     start = perf_counter()
+    before = signal.signal(signal.SIGALRM, tick)
     try:
-        yield
+        signal.setitimer(signal.ITIMER_REAL, time_limit, time_limit)
+        running = True
+        return work()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if left:
-            rest = max(left - (perf_counter() - start), 1e-3)
-            signal.setitimer(signal.ITIMER_REAL, rest, again)
+        running = False
+        # Each step is made even where another signal's handler (Ctrl-C) raises in the one before.
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            try:
+                signal.signal(signal.SIGALRM, before)
+            except BaseException:
+                signal.signal(signal.SIGALRM, before)
+                raise
+            finally:
+                if left:
+                    rest = max(left - (perf_counter() - start), 1e-3)
+                    signal.setitimer(signal.ITIMER_REAL, rest, again)
 
 
-@contextmanager
-def _by_thread(outputs: Sized, time_limit: float) -> Iterator[None]:
-    watched_thread = ctypes.c_ulong(threading.get_ident())
-    lock, done = threading.Lock(), threading.Event()
+def _by_thread(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
+    clock = _Clock(time_limit, outputs)
+    try:
+        try:
+            clock.thread.start()
+            clock.running = True
+            return work()
+        finally:
+            clock.stop()
+    finally:
+        clock.stop()
 
-    def watch() -> None:
+
+@dataclass(slots=True)
+class _Clock:
+    """A thread that raises `Late` in the one that made it, once at most, and then ends.
+
+    It raises nothing before work is `running`: what starts it must not be interrupted.
+
+    The gate is held while the time runs. (An `Event` could be left locked, where what the clock
+    raises arrives as it is set.)
+    """
+
+    time_limit: float
+    outputs: Sized
+    watched: int = field(default_factory=threading.get_ident)
+    gate: threading.Lock = field(default_factory=threading.Lock)
+    thread: threading.Thread = field(init=False)
+    running: bool = False
+
+    def __post_init__(self) -> None:
+        self.gate.acquire()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self) -> None:
+        """Tick until the gate opens."""
         seen = -1
-        while not done.wait(time_limit):
-            with lock:
-                if done.is_set():
-                    return
-                if len(outputs) == seen:
-                    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-                    raise_in(watched_thread, ctypes.py_object(Late))
-                    return
-                seen = len(outputs)
+        while not self.gate.acquire(timeout=self.time_limit):
+            if self.running and len(self.outputs) == seen:
+                self.raise_late()
+                return
+            seen = len(self.outputs)
 
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        yield
-    finally:
-        # Either the clock finds this done and does nothing, or what it raised is raised at the
-        # latest when `set` is called, and so inside.
-        with lock:
-            done.set()
+    def raise_late(self) -> None:
+        """Have it raised where the watched thread is, or will be next."""
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        raise_in(ctypes.c_ulong(self.watched), ctypes.py_object(Late))
+
+    def stop(self) -> None:
+        """Wait for the thread's end, if it began."""
+        if self.gate.locked():
+            self.gate.release()
+        if self.thread.ident is not None:
+            self.thread.join()

@@ -277,11 +277,14 @@ def _chunk(
     rng = ReplayableWords(int(seed), kind, f"pair {pair.name!r}", *case)
     data = pair.neighbour if side else pair.record
     seen: list[bool] = []
-    with guarded(mechanism, pair, side, seen, time_limit):
+
+    def draw() -> None:
         for _ in range(size):
             try:
                 released: Any = mechanism.release(copy.deepcopy(data), rng=rng)
             except Exception as error:  # what it raises is an output too
                 released = error
             seen.append(event.holds(released))
+
+    guarded(draw, mechanism, pair, side, seen, time_limit)
     return sum(seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +72,15 @@ def _exhaustive(plan: Plan) -> list[Finding]:
             )
         records = [each if is_sparse(each) else np.atleast_2d(each)[0] for each in data]
         limit = _PATIENCE * plan.time_limit
-        with guarded(plan.mechanism, pair, None, (), limit, passed=DPVerifyError):
-            found = exhaust(plan.mechanism, records)
+        found = guarded(
+            partial(exhaust, plan.mechanism, records),
+            plan.mechanism,
+            pair,
+            None,
+            (),
+            limit,
+            passed=DPVerifyError,
+        )
         refuted = [at for at in (Fraction(plan.claimed), Fraction(0)) if found.exceeds(claim, at)]
         exact = found.epsilon()
         excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""

@@ -229,16 +229,22 @@ def _chunk(
 ) -> NDArray[np.float64]:
     if not redraw:
         outputs = one_side(mechanism, pair, side, size, key, time_limit)
-        with guarded(mechanism, pair, side, (), time_limit):
+
+        def score() -> NDArray[np.float64]:
             return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
+
+        return guarded(score, mechanism, pair, side, (), time_limit)
     rng = ReplayableWords(*key)
     data = pair.neighbour if side else pair.record
     scores: list[NDArray[np.float64]] = []
-    with guarded(mechanism, pair, side, scores, time_limit):
+
+    def draw() -> None:
         for _ in range(size):
             fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
             output = fresh.release(copy.deepcopy(data), rng=rng)[None]
             scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
+
+    guarded(draw, mechanism, pair, side, scores, time_limit)
     return np.concatenate(scores)
 
 

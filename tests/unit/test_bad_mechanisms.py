@@ -135,5 +135,5 @@ def test_no_exception_handler_of_a_mechanism_stops_the_clock() -> None:
         except Exception:
             stubborn()
 
-    with pytest.raises(DrawError, match="took longer"), guarded("stubborn", PAIR, 0, (), 0.05):
-        stubborn()
+    with pytest.raises(DrawError, match="took longer"):
+        guarded(stubborn, "stubborn", PAIR, 0, (), 0.05)
