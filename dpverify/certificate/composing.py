@@ -316,6 +316,14 @@ def _stated(releases: Sequence[_Release], word: OwnersWord) -> Iterator[str]:
         yield f"on the owner's word, one change of {word.unit} is at most one change of {units}"
     if word.same_records:
         yield "on the owner's word, releases on one public draw are of the very same records"
+    if len({_domain(r) for r in releases}) > 1:
+        declared = "; ".join(f"release {r.number}: {_domain(r)}" for r in releases)
+        yield f"one change is measured in each release's own domain, {declared}"
+
+
+def _domain(release: _Release) -> str:
+    domain = release.inputs.domain
+    return " ".join([domain.kind, *(f"{n} = {domain.numbers[n]}" for n in sorted(domain.numbers))])
 
 
 def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:

@@ -42,7 +42,7 @@ from dpverify_mechanisms.estimators import Cosine, InnerProduct, SquaredDistance
 from dpverify_mechanisms.linear_claim import Level, Neighbours, Noise
 from dpverify_mechanisms.linear_likelihood import input_ratio, output_ratio
 from dpverify_mechanisms.linear_pairs import pairs_apart
-from dpverify_mechanisms.projection import Projection
+from dpverify_mechanisms.projection import Projection, single_is_exact
 from dpverify_mechanisms.projections import (
     OPORP,
     GaussianProjection,
@@ -377,7 +377,7 @@ class LinearSketch:
             np.copyto(product, self.projection.apply(self._gridded(x)), casting="unsafe")
             return product
         sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
-        precision = np.float32 if sums < _SINGLE else np.float64
+        precision = np.float32 if sums < _SINGLE and single_is_exact() else np.float64
         height = min(self.projection.height, rows)
         held = np.empty((height, x.shape[1]), dtype=precision)
         for start in range(0, rows, height):

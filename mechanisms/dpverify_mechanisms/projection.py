@@ -24,6 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -38,7 +39,7 @@ from dpverify.errors import NumericalError, require
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.spectral import dense, root, squared_spectral_norm
 
-__all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure"]
+__all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure", "single_is_exact"]
 
 LARGEST_STORED = 2**27
 """Entries of the largest dense matrix that is held in memory: 1 GiB of doubles."""
@@ -289,6 +290,18 @@ class Projection(ABC):
 
     def _digest(self) -> str:
         return digest(f"{self.p} {self.k}", self.matrix) if self.stored else self._measured().sha256
+
+
+@cache
+def single_is_exact(multiply: Callable[[Any, Any], Any] = np.matmul) -> bool:
+    """Whether products in single precision are what IEEE 754 says: asked once in a process.
+
+    A library may be set to round the factors to 8 or 11 bits first (bfloat16, TF32). Here the
+    factors need 12 and 13 bits and their products all 24, in matrices that no small kernel takes.
+    """
+    size = 256
+    one, other = 4095 * np.eye(size, dtype=np.float32), np.full((size, size), 4097, np.float32)
+    return bool(np.all(multiply(one, other) == 2**24 - 1))
 
 
 def digest(text: str, *matrices: Any) -> str:

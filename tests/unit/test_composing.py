@@ -79,6 +79,20 @@ def upper(document: Mapping[str, Any]) -> Fraction:
     return Fraction(document["total"]["epsilon"]["upper"])
 
 
+def test_domains_that_differ_are_named(both: list[dict[str, Any]]) -> None:
+    """One β in [0, 1] and in [0, 255] is not one change of the same thing."""
+    measured = "one change is measured in each release's own domain"
+
+    def assumed(parts: list[dict[str, Any]]) -> list[str]:
+        total = compose(parts)["total"]
+        return [text for text in total["assumptions"] if text.startswith(measured)]
+
+    wide = {"kind": "box", "numbers": {"low": "0", "high": "255"}}
+    (text,) = assumed([both[0], variant(both[1], 9, domain=wide)])
+    assert text.endswith("release 1: box high = 1 low = 0; release 2: box high = 255 low = 0")
+    assert assumed(both) == []
+
+
 def test_the_total_is_that_of_one_gaussian(
     both: list[dict[str, Any]], composed: dict[str, Any]
 ) -> None:

@@ -22,6 +22,7 @@ from dpverify.domain import is_sparse
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.hadamard import FJLT
+from dpverify_mechanisms.projection import single_is_exact
 from dpverify_mechanisms.projections import (
     OPORP,
     GaussianProjection,
@@ -376,3 +377,19 @@ def test_a_realised_matrix_stays_what_its_norms_are_of(kind: type[Projection]) -
     values = matrix.data if is_sparse(matrix) else matrix
     with pytest.raises(ValueError, match="read-only"):
         values *= 3
+
+
+def test_a_product_that_rounds_its_factors_is_found() -> None:
+    """As bfloat16 and TF32 do: 8 and 11 bits of a single's 24 are left."""
+
+    def rounded(bits: int) -> Callable[[Any, Any], Any]:
+        def shorter(x: Any) -> Any:
+            mantissa, exponent = np.frexp(x)
+            return np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+
+        return lambda one, other: shorter(one) @ shorter(other)
+
+    assert single_is_exact()
+    assert single_is_exact(rounded(24))
+    assert not single_is_exact(rounded(8))
+    assert not single_is_exact(rounded(11))
