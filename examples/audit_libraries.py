@@ -13,17 +13,21 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from dpverify.accounting import GaussianCurve
+import numpy as np
+
+from dpverify.accounting.discrete_gaussian import DiscreteGaussianCurve
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import AttributeAdjacency
 from dpverify.auditing.run import Report, audit
 from dpverify.auditing.text import finding_lines
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Mechanism
+from dpverify.mechanism import Mechanism, Pair
 from dpverify.testing.adapters import adapt
 
 ONE = AttributeAdjacency(beta=Fraction(1))
 DELTA = Fraction(1, 100_000)
+# Whole numbers, which all of them take.
+PAIR = Pair(name="up from zero", record=np.array([[0.0]]), neighbour=np.array([[1.0]]))
 
 
 def _adapted(name: str, mechanism: Any, claim: PrivacyCurve) -> Mechanism:
@@ -45,8 +49,9 @@ def opendp() -> Iterator[Mechanism]:
         claim = PointCurve(bound=Fraction(made.map(one)))
         yield _adapted(f"OpenDP {name}", made, claim)
     # Its map is in zero-concentrated privacy, 1/2 here, which is more than the noise's own curve.
-    curve = GaussianCurve(mu_squared=Fraction(1))
-    for name, domain in (("Gaussian", real), ("discrete Gaussian", whole)):
+    # The noise is discrete, for floats on the grid of the smallest one, 2**-1074.
+    for name, domain, steps in (("Gaussian", real, 2**1074), ("discrete Gaussian", whole, 1)):
+        curve = DiscreteGaussianCurve(sigma_squared=Fraction(steps**2), sensitivity=steps)
         yield _adapted(f"OpenDP {name}", dp.m.make_gaussian(*domain, scale=1.0), curve)
 
 
@@ -75,7 +80,7 @@ def main(draws: int = 2_000) -> None:
             print(f"{library} is left out: {error}.")
             continue
         # Each mechanism has a level of its own; 10 in all, at most 0.01 together.
-        reports += [audit(each, draws=draws, seed=1, alpha=0.001) for each in found]
+        reports += [audit(each, pairs=[PAIR], draws=draws, seed=1, alpha=0.001) for each in found]
     for report in reports:
         by = ", ".join(dict.fromkeys(finding.audit for finding in report.violations))
         print(f"{report.mechanism:30}{report.verdict:22}{by}".rstrip())

@@ -78,8 +78,12 @@ def _response(values: Values) -> PrivacyCurve:
 
 
 def _keep(values: Values, epsilon: Real, delta: Real) -> str:
-    counts = {name: _whole(name, values[name]) for name in ("values", "positions")}
-    keep = keep_probability_curve(rational("epsilon", epsilon), rational("delta", delta), **counts)
+    keep = keep_probability_curve(
+        rational("epsilon", epsilon),
+        rational("delta", delta),
+        values=_whole("values", values["values"]),
+        positions=_whole("positions", values["positions"]),
+    )
     return str(_DOWN.divide(Decimal(keep.numerator), Decimal(keep.denominator)))
 
 

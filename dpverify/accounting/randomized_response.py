@@ -217,12 +217,19 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
 
 
 def keep_probability_curve(
-    epsilon: Fraction, delta: Fraction, *, positions: int, values: int = 2
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    positions: int,
+    values: int = 2,
+    differ: Fraction | Enclosure = Fraction(1),
 ) -> Fraction:
-    """Largest k = n/2⁶⁴ with which δ(ε) ≤ delta is proven for `positions` differing coordinates.
+    """Largest k = n/2⁶⁴ with which δ(ε) ≤ delta is proven for `positions` coordinates.
 
-    By bisection, since δ(ε) rises with k; the proof is the upper end of `delta`. See
-    `keep_probability` for what is refused.
+    By bisection, since δ(ε) rises with k; the proof is the upper end of `delta`. All coordinates
+    differ, or each with the probability `differ` by revealed public randomness: then few do, and a
+    single one may lose more than ε. k is at most `LARGEST_KEEP`. See `keep_probability` for what is
+    refused.
     """
     target = rational("delta", delta)
     require(0 <= target < 1, "delta", delta, "in [0, 1)")
@@ -233,8 +240,8 @@ def keep_probability_curve(
     while unsafe - safe > 1:
         middle = (safe + unsafe) // 2
         keep = Fraction(middle, _COIN)
-        curve = RandomizedResponseCurve(
-            keep=keep, other=(1 - keep) / (values - 1), positions=positions
+        curve = MixedResponseCurve(
+            keep=keep, other=(1 - keep) / (values - 1), positions=positions, differ=differ
         )
         holds = Fraction(curve.delta(epsilon).upper) <= target
         safe, unsafe = (middle, unsafe) if holds else (safe, middle)

@@ -25,15 +25,10 @@ from fractions import Fraction
 
 from flint import arb
 
-from dpverify.accounting.randomized_response import MixedResponseCurve, keep_probability
 from dpverify.enclosure import Enclosure, SquareRoot, enclose, to_arb
-from dpverify.errors import require
 from dpverify_mechanisms.projections import GaussianProjection
 
-__all__ = ["differing_probability", "mixed_keep_probability", "rounding_slack"]
-
-_COIN = 2**64
-_HALVINGS = 24
+__all__ = ["differing_probability", "rounding_slack"]
 
 
 def differing_probability(
@@ -56,32 +51,6 @@ def differing_probability(
         return Enclosure(1.0, 1.0)
     bound = enclose(lambda: 2 * half_sine().asin() / arb.pi() + 2 * _slack(p))
     return Enclosure(min(bound.lower, 1.0), min(bound.upper, 1.0))
-
-
-def mixed_keep_probability(
-    epsilon: Fraction, delta: Fraction, *, positions: int, differ: Enclosure
-) -> Fraction:
-    """Keep probability n/2⁶⁴ that is proven (ε, δ)-private where each sign may differ.
-
-    By bisection, to 2⁻²⁴ of the range between what `positions` and what a single differing sign
-    allow; the proof is the upper end of the mixture's curve.
-
-    Raises
-    ------
-    ParameterError
-        If delta isn't positive: all signs may differ, though seldom.
-    """
-    require(delta > 0, "delta", delta, "positive for a claim over the draw of the projection")
-    safe, beyond = (int(keep_probability(epsilon, positions=n) * _COIN) for n in (positions, 1))
-    for _ in range(_HALVINGS):
-        middle = (safe + beyond) // 2
-        keep = Fraction(middle, _COIN)
-        curve = MixedResponseCurve(keep=keep, other=1 - keep, positions=positions, differ=differ)
-        if Fraction(curve.delta(epsilon).upper) <= delta:
-            safe = middle
-        else:
-            beyond = middle
-    return Fraction(safe, _COIN)
 
 
 def rounding_slack(p: int) -> Enclosure:

@@ -59,7 +59,7 @@ __all__ = ["CovarianceSketch", "CutSketch"]
 
 _STEPS = 2**20  # of an edge's weight
 _ROW_STEPS = 2**16  # at least, of the radius of a data row
-_FLOOR_STEPS = 2**10  # w is rounded up to a whole number of 1/1024
+_FLOOR_STEPS = 2**10  # w is rounded up to a whole number of 1/1024, or coarser for large graphs
 _ONE_EDGE = EdgeAdjacency(weight=Fraction(1))
 _ONE_ROW = RowAdjacency(radius=Fraction(1))
 
@@ -85,9 +85,9 @@ class CutSketch(SecretRows):
         require(self.rows >= 1, "rows", self.rows, "at least 1")
         require(self.vertices >= 2, "vertices", self.vertices, "at least 2")
         require(0 < self.w < self.vertices, "w", self.w, f"in (0, n={self.vertices})")
-        n, q = self.vertices, self.w.denominator
-        largest = 2 * n * n * q * _STEPS
-        require(largest < LARGEST_ENTRY, "w", self.w, "a fraction of smaller denominator")
+        most = _finest(self.vertices)
+        rule = f"a fraction of denominator at most {most} for n={self.vertices}"
+        require(self.w.denominator <= most, "w", self.w, rule)
 
     @classmethod
     def calibrated(
@@ -105,7 +105,10 @@ class CutSketch(SecretRows):
         """
         gamma = largest_gamma(rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / vertices)
-        w = Fraction(math.ceil(exact * _FLOOR_STEPS), _FLOOR_STEPS)
+        finest = _finest(vertices)
+        require(finest >= 1, "vertices", vertices, "fewer: the sketch's sums would be too large")
+        steps = min(_FLOOR_STEPS, 1 << finest.bit_length() - 1)
+        w = Fraction(math.ceil(exact * steps), steps)
         require(w < vertices, "epsilon", epsilon, "larger for so few vertices: w would be n")
         return cls(vertices=vertices, rows=rows, w=w, adjacency=adjacency)
 
@@ -340,6 +343,11 @@ class CovarianceSketch(SecretRows):
                 )
             )
         return pairs
+
+
+def _finest(vertices: int) -> int:
+    """Largest denominator of w with which the entries stay in range."""
+    return (LARGEST_ENTRY - 1) // (2 * vertices**2 * _STEPS)
 
 
 def _moved(adjacency: EdgeAdjacency) -> Fraction:

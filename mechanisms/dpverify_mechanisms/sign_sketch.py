@@ -31,11 +31,7 @@ from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.angle_law import (
-    differing_probability,
-    mixed_keep_probability,
-    rounding_slack,
-)
+from dpverify_mechanisms.angle_law import differing_probability, rounding_slack
 from dpverify_mechanisms.flip_rules import UNIT, FlipRule, Ladder
 from dpverify_mechanisms.individual_rules import IndividualNoise, IndividualResponse
 from dpverify_mechanisms.projections import GaussianProjection, Projection, RademacherProjection
@@ -122,7 +118,8 @@ class SignSketch(RandomisedSigns):
                 "A record far from 0 can be replaced by one as far on the other side.",
             )
         if least_norm is not None:
-            keep = mixed_keep_probability(
+            require(delta > 0, "delta", delta, "positive for a claim over the draw")
+            keep = keep_probability_curve(
                 epsilon, delta, positions=projection.k, differ=draft.differ()
             )
         elif delta == 0:

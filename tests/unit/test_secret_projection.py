@@ -280,3 +280,21 @@ def test_curve_refuses() -> None:
         CUTS.privacy().delta(-1)
     with pytest.raises(ParameterError):
         CUTS.privacy().epsilon(0)
+
+
+@pytest.mark.parametrize("vertices", [46_000, 50_000, 99_999, 1_000_000])
+def test_large_graphs_are_calibrated_in_coarser_steps(vertices: int) -> None:
+    epsilon, delta = Fraction(1), Fraction(1, 10**6)
+    sketch = CutSketch.calibrated(vertices=vertices, rows=64, epsilon=epsilon, delta=delta)
+    small = CutSketch.calibrated(vertices=40_000, rows=64, epsilon=epsilon, delta=delta)
+    assert Fraction(sketch.privacy().delta(epsilon).upper) <= delta
+    assert small.w <= sketch.w <= small.w + Fraction(1, 2)
+
+
+def test_graphs_that_are_too_large_are_refused_by_their_own_name() -> None:
+    with pytest.raises(ParameterError, match="vertices=2000000 must be fewer"):
+        CutSketch.calibrated(
+            vertices=2_000_000, rows=64, epsilon=Fraction(1), delta=Fraction(1, 10**6)
+        )
+    with pytest.raises(ParameterError, match="w=1/1024 must be a fraction of denominator at most"):
+        CutSketch(vertices=50_000, rows=64, w=Fraction(1, 1024))

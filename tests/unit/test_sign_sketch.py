@@ -508,3 +508,48 @@ def test_facts_and_redraws(sketch: SignSketch) -> None:
     assert other.facts()["projection"]["sha256"] != sketch.facts()["projection"]["sha256"]
     assert other.redrawn(sketch.projection.seed).facts() == sketch.facts()
     assert sketch.step() is None
+
+
+@pytest.mark.parametrize(
+    ("k", "norm", "epsilon", "delta", "best"),
+    [
+        (8, 500, "1", "1e-3", 1.2865),
+        (1, 10, "0.1", "1e-2", 0.7268),
+        (32, 1000, "1", "1e-3", 1.1359),
+        (64, 50, "0.25", "1e-2", 0.2792),
+        (64, 10**4, "1", "1e-4", 1.0617),
+    ],
+)
+def test_least_flips_over_the_draw(
+    k: int, norm: int, epsilon: str, delta: str, best: float
+) -> None:
+    """A bit may lose more than ε where few signs differ: an oracle by sums over all of them."""
+    target = {"epsilon": Fraction(epsilon), "delta": Fraction(delta), "least_norm": Fraction(norm)}
+    sketch = SignSketch.dp_signrp_rr(
+        p=16,
+        k=k,
+        seed=0,
+        **target,
+        domain=Box(low=Fraction(-(10**5)), high=Fraction(10**5)),
+        adjacency=AttributeAdjacency(beta=Fraction(1)),
+    )
+    assert isinstance(sketch.rule, Ladder)
+    flip = sketch.rule.flips[1] / 2**64
+    per_bit = math.log((1 - flip) / flip)
+    assert per_bit == pytest.approx(best, abs=1e-4)
+    differ = sketch.differ().upper
+
+    def summed(loss: float) -> float:
+        keep, total = 1 / (1 + math.exp(-loss)), 0.0
+        for n in range(1, k + 1):
+            chance = math.comb(k, n) * differ**n * (1 - differ) ** (k - n)
+            for kept in range(n + 1):
+                own = keep**kept * (1 - keep) ** (n - kept)
+                other = keep ** (n - kept) * (1 - keep) ** kept
+                excess = max(own - math.exp(float(epsilon)) * other, 0.0)
+                total += chance * math.comb(n, kept) * excess
+        return total
+
+    assert summed(per_bit) <= float(delta) * (1 + 1e-9)
+    assert summed(per_bit * (1 + 1e-7)) > float(delta)
+    assert Fraction(sketch.privacy().delta(Fraction(epsilon)).upper) <= Fraction(delta)

@@ -1,0 +1,132 @@
+"""The discrete Gaussian's curve against mpmath's sums, and against the curve that it isn't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+
+from dpverify.accounting import GaussianCurve
+from dpverify.accounting.discrete_gaussian import DiscreteGaussianCurve
+from dpverify.errors import ParameterError
+from dpverify.guarantee import PrivacyCurve
+
+VARIANCES = [Fraction(1, 50), Fraction(1, 4), Fraction(1), Fraction(7, 3), Fraction(400)]
+EPSILONS = [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(22, 5), Fraction(12)]
+
+
+@pytest.fixture(autouse=True)
+def digits() -> Iterator[None]:
+    with mpmath.workdps(50):
+        yield
+
+
+def real(value: Fraction) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def summed(variance: Fraction, sensitivity: int, epsilon: Fraction) -> Any:
+    """Σ (p(y) − e^ε p(y + Δ))₊ over all y of any weight: no tails, tests or thresholds."""
+    reach = int(25 * float(variance) ** 0.5) + 25
+    law = {y: mpmath.exp(-mpmath.mpf(y * y) / (2 * real(variance))) for y in range(-reach, reach)}
+    factor, total = mpmath.exp(real(epsilon)), mpmath.fsum(law.values())
+    excess = (p - factor * law.get(y + sensitivity, 0) for y, p in law.items())
+    return mpmath.fsum(e for e in excess if e > 0) / total
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2, 7])
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_sums(variance: Fraction, sensitivity: int) -> None:
+    curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=sensitivity)
+    for epsilon in EPSILONS:
+        exact = summed(variance, sensitivity, epsilon)
+        if exact < mpmath.mpf("1e-60"):  # beyond the sum's own reach
+            continue
+        found = curve.delta(epsilon)
+        assert found.lower <= exact <= found.upper
+        assert found.width <= 1e-13
+        if not 0 < found.lower < 0.999:
+            continue
+        back = curve.epsilon(Fraction(found.upper))
+        assert back.lower <= epsilon
+        assert back.upper == pytest.approx(float(epsilon), rel=1e-9, abs=1e-9)
+        assert back.upper - back.lower <= 1e-13 * max(back.upper, 1e-4)
+        assert Fraction(curve.delta(Fraction(back.upper)).upper) <= Fraction(found.upper)
+
+
+def test_many_terms_and_their_integral_agree() -> None:
+    """On both sides of where the sum is left for Euler and Maclaurin's formula."""
+    for variance in (Fraction(60_000), Fraction(150_001, 2)):
+        curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=300)
+        found, exact = curve.delta(1), summed(variance, 300, Fraction(1))
+        assert found.lower <= exact <= found.upper
+        assert found.width <= 1e-13
+
+
+@pytest.mark.parametrize("scale", [10**6, 10**15, 2**1074])
+def test_a_fine_grid_is_near_the_continuous_one(scale: int) -> None:
+    """The tails differ by half a step's mass."""
+    fine = DiscreteGaussianCurve(sigma_squared=Fraction(scale**2), sensitivity=scale)
+    curve = GaussianCurve(mu_squared=Fraction(1))
+    for epsilon in (0, 1, 6):
+        found = fine.delta(epsilon)
+        assert found.upper == pytest.approx(curve.delta(epsilon).upper, rel=max(8 / scale, 1e-13))
+        assert found.width <= 1e-13
+    assert fine.epsilon(1e-300).upper == pytest.approx(curve.epsilon(1e-300).upper, rel=1e-5)
+
+
+def test_it_is_not_the_continuous_curve() -> None:
+    whole = DiscreteGaussianCurve(sigma_squared=Fraction(1))
+    wrong = GaussianCurve(mu_squared=Fraction(1))
+    for epsilon, excess in ((0, 1.04), (1, 1.11), (2, 1.19), (Fraction("4.4"), 1.51)):
+        ratio = whole.delta(epsilon).lower / wrong.delta(epsilon).upper
+        assert ratio == pytest.approx(excess, abs=0.006)
+
+
+def test_monotone() -> None:
+    curve = DiscreteGaussianCurve(sigma_squared=Fraction(3, 2), sensitivity=2)
+    deltas = [curve.delta(Fraction(n, 20)).upper for n in range(200)]
+    assert deltas == sorted(deltas, reverse=True)
+    epsilons = [curve.epsilon(10.0**-n).upper for n in range(1, 300, 13)]
+    assert epsilons == sorted(epsilons)
+    assert curve.epsilon(0.99) == curve.epsilon(0.999)
+    assert curve.epsilon(0.99).upper == 0
+    assert curve.delta(10**6).lower == 0 < curve.delta(10**6).upper < 1e-320
+
+
+def test_rates_are_the_tails() -> None:
+    curve: PrivacyCurve = DiscreteGaussianCurve(sigma_squared=Fraction(1))
+    assert curve.rates(float("-inf")) == (1, 1)
+    assert curve.rates(float("inf")) == (0, 0)
+    own, other = curve.rates(0.5)  # y ≥ 0, against y ≥ 1
+    law = {y: mpmath.exp(-mpmath.mpf(y * y) / 2) for y in range(-20, 21)}
+    total = mpmath.fsum(law.values())
+    assert own == pytest.approx(float(sum(p for y, p in law.items() if y >= 0) / total), rel=1e-14)
+    assert other == pytest.approx(1 - own, rel=1e-14)
+    assert curve.rates(0.6, noise=0.5)[0] < curve.rates(0.6)[0]
+    assert hash(curve) == hash(DiscreteGaussianCurve(sigma_squared=Fraction(1)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sigma_squared": 0}, "sigma_squared=0 must be positive"),
+        ({"sigma_squared": "1"}, "sigma_squared=1 must be a finite real number"),
+        ({"sigma_squared": float("nan")}, "sigma_squared=nan"),
+        ({"sigma_squared": 1, "sensitivity": 0}, "sensitivity=0 must be a whole number"),
+        ({"sigma_squared": 1, "sensitivity": 1.5}, r"sensitivity=1\.5 must be a whole number"),
+    ],
+)
+def test_refusals(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        DiscreteGaussianCurve(**options)
+    curve = DiscreteGaussianCurve(sigma_squared=0.25)  # type: ignore[arg-type]
+    assert curve.sigma_squared == Fraction(1, 4)
+    for delta in (0, 1, -1):
+        with pytest.raises(ParameterError, match="unbounded"):
+            curve.epsilon(delta)
+    with pytest.raises(ParameterError, match="epsilon=-1"):
+        curve.delta(-1)
