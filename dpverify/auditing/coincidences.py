@@ -53,13 +53,20 @@ def rows(trial: Trial, pair: Pair) -> Finding:
     if not isinstance(record, np.ndarray) or record.ndim != 2 or len(record) != 1:
         return trial.unable(pair, "rows", "the record is no single dense row")
     twice = np.concatenate([record, record])
+    try:
+        lengths = [_length(trial, pair, number) for number in (1, 3)]
+    except DrawError as error:
+        return trial.unable(pair, "rows", f"{error}")
+    if lengths != [1, 3]:
+        reason = f"the release of one row and of three has lengths {lengths}, not a row each"
+        return trial.unable(pair, "rows", reason)
     released: list[list[bytes]] = []
     rng = ReplayableWords(trial.seed, "determinism", "rows")
 
     def draw() -> str:
         """Why two rows can't be compared, if they can't."""
         for _ in range(trial.draws):
-            output = np.asarray(trial.mechanism.release(twice, rng=rng))
+            output = np.asarray(trial.mechanism.release(twice.copy(), rng=rng))
             if output.ndim == 0 or len(output) != 2:
                 return f"the release of two rows has shape {output.shape}"
             released.append([content(np.asarray(row)) for row in output])
@@ -77,6 +84,17 @@ def rows(trial: Trial, pair: Pair) -> Finding:
     rest = [rows[0] for rows in released[half:]]
     apart = _equal(rest[:quarter], rest[quarter : 2 * quarter])
     return _coincidence(trial, pair, "rows", within, apart)
+
+
+def _length(trial: Trial, pair: Pair, number: int) -> int:
+    """Of the release of so many equal rows."""
+    data = np.repeat(pair.record, number, axis=0)
+    rng = ReplayableWords(trial.seed, "determinism", "length")
+
+    def draw() -> int:
+        return len(np.atleast_1d(np.asarray(trial.mechanism.release(data, rng=rng))))
+
+    return guarded(draw, trial.mechanism, pair, 0, (), trial.time_limit)
 
 
 def consecutive(trial: Trial, pair: Pair) -> Finding:

@@ -218,7 +218,7 @@ def _told(value: Any, depth: int) -> str:
         return f"{value.__qualname__}{[_told(part, depth - 1) for part in parts]}"
     if isinstance(value, CodeType):
         return f"{value.co_code!r}{value.co_names}{_told(value.co_consts, depth - 1)}"
-    if is_sparse(value) or isinstance(value, np.ndarray):
+    if is_sparse(value) or hasattr(value, "__array__"):
         dense = np.asarray(value.toarray() if is_sparse(value) else value)
         held = repr(dense.tolist()) if dense.dtype == object else dense.tobytes().hex()
         return f"{kind}{dense.dtype}{dense.shape}{held}"

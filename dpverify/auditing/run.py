@@ -53,8 +53,9 @@ from dpverify.auditing.journal import (
 from dpverify.auditing.kinds import KINDS, AuditKind
 from dpverify.auditing.neighbours import extreme_pairs, require_known
 from dpverify.auditing.runners import RUNNERS, Plan, Space
+from dpverify.auditing.search import Searched
 from dpverify.auditing.search import search as search_pairs
-from dpverify.domain import is_sparse, shape_of
+from dpverify.domain import Box, is_sparse, shape_of
 from dpverify.errors import (
     ClusterError,
     DPVerifyError,
@@ -93,6 +94,8 @@ class Report:
     alpha : probability with which a true claim is accused by any of the findings
     findings : of all kinds, in the order of `KINDS`
     failed : pairs at which the mechanism couldn't be drawn from, each in a sentence
+    searched : among which pairs the worst was searched for, and at how many of them the mechanism
+        couldn't be drawn from; empty where none was
     replay : the line that repeats it
     """
 
@@ -102,6 +105,7 @@ class Report:
     findings: tuple[Finding, ...]
     failed: tuple[str, ...]
     replay: str
+    searched: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -190,7 +194,7 @@ def audit(
     ) -> Any:
         return (journal or AuditJournal()).kept(identity, step, make, done=done)
 
-    failed: list[str] = []
+    searched = ""
     space = _space(mechanism, known) if searching else None
     if space is not None:
         progress("search")
@@ -212,11 +216,11 @@ def audit(
         known = [
             own[each] if isinstance(each, str) else pair_from_plain(each) for each in held["pairs"]
         ]
-        failed = held["failed"]
+        searched = held["searched"]
     require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
     unfit = kept("trials", lambda: _trials(mechanism, known, seed, time_limit))
     fit = [pair for pair in known if pair.name not in unfit]
-    failed = [*unfit.values(), *failed]
+    failed = tuple(unfit.values())
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
     levels = shares(alpha, weights) if weights else {}
     plan = Plan(
@@ -252,7 +256,8 @@ def audit(
         claim=(claimed, at),
         alpha=alpha,
         findings=tuple(findings),
-        failed=tuple(dict.fromkeys(failed)),
+        failed=failed,
+        searched=searched,
         replay=replay or line,
     )
 
@@ -411,8 +416,8 @@ def _space(mechanism: Any, known: Sequence[Pair]) -> Space:
 
 def _searched(
     mechanism: Any, known: Sequence[Pair], space: Space, **options: Any
-) -> dict[str, list[Any]]:
-    """What is audited after a search, and what failed in it.
+) -> dict[str, Any]:
+    """What is audited after a search, among what it searched, and whether all failed.
 
     The worst pair that was found; and those that are known, or else the first candidate of all.
     """
@@ -426,15 +431,32 @@ def _searched(
     options |= {"domain": domain, "attributes": attributes, "rows": rows}
     found = search_pairs(mechanism, (*known, *extreme), **options)
     names = {pair.name for pair in known}
-    others = known or extreme[:1]
+    drawable = (pair for pair in found.candidates if pair.name not in found.failed)
+    others = known or (next(drawable, found.candidates[0]),)
     best = found.pair or others[0]
     while best.name in names and not any(best is pair for pair in known):
         best = replace(best, name=f"{best.name}, found")
     pairs = [best, *(pair for pair in others if pair is not best)]
     return {
         "pairs": [pair.name if pair.name in names else pair_plain(pair) for pair in pairs],
-        "failed": list(found.failed),
+        "searched": _told(mechanism, space, found),
+        "failed": bool(found.failed),
     }
+
+
+def _told(mechanism: Any, space: Space, found: Searched) -> str:
+    """Among which pairs was searched, in words."""
+    graph = isinstance(mechanism.adjacency, EdgeAdjacency)
+    sizes = (space.attributes,) if graph else space.rows
+    shape = f"({' or '.join(map(str, sizes))}, {space.attributes})"
+    values = "any numbers" if space.domain is None else f"in {space.domain}"
+    if isinstance(space.domain, Box):
+        values = "in [{:g}, {:g}]".format(*space.domain.ends)
+    told = f"{len(found.candidates)} pairs of shape {shape}, {values}"
+    if found.failed:
+        first = next(iter(found.failed.values()))
+        told += f"; {len(found.failed)} of them could not be drawn from: {first}"
+    return told
 
 
 def _trials(

@@ -6,7 +6,9 @@ bound on ε that training draws promise (`blackbox.choose`). Successive halving 
 of the draws on each round: all candidates get a few, the better half of them twice as many each,
 and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"). A
 pair at which the releases of one side alone fail, or differ in shape, scores above all, for that is
-where to look; whether it refutes the claim is for the draws that are counted.
+where to look; whether it refutes the claim is for the draws that are counted. A pair at which both
+fail is counted and left out, and the search goes on; a pair that the mechanism doesn't take (`admit`)
+is no candidate.
 
 **Shrink.** A simpler pair takes the place of the one that was found if on draws of its own it keeps
 at least half of what that had beyond the claim (all of its score, if that was below the claim).
@@ -25,9 +27,11 @@ shrink after the count would need draws for explanation alone, and its pair woul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -35,10 +39,10 @@ from numpy.typing import NDArray
 
 from dpverify.adjacency import Adjacency, EdgeAdjacency
 from dpverify.auditing.blackbox import choose
-from dpverify.auditing.draws import both_sides
+from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.neighbours import drawn_pairs, fits, start_of
 from dpverify.domain import Domain, is_sparse
-from dpverify.errors import DrawError, require
+from dpverify.errors import DrawError, ParameterError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
@@ -48,7 +52,7 @@ CANDIDATES = 32
 """Pairs in the first round, if there are as many."""
 _LEAST = 20  # draws on a side, below which a bound says nothing
 _SHRINKS = 24  # simpler pairs that are tried
-_FAILURES = 3  # pairs that can't be drawn from, after which the search goes on without more
+_LOST = 9  # times the limit of one release that pairs may take to fail; the rest isn't tried then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +65,13 @@ class Searched:
     bound : lower bound on ε that training draws promise there, in nats; infinite where the sides
         differ in what is raised or in shape
     candidates : all pairs of the first round
-    failed : pairs that can't be drawn from on either side, each in a sentence
+    failed : of those that can't be drawn from on either side, a sentence by the pair's name
     """
 
     pair: Pair | None
     bound: float
     candidates: tuple[Pair, ...]
-    failed: tuple[str, ...]
+    failed: Mapping[str, str]
 
 
 def search(
@@ -99,13 +103,23 @@ def search(
     rng = ReplayableWords(seed, "search candidates")
     room = max(CANDIDATES - len(given), 0)
     others = drawn_pairs(adjacency, domain, attributes, count=room, rng=rng, rows=rows)
-    candidates = (*given, *(pair for pair in others if not any(_same(pair, g) for g in given)))
-    failed: list[str] = []
+    others = [pair for pair in others if not any(_same(pair, known) for known in given)]
+    candidates = tuple(pair for pair in (*given, *others) if _taken(mechanism, pair))
+    require(
+        bool(candidates), "pairs", "missing", f"given, as {named(mechanism)} takes none of ours"
+    )
+    failed: dict[str, str] = {}
+    lost = 0.0
 
     def bound(pair: Pair, stage: str, count: int) -> float:
-        return _bound(
-            mechanism, pair, delta, count, (seed, stage), workers, time_limit, failed=failed
-        )
+        nonlocal lost
+        start = perf_counter()
+        try:
+            return _bound(mechanism, pair, delta, count, (seed, stage), workers, time_limit)
+        except DrawError as error:
+            failed[pair.name] = str(error)
+            lost += perf_counter() - start
+            return -math.inf
 
     rounds = max(1, math.ceil(math.log2(len(candidates))))
     left, scores, count = list(candidates), [0.0], _LEAST
@@ -113,27 +127,39 @@ def search(
         count = max(_LEAST, draws // (rounds * len(left)))
         scores = []
         for pair in left:
-            hopeless = len(failed) >= _FAILURES
+            hopeless = lost > _LOST * time_limit
             scores.append(-math.inf if hopeless else bound(pair, f"search {number}", count))
         # Stable: of equal pairs the first, the caller's.
         order = sorted(range(len(left)), key=lambda place: -scores[place])
-        left = [left[place] for place in order[: max(1, len(left) // 2)]]
         best = scores[order[0]]
         if best == -math.inf:
-            return Searched(pair=None, bound=best, candidates=candidates, failed=tuple(failed))
+            return Searched(pair=None, bound=best, candidates=candidates, failed=failed)
+        better = [left[place] for place in order if scores[place] > -math.inf]
+        left = better[: max(1, len(left) // 2)]
     claimed = mechanism.privacy().epsilon(delta).upper
     enough = best if best <= claimed or math.isinf(best) else (best + claimed) / 2
     trial = iter(range(_SHRINKS))
 
     def keeps(pair: Pair) -> bool:
-        number = next(trial, None)
+        number = next(trial, None) if _taken(mechanism, pair) else None
         return number is not None and bound(pair, f"shrink {number}", count) >= enough
 
     pair = shrunk(left[0], adjacency, domain, keeps)
     # Known by its own name, if it has one: audits look at both orders of a pair.
     turned = Pair(name=pair.name, record=pair.neighbour, neighbour=pair.record)
     pair = next((known for known in given if _same(known, pair) or _same(known, turned)), pair)
-    return Searched(pair=pair, bound=best, candidates=candidates, failed=tuple(failed))
+    return Searched(pair=pair, bound=best, candidates=candidates, failed=failed)
+
+
+def _taken(mechanism: Any, pair: Pair) -> bool:
+    """Whether the mechanism can be called with both sides, as far as it says."""
+    if hasattr(mechanism, "admit"):
+        try:
+            mechanism.admit(pair.record)
+            mechanism.admit(pair.neighbour)
+        except ParameterError:
+            return False
+    return True
 
 
 def shrunk(
@@ -173,9 +199,14 @@ def _bound(
     key: tuple[int, str],
     workers: int,
     time_limit: float,
-    *,
-    failed: list[str],
 ) -> float:
+    """Lower bound on ε at the pair; infinite where one side alone fails.
+
+    Raises
+    ------
+    DrawError
+        If both sides fail.
+    """
     seed, stage = key
 
     def drawn(pair: Pair) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -191,15 +222,12 @@ def _bound(
 
     try:
         own, other = drawn(pair)
-    except DrawError as error:
+    except DrawError:
         for side in (pair.record, pair.neighbour):
-            try:
+            with suppress(DrawError):
                 drawn(Pair(name=pair.name, record=side, neighbour=side))
-            except DrawError:
-                continue
-            return math.inf
-        failed.append(str(error))
-        return -math.inf
+                return math.inf
+        raise
     return choose(own, other, delta=float(delta), classifiers=False).bound
 
 

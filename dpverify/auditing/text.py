@@ -52,6 +52,7 @@ def lines(report: Report) -> list[str]:
         out.append(f"  could not be audited {len(report.failed) - 1} times more, on other draws")
     for finding in () if report.violations else report.findings:
         out += finding_lines(finding)
+    out += [f"  searched: {report.searched}"] if report.searched else []
     return [*out, f"  replay: {report.replay}"]
 
 
@@ -111,7 +112,25 @@ def _pair(pair: Pair) -> list[str]:
         f"    pair {pair.name!r}:",
         f"      record    {_data(pair.record)}",
         f"      neighbour {_data(pair.neighbour)}",
+        *_difference(pair),
     ]
+
+
+def _difference(pair: Pair) -> list[str]:
+    """Where the sides differ, if they are too large to be shown whole."""
+    record, other = _dense(pair.record), _dense(pair.neighbour)
+    if max(record.size, other.size) <= _SHOWN:
+        return []
+    if record.shape != other.shape:
+        return [f"      of shapes {record.shape} and {other.shape}"]
+    axes = ("place",) if record.ndim == 1 else ("row", "column")
+    places = [
+        ", ".join(f"{axis} {at}" for axis, at in zip(axes, place, strict=False))
+        + f": {record[tuple(place)]} and {other[tuple(place)]}"
+        for place in np.argwhere(record != other)
+    ]
+    more = f"; and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
+    return [f"      differ at {'; '.join(places[:_LISTED])}{more}"]
 
 
 def _data(data: Any) -> str:
@@ -126,7 +145,10 @@ def plain(data: Any) -> Any:
 
 
 def _dense(data: Any) -> NDArray[Any]:
-    return np.asarray(data.toarray() if is_sparse(data) else data)
+    try:
+        return np.asarray(data.toarray() if is_sparse(data) else data)
+    except ValueError:  # lists of different lengths
+        return np.array(data, dtype=object)
 
 
 def _named(values: Mapping[str, Any]) -> str:

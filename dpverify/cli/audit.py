@@ -272,7 +272,7 @@ def _rendered(reports: Sequence[Report], style: str) -> str:
     if style == "json":
         result = [_described(report) for report in reports]
         document = {"dpverify": __version__, "command": "audit", "result": result}
-        return json.dumps(document, indent=2, ensure_ascii=False)
+        return json.dumps(document, indent=2, ensure_ascii=False, default=str)
     if style == "junit":
         return junit(reports)
     return "\n\n".join("\n".join(lines(report)) for report in reports)
@@ -286,6 +286,7 @@ def _described(report: Report) -> dict[str, Any]:
         "claim": {"epsilon": str(epsilon), "delta": str(delta)},
         "alpha": report.alpha,
         "failed": list(report.failed),
+        "searched": report.searched,
         "findings": [_described_finding(finding) for finding in report.findings],
         "replay": report.replay,
     }

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from dpverify.errors import ConfigurationError, DPVerifyError
-from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, settle
+from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, checked, settle
 
 if TYPE_CHECKING:
     from dpverify.adjacency import Adjacency, Of
@@ -166,7 +166,7 @@ class Auditor:
         except DPVerifyError as error:
             if error.exit_code != 2:  # not the caller's to mend: the whole traceback helps
                 raise
-            _refuse(str(error))
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         if report.verdict != expect:
             from dpverify.auditing.text import lines
 
@@ -191,13 +191,15 @@ def _audited(
     from dpverify.enclosure import rational
 
     at = None if given.get("delta") is None else rational("delta", given["delta"])
+    values = {
+        name: checked("dp_audit", name, given[name]) if name in given else settings[name]
+        for name in ("alpha", "draws", "kinds")
+    }
     return audit(
         _mechanism(subject, given, at),
-        alpha=given.get("alpha", settings["alpha"]),
+        **values,
         delta=at,
-        draws=given.get("draws", settings["draws"]),
         seed=seed,
-        kinds=given.get("kinds", settings["kinds"]),
         without=settings["without"],
         pairs=given.get("pairs"),
         search=given.get("search"),

@@ -335,6 +335,52 @@ def test_what_a_release_changes_in_its_argument_is_gone_at_the_next() -> None:
         assert pair.record.item() == 0
 
 
+def test_a_release_of_two_numbers_is_not_of_two_rows() -> None:
+    """Its halves may depend on each other, as they are one output."""
+
+    @dataclass(frozen=True)
+    class TwiceTheSame:
+        adjacency = RecordAdjacency()
+
+        def release(self, records: Any, *, rng: Any) -> Any:
+            return np.repeat(rng.words(1) % 2, 2)
+
+        def privacy(self) -> PointCurve:
+            return CLAIM
+
+    pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    twice = of(lambda data, rng: np.repeat(rng.integers(2), len(data)), of="dataset")
+    for mechanism in (TwiceTheSame(), twice):
+        report = audited(mechanism, pairs=[pair], kinds=["determinism"])
+        assert report.verdict == "no_violation_found"
+
+
+def test_several_rows_are_not_enumerated_by_the_first() -> None:
+    @dataclass(frozen=True)
+    class Enumerated:
+        adjacency = RecordAdjacency()
+
+        def release(self, records: Any, *, rng: Any) -> Any:
+            return np.asarray(records)
+
+        def distribution(self, record: Any) -> Any:
+            return {float(record[0]): Fraction(1)}
+
+        def privacy(self) -> PointCurve:
+            return CLAIM
+
+    row, other = np.zeros((1, 1)), np.ones((1, 1))
+    pair = Pair(name="mine", record=row, neighbour=other)
+    assert audited(Enumerated(), pairs=[pair], kinds=["exhaustive"]).verdict == "violation"
+    rest = np.zeros((1, 1))
+    several = Pair(
+        name="mine", record=np.stack([rest, row])[:, 0], neighbour=np.stack([rest, other])[:, 0]
+    )
+    report = audited(Enumerated(), pairs=[several], kinds=["exhaustive"])
+    assert report.verdict == "inconclusive"
+    assert "single records" in report.findings[0].statement
+
+
 # --- what is called -----------------------------------------------------------------------------
 
 

@@ -174,6 +174,51 @@ def test_unclaimed(dp_audit):
     result.stdout.fnmatch_lines(["*leave out adjacency, epsilon*", "*dp_audit needs adjacency*"])
 
 
+MISTAKES = {
+    "dp_audit(laplace)": "dp_audit needs adjacency and epsilon",
+    "dp_audit(laplace, adjacency=UNIT, epsilon=1)": 'of=missing must be declared*of="record"*',
+    "dp_audit(laplace, adjacency=UNIT, epsilon=1, of='rows')": "of=rows must be declared*",
+    "dp_audit(laplace, epsilon=1, adjacency=UNIT, of='record')": "*its number of attributes*",
+    "dp_audit(laplace, epsilon='one', **ONE)": "epsilon=one must be*",
+    "dp_audit(laplace, epsilon=1, **ONE, draws=3)": "dp_audit: draws=3 must be*",
+    "dp_audit(laplace, epsilon=1, **ONE, alpha='1')": "dp_audit: alpha=1 must be*",
+    "dp_audit(laplace, epsilon=1, **ONE, kinds=['black box'])": "*Did you mean black-box?",
+    "dp_audit(laplace, epsilon=1, **ONE, kinds=['white-box'])": "kinds=white-box must be among*",
+    "dp_audit(laplace, epsilon=1, **ONE, pairs=[7])": "pair=7 must be a Pair*",
+    "dp_audit(laplace, epsilon=1, **ONE, pairs=[])": "pairs=* must be at least one*",
+    "dp_audit(laplace, epsilon=1, **ONE | {'adjacency': RecordAdjacency()})": "domain=None must*",
+    "dp_audit(MINE, attributes=2)": "*leave out attributes.",
+    "dp_audit(type(MINE))": "*Adapted is a class*",
+}
+
+
+def test_a_mistake_in_the_arguments_is_one_sentence(pytester: pytest.Pytester) -> None:
+    tests = [f"def test_{number}(dp_audit):\n    {call}\n" for number, call in enumerate(MISTAKES)]
+    body = """
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import RecordAdjacency
+from dpverify.testing.adapters import adapt
+
+MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
+
+@pytest.mark.dp_audit(sigma=3)
+def test_marker(dp_audit):
+    dp_audit(laplace)
+
+"""
+    result = ran(pytester, body + "\n".join(tests))
+    result.assert_outcomes(failed=len(MISTAKES) + 1)
+    result.stdout.no_fnmatch_line("*Error*")
+    shown = result.stdout.str().split("FAILURES")[1].split("short test summary")[0].splitlines()
+    assert len(shown) <= 2 * (len(MISTAKES) + 1) + 2
+    result.stdout.fnmatch_lines(
+        [
+            "the marker dp_audit takes only*",
+            *(f"{says}*" for says in MISTAKES.values()),
+        ]
+    )
+
+
 def test_profiles(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     body = """
 def test_mine(dp_audit):

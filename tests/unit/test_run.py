@@ -16,10 +16,11 @@ from dpverify.auditing import whitebox
 from dpverify.auditing.findings import Finding
 from dpverify.auditing.kinds import AuditKind
 from dpverify.auditing.run import KINDS, Report, audit
-from dpverify.auditing.text import lines
+from dpverify.auditing.text import finding_lines, lines
 from dpverify.auditing.two_binomials import claim_lines
 from dpverify.domain import Box
 from dpverify.guarantee import PrivacyCurve
+from dpverify.mechanism import Pair
 from dpverify.testing.adapters import adapt
 from dpverify_audits.planted.min_hash import drawn
 
@@ -87,6 +88,40 @@ def test_every_kind_says_what_it_refuted(kind: AuditKind) -> None:
         replay="again",
     )
     assert any(line.startswith(f"    {kind}  ") for line in lines(report))
+
+
+def at(row: int, column: int, value: float) -> NDArray[np.float64]:
+    data = np.zeros((20, 30))
+    data[row, column] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("record", "neighbour", "says"),
+    [
+        (at(13, 27, 1.0), at(13, 27, 5.0), "differ at row 13, column 27: 1.0 and 5.0"),
+        (at(13, 27, 1.0)[13], at(13, 27, 5.0)[13], "differ at place 27: 1.0 and 5.0"),
+        (
+            at(0, 0, 1.0),
+            at(0, 0, 0.0) + (np.arange(20) == 7)[:, None],
+            "row 7, column 4: 0.0 and 1.0; and 25 more",
+        ),
+        (at(0, 0, 1.0), at(0, 0, 1.0)[:19], "of shapes (20, 30) and (19, 30)"),
+        ([[1], [2, 3]] * 9, [[1]], "of shapes (18,) and"),
+    ],
+)
+def test_a_pair_too_large_to_be_shown_says_where_it_differs(
+    record: Any, neighbour: Any, says: str
+) -> None:
+    pair = Pair(name="mine", record=record, neighbour=neighbour)
+    found = Finding(audit="black-box", verdict="violation", statement="Wrong.", pair=pair)
+    assert says in "\n".join(finding_lines(found))
+
+
+def test_a_pair_that_is_shown_whole_says_no_more() -> None:
+    pair = Pair(name="mine", record=np.zeros((2, 2)), neighbour=np.ones((2, 2)))
+    found = Finding(audit="black-box", verdict="violation", statement="Wrong.", pair=pair)
+    assert "differ" not in "\n".join(finding_lines(found))
 
 
 def test_bets_are_against_the_whole_curve() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ from dpverify.auditing import search as module
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
 from dpverify.auditing.run import Report, audit
 from dpverify.auditing.search import search, shrunk
+from dpverify.auditing.text import lines
 from dpverify.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
 from dpverify.mechanism import Mechanism, Pair
@@ -193,14 +194,85 @@ def test_one_side_that_fails_beats_every_bound() -> None:
     assert found.bound == float("inf")
     assert found.pair is not None
     assert 5 in (found.pair.record.item(), found.pair.neighbour.item())
-    assert found.failed == ()
+    assert found.failed == {}
+
+
+def picky(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """Raises unless the first value is whole and the second at least 1; leaks where it is 5."""
+    if record[0] % 1 or record[1] < 1:
+        raise ValueError("picky")
+    return silent_on_one_side(record, rng)
+
+
+def test_pairs_that_fail_on_both_sides_do_not_end_the_search() -> None:
+    found = search(of(picky, 2), (), domain=EIGHT, attributes=2, draws=200, seed=1)
+    assert len(found.failed) > 3
+    assert all("picky raised ValueError" in reason for reason in found.failed.values())
+    assert found.bound == float("inf")
+    report = audited(of(picky, 2), kinds=["determinism"], draws=200)
+    assert report.verdict == "violation"
+    assert "pairs of shape (1, 2), in [0, 8]; " in report.searched
+    assert "of them could not be drawn from: picky raised" in "\n".join(lines(report))
+
+
+def sum_of_several(data: NDArray[np.float64], rng: np.random.Generator) -> float:
+    if len(data) < 2:
+        raise ValueError("too few")
+    return float(data.sum() + rng.laplace())
+
+
+def test_some_pairs_that_fail_are_reported_and_the_others_audited() -> None:
+    mechanism = of(sum_of_several, 1, of="dataset", rows=(1, 3))
+    report = audited(mechanism, draws=200)
+    assert report.verdict == "no_violation_found"
+    assert "pairs of shape (1 or 3, 1), in [0, 8]; " in report.searched
+    assert "too few" in report.searched
+
+
+def test_a_search_of_failures_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOST", 0)
+    found = search(of(never, 1), (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    assert found.pair is None
+    assert len(found.failed) == 1
+
+
+class Whole:
+    """Takes whole numbers alone, as diffprivlib's geometric mechanism."""
+
+    def randomise(self, value: int) -> int:
+        if type(value) is not int:
+            raise TypeError("int")
+        return value + int(np.random.default_rng().geometric(0.5))
+
+
+def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> None:
+    mechanism = adapt(Whole(), adjacency=UNIT, claim=PointCurve(bound=Fraction(50)), domain=EIGHT)
+    found = search(mechanism, (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    assert len(found.candidates) > 5
+    assert all(pair.record % 1 == pair.neighbour % 1 == 0 for pair in found.candidates)
+    assert found.failed == {}
+    assert found.pair is not None
+    half = Pair(name="half", record=np.array([[0.5]]), neighbour=np.array([[1.0]]))
+    with pytest.raises(ParameterError, match="whole, as this mechanism takes them"):
+        audited(mechanism, pairs=[half])
+
+
+def test_every_pair_that_is_named_is_audited_beside_the_one_that_is_found() -> None:
+    extreme = extreme_pairs(UNIT, EIGHT, 5)
+    named = [replace(pair, name="found by search") for pair in extreme[1:]] + [extreme[0]]
+    report = audited(of(sharp_beyond_four), pairs=named, search=True)
+    pairs = [finding.pair for finding in report.findings]
+    assert all(any(pair is each for each in pairs) for pair in named)
+    assert report.verdict == "violation"
+    assert len({pair.name for pair in pairs if pair}) == 3
 
 
 def test_a_function_that_never_works_is_named_and_nothing_is_said() -> None:
     report = audited(of(never, 1))
     assert report.verdict == "inconclusive"
     assert "never raised ValueError: never, on the pair" in report.failed[0]
-    assert len(report.failed) <= module._FAILURES + 1
+    assert "30 pairs" in report.searched
+    assert "30 of them could not be drawn from" in report.searched
 
 
 def test_what_can_not_be_searched() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 from dpverify.adjacency import (
@@ -21,6 +21,7 @@ from dpverify.adjacency import (
 )
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.domain import Ball, Box, Graphs, Sets
+from dpverify.errors import ParameterError
 from dpverify.testing import strategies
 
 TENTH = Fraction(1, 10)
@@ -97,3 +98,28 @@ def test_shrinks_to_small_integers_and_few_coordinates() -> None:
     assert sorted(pair.record.ravel().tolist()) == [0.0] * 7 + [2.0]
     assert find(strategies.deltas(), lambda delta: delta > 0, settings=quiet) == TENTH
     assert find(strategies.epsilons(), lambda epsilon: epsilon > 2, settings=quiet) == 3
+
+
+def test_both_sides_are_in_the_domain() -> None:
+    small = Ball(radius=Fraction(1))
+    pairs = strategies.neighbours(BitFlip(), small, attributes=3)
+
+    @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(pair=pairs)
+    def holds(pair: Any) -> None:
+        small.admit(pair.record)
+        small.admit(pair.neighbour)
+
+    holds()
+
+
+def test_an_adjacency_of_ones_own_is_refused() -> None:
+    class Mine:
+        unit = "mine"
+
+        def relates(self, data: Any, neighbour: Any) -> bool:
+            return True
+
+    adjacency: Any = Mine()
+    with pytest.raises(ParameterError, match="Name the pairs"):
+        strategies.neighbours(adjacency, Box(low=Fraction(0), high=Fraction(1)), attributes=1)
