@@ -7,7 +7,7 @@ of the draws on each round: all candidates get a few, the better half of them tw
 and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"). A
 pair at which the releases of one side alone fail, or differ in shape, scores above all, for that is
 where to look; whether it refutes the claim is for the draws that are counted. A pair at which both
-fail is counted and left out, and the search goes on; a pair that the mechanism doesn't take (`admit`)
+fail is counted and left out, and the search goes on; one that the mechanism doesn't take (`admit`)
 is no candidate.
 
 **Shrink.** A simpler pair takes the place of the one that was found if on draws of its own it keeps
