@@ -1,0 +1,106 @@
+"""Correct mechanisms of many kinds of control flow, audited; prints ``docs/correct-mechanisms.md``.
+
+Ours are `dpverify_audits.control_flow`; the others are of libraries (`benchmarks.peers.correct`),
+which are audited where they are installed beside dpverify: an environment of its own, made with
+``pip install . -r benchmarks/peers/requirements-audited.txt``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kept import Kept
+from benchmarks.peers import correct
+from dpverify.auditing.run import audit
+from dpverify_audits.control_flow import CASES, Case
+
+__all__ = ["ALPHA", "found", "page"]
+
+ALPHA = 1e-3
+"""Level of one audit, that of the profile dev."""
+
+
+def found(mechanism: Any, draws: int, seed: int) -> dict[str, Any]:
+    """The verdict, the kinds that accuse, and what the grey-box check says of its model."""
+    report = audit(mechanism, alpha=ALPHA, draws=draws, seed=seed, workers=1, without=["precision"])
+    (grey,) = [finding for finding in report.findings if finding.audit == "grey-box"]
+    return {
+        "verdict": report.verdict.replace("_", " "),
+        "accused by": sorted({finding.audit for finding in report.violations}),
+        "outside": "outside the model" in grey.statement,
+        "grey-box": grey.verdict.replace("_", " "),
+    }
+
+
+def page(kept: Kept, cases: list[Case], *, draws: int, seed: int) -> str:
+    """The documentation page."""
+    lines, right, wrong = [], Counter[str](), Counter[str]()
+    for case in cases:
+        print(case.library, case.name, file=sys.stderr, flush=True)
+        key = f"{case.library}/{case.name}/{draws}/{seed}"
+        told = kept.get(key, partial(found, case.mechanism, draws, seed))
+        right[told["verdict"]] += 1
+        twin = ""
+        if case.broken is not None:
+            broken = kept.get(f"{key}/broken", partial(found, case.broken, draws, seed))
+            wrong[broken["verdict"]] += 1
+            twin = ", ".join(broken["accused by"]) or broken["verdict"]
+        model = "outside its model" if told["outside"] else "in its model"
+        lines.append(
+            f"| {case.library} | {case.name} | {case.flow} | {told['verdict']} "
+            f"| {told['grey-box']}, {model} | {twin} |"
+        )
+    return _PAGE.format(
+        mechanisms=len(cases),
+        flows=len({case.flow for case in cases}),
+        libraries=len({case.library for case in cases}) - 1,
+        draws=f"{draws:,}",
+        seed=seed,
+        alpha=f"{ALPHA:g}",
+        right=_counts(right),
+        wrong=_counts(wrong),
+        table="\n".join(lines),
+    )
+
+
+def _counts(verdicts: Counter[str]) -> str:
+    return ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
+
+
+_PAGE = """\
+# Correct mechanisms, audited
+
+Printed by `python -m benchmarks.correct`: {mechanisms} correct mechanisms of {flows} kinds of
+control flow, ours as users write them and those of {libraries} libraries, each audited by all kinds
+that apply but precision (which is about the low bits of doubles, and accuses many, rightly),
+with {draws} draws on each side, level {alpha} each, seed {seed}. Most of ours have a broken twin.
+
+Correct: {right}. Broken twins: {wrong}.
+
+The grey-box check says of itself where a mechanism is outside its model. That is no accusation,
+and the verdict is that of the other kinds.
+
+| library | mechanism | control flow | verdict | grey-box | its broken twin |
+|---|---|---|---|---|---|
+{table}
+"""
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--draws", type=int, default=2000, help="on each side")
+    parser.add_argument("--seed", type=int, default=1, help="of every audit")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    given = parser.parse_args()
+    kept = Kept(given.out / "correct.jsonl")
+    print(page(kept, [*CASES, *correct.cases()], draws=given.draws, seed=given.seed), end="")
+
+
+if __name__ == "__main__":
+    main()
