@@ -262,8 +262,8 @@ class _Check:
         def say(rank: int, reason: str, **more: Any) -> _Seen:
             return _Seen(pair=pair, rank=rank, reason=reason, **more)
 
-        def outside(reason: str, rank: int = _OUTSIDE_MODEL) -> _Seen:
-            return say(rank, f"outside the model: {reason}")
+        def outside(reason: str, rank: int = _OUTSIDE_MODEL, **more: Any) -> _Seen:
+            return say(rank, f"outside the model: {reason}", **more)
 
         own, other = run(pair.record), run(pair.neighbour)
         if not (own.agrees(run(pair.record)) and other.agrees(run(pair.neighbour))):
@@ -290,10 +290,11 @@ class _Check:
         if not np.all(np.isfinite(change)):
             return outside("an output without noise isn't finite")
         if not calls:
+            reason = "no noise was asked for that can be recorded"
             if not np.any(change):
-                return outside("no noise was asked for that can be recorded")
-            reason = "no noise was asked for, and the output depends on the data"
-            return say(_NO_NOISE, reason, distance=math.inf, event=_apart(own, change))
+                return outside(reason)
+            more = {"distance": math.inf, "event": _apart(own, change)}
+            return outside(f"{reason}, and the output depends on the data", _NO_NOISE, **more)
         laws = {call.method for call in calls} - {"words"}
         if len(laws) != 1 or not laws <= {"normal", "laplace"}:
             return outside(", ".join(sorted(laws)) or "noise that is made of random words")
