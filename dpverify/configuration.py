@@ -11,7 +11,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from dpverify.adjacency import Adjacency
 from dpverify.domain import Domain
@@ -19,6 +27,7 @@ from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.toml import read_toml
+from dpverify.visible import hidden
 
 __all__ = [
     "MAX_SEED",
@@ -54,6 +63,13 @@ def _whole(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("must be a whole number")
     return value
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if character := hidden(line):
+        raise ValueError(f"holds the hidden character {character}: leave it out")
+    return line
 
 
 Number = Annotated[Decimal, BeforeValidator(_number)]
@@ -158,7 +174,7 @@ class OwnerSettings(_Section):
     """What the owner says of a hazard of the checklist."""
 
     answer: Literal["pass", "fail", "not_applicable"]
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_one_line)]
 
 
 class Configuration(_Section):

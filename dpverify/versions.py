@@ -1,4 +1,4 @@
-"""Versions that a replay depends on: with others the same seed may give other numbers."""
+"""Versions that results depend on: others may draw other numbers, or other lines in a figure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from importlib.metadata import version
 
 from dpverify import __version__
 
-__all__ = ["versions"]
+__all__ = ["drawing_versions", "versions"]
 
 _LIBRARIES = ("numpy", "scipy", "python-flint")
+_DRAWING = ("jinja2", "matplotlib", "kiwisolver")
 
 
 def versions() -> dict[str, str]:
     """Of this program and of the libraries that draw and compute for it, by name."""
     return {"dpverify": __version__} | {name: version(name) for name in _LIBRARIES}
+
+
+def drawing_versions() -> dict[str, str]:
+    """Of what writes a report beside those, by name; matplotlib may be built with any FreeType."""
+    from matplotlib.ft2font import __freetype_version__ as freetype  # late: few need it
+
+    return {name: version(name) for name in _DRAWING} | {"freetype": freetype}

@@ -145,10 +145,8 @@ def _raw(blocks: Iterable[NDArray[Any]], contents: Contents) -> Iterator[tuple[i
     yield 0, contents.header()
     for block in blocks:
         # Another byte order is the same type; a wider or narrower one is an error.
-        yield (
-            len(block),
-            block.astype(contents.stored(), order="C", casting="equiv", copy=False).tobytes(),
-        )
+        stored = block.astype(contents.stored(), casting="equiv", copy=False)
+        yield len(block), stored.tobytes()
 
 
 def _inflated(file: BinaryIO, packed: int) -> Iterator[bytes]:

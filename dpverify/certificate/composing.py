@@ -24,16 +24,24 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify.accounting import composition
 from dpverify.accounting.point import PointCurve
 from dpverify.certificate.derive import build
 from dpverify.certificate.files import sha256_file
 from dpverify.certificate.make import document_digest, environment
-from dpverify.certificate.model import Certificate, Ends, Environment, Inputs
+from dpverify.certificate.model import (
+    Certificate,
+    Ends,
+    Environment,
+    Exact,
+    Inputs,
+    Sha256,
+    require_visible,
+)
 from dpverify.certificate.reliance import relied_on
-from dpverify.certificate.verify import Check, check_digest, differences, verify
+from dpverify.certificate.verify import Check, check_digest, differences, misfit, verify
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, require
 from dpverify.guarantee import Guarantee
@@ -57,8 +65,6 @@ _SAME_PEOPLE = (
 )
 _ALL_OF_THEM = "the total covers the releases named here and no other release about these people"
 _POINTS = 14
-
-_Exact = Annotated[str, Field(pattern=r"^\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?$")]
 
 Announce = Callable[[Inputs, Certifiable], Callable[[int], None]]
 
@@ -108,11 +114,16 @@ class Composition(_Part):
 
     schema_version: Literal["dpverify-composition/1"] = Field(alias="schema")
     parts: Annotated[list[dict[str, Any]], Field(min_length=2, max_length=10_000)]
-    delta: _Exact
+    delta: Exact
     owners_word: OwnersWord
     total: Total
     environment: Environment
-    digest: str
+    digest: Sha256
+
+    @model_validator(mode="before")
+    @classmethod
+    def _visible(cls, fields: Any) -> Any:
+        return require_visible(fields)
 
 
 def composition_schema() -> dict[str, Any]:
@@ -195,9 +206,7 @@ def verify_document(
     try:
         document = Composition.model_validate(fields)
     except ValidationError as error:
-        wrong = tuple(".".join(map(str, problem["loc"])) for problem in error.errors())
-        detail = error.errors()[0]["msg"]
-        return [Check(name="schema", status="differs", detail=detail, fields=wrong)]
+        return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=SCHEMA), check_digest(fields)]
     for number, part in enumerate(document.parts, start=1):
         found = verify(part, _folder_of(part, folder), **options)

@@ -33,17 +33,23 @@ from dpverify.certificate.model import (
     WhiteBoxFinding,
 )
 from dpverify.certificate.reliance import relied_on
-from dpverify.enclosure import Enclosure, decimal_string
+from dpverify.domain import Domain
+from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Parameter, Request
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["build", "collect", "derive", "families", "misfits", "total_draws"]
+__all__ = ["build", "canonical", "collect", "derive", "families", "misfits", "total_draws"]
 
 Progress = Callable[[int], None]
 
-_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?(/\d{1,400})?")
+_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,400})?")
+_OUTSIDE = {
+    "refuse": "A record outside the declared domain stops the release; whether there is one is not "
+    "protected.",
+    "clip": "Records outside the declared domain are moved to its nearest point first.",
+}
 _SHARES = {"attack": 39.0, "moments": 1.0}
 
 
@@ -86,14 +92,13 @@ def build(inputs: Inputs) -> Certifiable:
             f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
             "one."
         )
-    outside = {} if inputs.outside is None else {"outside": inputs.outside}
     epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
     check_target(epsilon, delta)
     mechanism = family.build(
         Request(
             rows=inputs.rows,
             attributes=inputs.attributes,
-            domain=DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside),
+            domain=_domain(inputs),
             adjacency=ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
             epsilon=epsilon,
             delta=delta,
@@ -110,6 +115,36 @@ def build(inputs: Inputs) -> Certifiable:
         )
     check_release(inputs, mechanism)
     return mechanism
+
+
+def canonical(inputs: Inputs) -> Inputs:
+    """The same inputs in the one form that certificates have, of a mechanism that can be built.
+
+    Every number of a kind is there, also where it has a default, parameters that are numbers are
+    exact strings, and what is done with records outside the domain is said wherever there is a
+    choice.
+    """
+    domain, adjacency = (
+        _domain(inputs),
+        ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
+    )
+    exact = {p.name for p in families()[inputs.mechanism].parameters if p.kind == "number"}
+    return inputs.model_copy(
+        update={
+            "parameters": {
+                name: exact_string(_fraction(name, str(value))) if name in exact else value
+                for name, value in inputs.parameters.items()
+            },
+            "domain": KindInput.of(*DOMAINS.describe(domain)),
+            "outside": getattr(domain, "outside", None),
+            "adjacency": KindInput.of(*ADJACENCIES.describe(adjacency)),
+        }
+    )
+
+
+def _domain(inputs: Inputs) -> Domain:
+    outside = {} if inputs.outside is None else {"outside": inputs.outside}
+    return DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside)
 
 
 def _parameters(family: MechanismFamily, given: Mapping[str, int | str]) -> dict[str, Any]:
@@ -267,7 +302,7 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             randomness=guarantee.randomness,
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
-            assumptions=list(guarantee.assumptions),
+            assumptions=[*guarantee.assumptions, _OUTSIDE[inputs.outside or "refuse"]],
             claims=relied_on(inputs.mechanism, guarantee),
         ),
         facts={

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import rfc8785
 
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
-from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.derive import build, canonical, collect, derive
 from dpverify.certificate.files import (
     check_own,
     check_writable,
@@ -47,7 +46,7 @@ from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.mechanism import Certifiable
 from dpverify.records import Table, load_source, open_records, scaled
 from dpverify.sampling.words import SecureWords
-from dpverify.versions import versions
+from dpverify.versions import drawing_versions, versions
 
 __all__ = [
     "CERTIFICATE",
@@ -111,6 +110,7 @@ def certify(
     table = _load(configuration, base)
     inputs = _inputs(configuration, table)
     mechanism = build(inputs)
+    inputs = canonical(inputs)
     relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
     check_records(mechanism, table)
     progress = announce(inputs, mechanism)
@@ -183,18 +183,18 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         name: _parameter(name, value)
         for name, value in configuration.mechanism.parameters().items()
     }
-    return Inputs(
+    return Inputs.checked(
         mechanism=configuration.mechanism.name,
         parameters=parameters,
         rows=table.shape[0],
         attributes=table.shape[1],
-        domain=_kind(*DOMAINS.describe(configuration.domain())),
+        domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
         ranges=[
             ColumnRange(**{end: exact_string(rational(end, value)) for end, value in ends})
             for ends in (zip(("low", "high"), pair, strict=True) for pair in data.ranges)
         ],
-        adjacency=_kind(*ADJACENCIES.describe(configuration.adjacency())),
+        adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
         epsilon=exact_string(rational("epsilon", privacy.epsilon)),
         delta=exact_string(rational("delta", privacy.delta)),
         projection_seed=configuration.projection.seed,
@@ -203,12 +203,6 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
         owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
-    )
-
-
-def _kind(kind: str, numbers: dict[str, Fraction]) -> KindInput:
-    return KindInput(
-        kind=kind, numbers={name: exact_string(value) for name, value in numbers.items()}
     )
 
 
@@ -232,7 +226,7 @@ def environment() -> Environment:
     """What made a document, and when."""
     return Environment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions() | {"python": platform.python_version()},
+        versions=versions() | drawing_versions() | {"python": platform.python_version()},
         platform=f"{sys.platform} {platform.machine()}",
     )
 

@@ -11,13 +11,17 @@ outwards, statistics are strings of nine significant digits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify.configuration import MAX_SEED, OwnerSettings
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, exact_string
+from dpverify.errors import ConfigurationError
 from dpverify.sampling.words import SecureWords
+from dpverify.visible import hidden
 
 __all__ = [
     "SCHEMA",
@@ -33,6 +37,7 @@ __all__ = [
     "EventCounts",
     "EventFinding",
     "Evidence",
+    "Exact",
     "GuaranteeStatement",
     "HazardAnswer",
     "Inputs",
@@ -43,15 +48,60 @@ __all__ = [
     "PowerStatement",
     "Prediction",
     "Release",
+    "Sha256",
     "SizeError",
     "WhiteBoxFinding",
     "json_schema",
+    "require_visible",
 ]
 
 SCHEMA = "dpverify-certificate/1"
 
+EXACT = r"^-?[0-9]{1,400}(\.[0-9]{1,400})?(/[0-9]{1,400})?$"
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _canonical(text: str) -> str:
+    try:
+        written = exact_string(Fraction(text))
+    except ZeroDivisionError:
+        written = None
+    if written != text:
+        raise ValueError("must be an exact number in its one form, as certify writes it")
+    return text
+
+
+Exact = Annotated[str, Field(pattern=EXACT), AfterValidator(_canonical)]
+
+
+def _nine_digits(text: str) -> str:
+    if f"{float(text):.9g}" != text:
+        raise ValueError("must be a number of nine significant digits in its one form")
+    return text
+
+
+Statistic = Annotated[str, AfterValidator(_nine_digits)]
+
+
+def require_visible(fields: Any) -> Any:
+    """Refuse a document that holds text which a terminal obeys or a reader doesn't see.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such character.
+    """
+    left = [fields]
+    while left:  # no recursion: a document may be deep
+        match left.pop():
+            case dict() as part:
+                left += [*part, *part.values()]
+            case list() as part:
+                left += part
+            case str() as text if character := hidden(text):
+                raise ValueError(f"holds the hidden character {character}: no text may")
+    return fields
 
 
 def _secure(policy: str) -> str:
@@ -85,14 +135,19 @@ class KindInput(_Part):
     """An adjacency or a domain: its kind and its exact numbers."""
 
     kind: str
-    numbers: dict[str, str]
+    numbers: dict[str, Exact]
+
+    @classmethod
+    def of(cls, kind: str, numbers: Mapping[str, Fraction]) -> KindInput:
+        """A kind with its numbers."""
+        return cls(kind=kind, numbers={name: exact_string(n) for name, n in numbers.items()})
 
 
 class ColumnRange(_Part):
     """What a column's least and largest value were declared to be, exact."""
 
-    low: str
-    high: str
+    low: Exact
+    high: Exact
 
 
 class OwnerAnswer(_Part):
@@ -122,14 +177,32 @@ class Inputs(_Part):
     outside: Literal["refuse", "clip"] | None
     ranges: list[ColumnRange] = Field(default_factory=list)
     adjacency: KindInput
-    epsilon: str
-    delta: str
+    epsilon: Exact
+    delta: Exact
     projection_seed: Count
-    alpha: str
+    alpha: Exact
     draws: Annotated[int, Field(ge=1, le=10**9)]
     moment_draws: Annotated[int, Field(ge=2, le=10**9)]
     audit_seed: Count
     owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
+
+    @classmethod
+    def checked(cls, **fields: Any) -> Inputs:
+        """Inputs that a user gives.
+
+        Raises
+        ------
+        ConfigurationError
+            If one isn't of its kind, or has more digits than a certificate holds.
+        """
+        try:
+            return cls(**fields)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, problem["loc"]))
+            raise ConfigurationError(
+                f"{where} can't stand in a certificate: {problem['msg']}."
+            ) from None
 
 
 class EventCounts(_Part):
@@ -150,9 +223,9 @@ class MomentEvidence(_Part):
     """Sample moments of one estimator over fresh projections and noise."""
 
     estimator: str
-    mean: str
-    variance: str
-    kurtosis: str
+    mean: Statistic
+    variance: Statistic
+    kurtosis: Statistic
     draws: Count
     undefined: Count
 
@@ -164,7 +237,7 @@ class Evidence(_Part):
     white_box: list[PairEvidence]
     roc: list[EventCounts]
     moments: list[MomentEvidence]
-    probe_estimates: list[str]
+    probe_estimates: list[Statistic]
 
 
 class ClaimStatement(_Part):
@@ -311,12 +384,21 @@ class Release(_Part):
     randomness: Secure
 
 
-class Environment(_Part):
-    """Versions, platform and time: strings, held by the digest alone."""
+_TIME = r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$"
+_PROGRAMS = (
+    *("dpverify", "numpy", "scipy", "python-flint", "python"),
+    *("jinja2", "matplotlib", "kiwisolver", "freetype"),  # of the report
+)
+_Program = Annotated[str, Field(pattern=f"^({'|'.join(_PROGRAMS)})$")]
+_Version = Annotated[str, Field(pattern="^[0-9A-Za-z.!+_-]{1,100}$")]
 
-    created: str
-    versions: dict[str, str]
-    platform: str
+
+class Environment(_Part):
+    """Versions, platform and time: held by the digest, and by a signature, alone."""
+
+    created: Annotated[str, Field(pattern=_TIME)]
+    versions: Annotated[dict[_Program, _Version], Field(min_length=len(_PROGRAMS))]
+    platform: Annotated[str, Field(pattern="^[!-~]{1,50} [!-~]{0,50}$")]
 
 
 class Certificate(_Part):
@@ -332,7 +414,12 @@ class Certificate(_Part):
     checklist: list[HazardAnswer]
     release: Release | None
     environment: Environment
-    digest: str
+    digest: Sha256
+
+    @model_validator(mode="before")
+    @classmethod
+    def _visible(cls, fields: Any) -> Any:
+        return require_visible(fields)
 
 
 def json_schema() -> dict[str, Any]:

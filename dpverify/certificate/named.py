@@ -17,7 +17,8 @@ from dpverify.mechanism import Certifiable
 
 __all__ = ["named_mechanism"]
 
-_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?")
+_DIGITS = re.compile("[0-9]{1,400}")
 _WHOLE = {"rows": 1, "attributes": None, "seed": 0}
 
 
@@ -50,7 +51,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     domain = _kind(DOMAINS, left, family.domain[0])
     adjacency = _kind(ADJACENCIES, left, family.adjacency[0])
     return build(
-        Inputs(
+        Inputs.checked(
             mechanism=name,
             parameters={key: _parameter(text) for key, text in left.items()},
             rows=whole["rows"],
@@ -75,10 +76,7 @@ def _kind(kinds: Kinds[Any], left: dict[str, str], default: str) -> KindInput:
     prefix = f"{kinds.what}."
     own = [key for key in left if key.startswith(prefix)]
     numbers = {key.removeprefix(prefix): _number(key, left.pop(key)) for key in own}
-    described, exact = kinds.describe(kinds.make(kind, numbers))
-    return KindInput(
-        kind=described, numbers={number: exact_string(value) for number, value in exact.items()}
-    )
+    return KindInput.of(*kinds.describe(kinds.make(kind, numbers)))
 
 
 def _number(key: str, text: str) -> Fraction:
@@ -93,10 +91,10 @@ def _number(key: str, text: str) -> Fraction:
 def _whole(key: str, text: str | int | None) -> int:
     if text is None:
         raise ConfigurationError(f"{key} is missing: how many a record has.")
-    if not str(text).isdecimal():
+    if not _DIGITS.fullmatch(str(text)):
         raise ConfigurationError(f"{key}={text} must be a whole number.")
     return int(text)
 
 
 def _parameter(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    return int(text) if _DIGITS.fullmatch(text) else text

@@ -1,9 +1,10 @@
 """Signatures: a DSSE envelope beside a certificate, signed with Ed25519.
 
 The envelope ``certificate.dsse.json`` holds an in-toto Statement v1 in canonical JSON (RFC 8785).
-Its subjects are the released files by name and SHA-256, its predicate is the certificate itself,
-digest and all, and its predicate type the identity of the certificate's JSON Schema. So one
-signature binds the certificate to the files, and the envelope alone says all that was signed.
+Its subjects are the released files and the report by name and SHA-256, its predicate is the
+certificate itself, digest and all, and its predicate type the identity of the certificate's JSON
+Schema. So one signature binds the certificate to the files, and the envelope alone says all that
+was signed.
 
 What is signed is the pre-authentication encoding of payload type and payload: DSSE v1.0.2
 (secure-systems-lab/dsse, protocol.md), "Signature definition". Nothing of a payload is read before
@@ -15,7 +16,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,8 @@ from pydantic import BaseModel, ConfigDict
 
 from dpverify.certificate.files import write_file
 from dpverify.certificate.keys import key_id
-from dpverify.certificate.verify import MAX_BYTES, Check, differences
+from dpverify.certificate.make import REPORT
+from dpverify.certificate.verify import MAX_BYTES, Check, differences, read_own_file
 from dpverify.errors import CertificateError
 
 __all__ = [
@@ -108,8 +112,13 @@ def pae(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
 
 
-def statement(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The in-toto Statement v1 about a certificate's or composed certificate's released files.
+def statement(fields: Mapping[str, Any], report: str | None = None) -> dict[str, Any]:
+    """The in-toto Statement v1 about a certificate's or composed certificate's files.
+
+    Parameters
+    ----------
+    fields : the certificate
+    report : SHA-256 of its report, if there is one
 
     Raises
     ------
@@ -121,13 +130,12 @@ def statement(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise CertificateError(
             "nothing was released: there is no file that a signature could bind."
         )
+    files = [(release["file"], release["sha256"]) for release in releases]
+    files += [] if report is None else [(REPORT, report)]
     name, _, version = fields["schema"].removeprefix("dpverify-").partition("/")
     return {
         "_type": _STATEMENT,
-        "subject": [
-            {"name": release["file"], "digest": {"sha256": release["sha256"]}}
-            for release in releases
-        ],
+        "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in files],
         "predicateType": f"urn:dpverify:{name}:{version}",
         "predicate": fields,
     }
@@ -152,7 +160,8 @@ def sign(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envel
     CertificateError
         If nothing was released, or an envelope is there that is about anything else.
     """
-    payload = base64.b64encode(rfc8785.dumps(statement(fields))).decode()
+    stated = statement(fields, _report_beside(fields, path))
+    payload = base64.b64encode(rfc8785.dumps(stated)).decode()
     envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
     if path.exists():
         envelope = Envelope.read(path)
@@ -180,18 +189,29 @@ def check_signatures(
     """
     try:
         envelope = Envelope.read(path)
+        report = _report_beside(fields, path)
     except CertificateError as error:
         yield Check(name="signature", status="differs", detail=str(error), fields=("envelope",))
         return
     for key in keys:
-        yield _check_signature(fields, envelope, key)
+        yield _check_signature(fields, envelope, key, report)
     if not keys:
         count = len(envelope.signatures)
         detail = f"{path.name} holds {count}: give --key with the signer's public key"
         yield Check(name="signature", status="not checked", detail=detail)
 
 
-def _check_signature(fields: Mapping[str, Any], envelope: Envelope, key: Ed25519PublicKey) -> Check:
+def _report_beside(fields: Mapping[str, Any], path: Path) -> str | None:
+    """SHA-256 of the report beside an envelope; a composed certificate has none of its own."""
+    report = path.with_name(REPORT)
+    if "parts" in fields or not os.path.lexists(report):
+        return None
+    return hashlib.sha256(read_own_file(report)).hexdigest()
+
+
+def _check_signature(
+    fields: Mapping[str, Any], envelope: Envelope, key: Ed25519PublicKey, report: str | None
+) -> Check:
     name = key_id(key)
     label = f"signature {name[:16]}"
     own = [signature for signature in envelope.signatures if signature.keyid == name]
@@ -204,24 +224,30 @@ def _check_signature(fields: Mapping[str, Any], envelope: Envelope, key: Ed25519
     except InvalidSignature:
         detail = "does not hold: the envelope was changed, or this key did not sign it"
         return Check(name=label, status="differs", detail=detail, fields=("signatures",))
-    wrong = _misstated(fields, envelope)
+    wrong = _misstated(fields, envelope, report)
     if wrong:
         detail = "holds, but what was signed is not this certificate"
         return Check(name=label, status="differs", detail=detail, fields=wrong)
-    detail = "Ed25519 over DSSE, binds this certificate to its released files"
+    bound = "released files" if report is None else "released file and report"
+    detail = f"Ed25519 over DSSE, binds this certificate to its {bound}"
     return Check(name=label, status="agrees", detail=detail)
 
 
-def _misstated(fields: Mapping[str, Any], envelope: Envelope) -> tuple[str, ...]:
+def _misstated(
+    fields: Mapping[str, Any], envelope: Envelope, report: str | None
+) -> tuple[str, ...]:
     """Names of what an authentic envelope states otherwise than this certificate."""
     if envelope.payloadType != PAYLOAD_TYPE:
         return ("payloadType",)
     payload = base64.b64decode(envelope.payload)
     try:
-        due = statement(fields)
+        stated = json.loads(payload)
+        if report is None:  # one that was signed need not be here
+            signed = {subject["name"]: subject["digest"]["sha256"] for subject in stated["subject"]}
+            report = signed.get(REPORT)
+        due = statement(fields, report)
         if payload == rfc8785.dumps(due):
             return ()
-        stated = json.loads(payload)
     except (CertificateError, KeyError, TypeError, AttributeError, ValueError):
         return ("statement",)  # the certificate, or what was signed, has no statement's form
     return tuple(differences("statement", stated, due)) or ("statement",)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +14,13 @@ from pydantic import ValidationError
 
 from dpverify.certificate.archive import SKETCH, Contents, read_blocks
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import build, collect, derive, misfits
-from dpverify.certificate.make import document_digest
+from dpverify.certificate.derive import build, canonical, collect, derive, misfits
+from dpverify.certificate.make import REPORT, document_digest, environment
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
+from dpverify.certificate.report_check import likeness
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError
 from dpverify.mechanism import Certifiable
-from dpverify.versions import versions
+from dpverify.versions import drawing_versions, versions
 
 __all__ = [
     "MAX_BYTES",
@@ -26,13 +28,17 @@ __all__ = [
     "check_digest",
     "check_terms",
     "differences",
+    "misfit",
     "read_certificate",
+    "read_own_file",
     "released",
     "verify",
 ]
 
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
+
+_FORM = "each input must be there in the one form in which certify writes it"
 
 Status = Literal["agrees", "differs", "violation", "not checked", "inconclusive"]
 
@@ -88,6 +94,26 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return fields
 
 
+def read_own_file(path: Path) -> bytes:
+    """A file of limited size that lies in its folder, and is no link to elsewhere.
+
+    Raises
+    ------
+    CertificateError
+        If there is another thing of that name, or it can't be read.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise CertificateError(f"{path} is not a file of its own, but a link or a device")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CertificateError(f"{path} can't be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise CertificateError(f"{path} is larger than {MAX_BYTES} bytes")
+    return content
+
+
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, whose keys are there once: of two, one reader takes the first, one the last."""
     made = dict(pairs)
@@ -130,9 +156,7 @@ def verify(
     try:
         certificate = Certificate.model_validate(fields)
     except ValidationError as error:
-        wrong = tuple(".".join(map(str, problem["loc"])) for problem in error.errors())
-        detail = error.errors()[0]["msg"]
-        return [Check(name="schema", status="differs", detail=detail, fields=wrong)]
+        return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
     checks.append(check_digest(fields))
     try:
@@ -142,6 +166,9 @@ def verify(
             *checks,
             Check(name="inputs", status="differs", detail=str(error), fields=("inputs",)),
         ]
+    form = _compare("inputs", "inputs", certificate.inputs, canonical(certificate.inputs), _FORM)
+    if form.fields:
+        return [*checks, form]
     try:
         unfit = misfits(certificate.inputs, mechanism, certificate.evidence)
         if unfit:
@@ -165,8 +192,18 @@ def verify(
                 name="bounds", status="differs", detail=str(error), fields=("inputs", "evidence")
             ),
         ]
-    checks.extend(_release(certificate, mechanism, folder))
+    refuted = any(check.status == "violation" for check in checks)
+    checks.extend(_release(certificate, mechanism, folder, refuted=refuted))
+    if not any(check.fields for check in checks):  # else there is nothing to compare it with
+        checks.append(_report(certificate, folder))
     return checks
+
+
+def misfit(error: ValidationError) -> Check:
+    """How a document doesn't fit its schema."""
+    problems = error.errors()
+    wrong = tuple(".".join(map(str, problem["loc"])) or "document" for problem in problems)
+    return Check(name="schema", status="differs", detail=problems[0]["msg"], fields=wrong)
 
 
 def check_digest(fields: dict[str, Any]) -> Check:
@@ -199,19 +236,22 @@ def _replay(
     if not wanted:
         detail = "left out as asked: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="not checked", detail=detail)
-    here = versions()
-    other = [
-        f"{name} {certificate.environment.versions.get(name)} (here {current})"
-        for name, current in here.items()
-        if certificate.environment.versions.get(name) != current
-    ]
-    if other:
-        detail = f"made with {', '.join(other)}: bounds recomputed from the recorded counts"
+    if other := _other(certificate.environment.versions, versions()):
+        detail = f"made with {other}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
     progress = announce(certificate.inputs, mechanism)
     evidence = collect(certificate.inputs, mechanism, progress=progress, workers=workers)
     detail = f"{recorded.draws} draws a side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
+
+
+def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """What is recorded otherwise than it is here, in words."""
+    return ", ".join(
+        f"{name} {recorded[name]} (here {current})"
+        for name, current in here.items()
+        if recorded[name] != current
+    )
 
 
 def _recompute(
@@ -261,11 +301,15 @@ def _recompute(
 
 
 def _release(
-    certificate: Certificate, mechanism: Certifiable, folder: Path | None
+    certificate: Certificate, mechanism: Certifiable, folder: Path | None, *, refuted: bool
 ) -> Iterator[Check]:
     release = certificate.release
     if release is None:
-        yield Check(name="release", status="not checked", detail="nothing was released")
+        if refuted:
+            yield Check(name="release", status="not checked", detail="nothing was released")
+        else:
+            detail = "nothing is said of it, and only a violation keeps certify from releasing"
+            yield Check(name="release", status="differs", detail=detail, fields=("release",))
         return
     yield from check_terms(certificate.inputs, release, mechanism)
     path = None if folder is None else folder / release.file
@@ -322,6 +366,42 @@ def _file_problem(path: Path, contents: Contents, sha256: str) -> str:
     except OSError as error:
         return f"{path} can't be read: {error.strerror}"
     return ""
+
+
+def _report(certificate: Certificate, folder: Path | None) -> Check:
+    """Render the report again, and compare."""
+    path = None if folder is None else folder / REPORT
+    if path is None or not os.path.lexists(path):
+        detail = f"there is no {REPORT} beside the certificate"
+        return Check(name="report", status="not checked", detail=detail)
+    try:
+        page = read_own_file(path)
+    except CertificateError as error:
+        return Check(name="report", status="differs", detail=str(error), fields=("report",))
+    # Imported late: whoever verifies without a report needs no figures.
+    from dpverify.certificate.report import render
+
+    recorded = certificate.environment
+    here = versions() | drawing_versions()
+    writing = _other(recorded.versions, {name: here[name] for name in ("dpverify", "jinja2")})
+    drawing = _other(
+        {**recorded.versions, "platform": recorded.platform},
+        {**here, "platform": environment().platform},
+    )
+    status: Status
+    match likeness(page, render(certificate).encode()):
+        case "same":
+            status, detail = "agrees", "rendered again from the certificate, byte for byte"
+        case "figures" if drawing:
+            status, detail = "not checked", f"text and numbers agree; figures drawn with {drawing}"
+        case "figures":
+            status, detail = "differs", "its figures are not those of this certificate"
+        case "text" if writing:
+            status, detail = "inconclusive", f"another text, made with {writing}"
+        case _:
+            status, detail = "differs", "its text is not that of this certificate"
+    fields = ("report",) if status == "differs" else ()
+    return Check(name="report", status=status, detail=detail, fields=fields)
 
 
 def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -11,6 +12,7 @@ import click
 
 from dpverify import __version__
 from dpverify.errors import DPVerifyError, did_you_mean
+from dpverify.visible import escaped
 
 __all__ = ["cli", "main"]
 
@@ -67,13 +69,15 @@ def _run(arguments: list[str] | None) -> int:
     try:
         code: Any = cli.main(args=arguments, prog_name="dpverify", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(escaped(shown.getvalue(), lines=True), err=True, nl=False)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("dpverify: interrupted; the outputs are as they were before.", err=True)
         return 130
     except DPVerifyError as error:
-        click.echo(f"dpverify: {error}", err=True)
+        click.echo(escaped(f"dpverify: {error}"), err=True)
         return error.exit_code
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
@@ -82,10 +86,10 @@ def _run(arguments: list[str] | None) -> int:
         if os.environ.get("DPVERIFY_TRACEBACK"):
             raise
         kind = type(error).__name__
-        click.echo(
+        text = (
             f"dpverify: internal error: {kind}: {error}. "
-            "Set DPVERIFY_TRACEBACK=1 for the details, and please report it.",
-            err=True,
+            "Set DPVERIFY_TRACEBACK=1 for the details, and please report it."
         )
+        click.echo(escaped(text), err=True)
         return 4
     return code if isinstance(code, int) else 0

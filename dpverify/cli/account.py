@@ -15,6 +15,7 @@ from dpverify.cli.output import (
     json_option,
     key_values,
     parse_parameters,
+    say,
 )
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ConfigurationError, did_you_mean
@@ -157,7 +158,7 @@ def _report(
     rows = [[key, *_cells(value)] for key, value in numbers.items()]
     emit_table(rows, headings=["", "at most (the safe end)", "at least"])
     for key, text in about.items():
-        click.echo(f"by {text}" if key == "theorem" else f"{key.replace('_', ' ')}: {text}")
+        say(f"by {text}" if key == "theorem" else f"{key.replace('_', ' ')}: {text}")
 
 
 def _cells(value: Enclosure | str | int) -> tuple[str, str]:

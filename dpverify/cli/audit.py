@@ -26,14 +26,7 @@ from dpverify.auditing.run import Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import (
-    Choice,
-    decimal,
-    emit_json,
-    emit_table,
-    talk,
-    talk_options,
-)
+from dpverify.cli.output import Choice, decimal, emit_json, emit_table, say, talk, talk_options
 from dpverify.cli.where import where_options
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
@@ -314,7 +307,7 @@ def _described_finding(finding: Finding) -> dict[str, Any]:
 
 def _write(text: str, output: Path | None) -> None:
     if output is None:
-        click.echo(text)
+        say(text, lines=True)
         return
     write_file(output, f"{text}\n".encode())
     talk(f"report: {output}")

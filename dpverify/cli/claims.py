@@ -18,7 +18,7 @@ from dpverify.auditing.claims import (
 )
 from dpverify.certificate import errata
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say
 from dpverify.cli.where import where_options, workers_option
 from dpverify.errors import OutputError, did_you_mean
 
@@ -68,14 +68,14 @@ def claims(
     if html is not None:
         write_file(html, errata.page(found, known_papers()).encode())
     if markdown:
-        click.echo(errata.markdown(found, known_papers()))
+        say(errata.markdown(found, known_papers()), lines=True)
     if markdown or html is not None:
         return
     if found:
         rows = [[j.claim.id, j.verdict, j.claim.where, _remark(j)] for j in found]
         emit_table(rows, headings=["id", "verdict", "where", ""])
     counts = {name: sum(j.verdict == name for j in found) for name in get_args(Verdict)}
-    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))
+    say(", ".join(f"{count} {name}" for name, count in counts.items() if count))
 
 
 @claims.command(short_help="One statement, with its numbers.")

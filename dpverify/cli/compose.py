@@ -14,9 +14,10 @@ from dpverify.certificate.composing import OwnersWord
 from dpverify.certificate.composing import compose as compose_certificates
 from dpverify.certificate.files import write_file
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import decimal, emit_json, emit_table, json_option, talk_options
+from dpverify.cli.output import decimal, emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
+from dpverify.visible import hidden
 
 __all__ = ["compose"]
 
@@ -66,6 +67,8 @@ def compose(
     """
     if unit == "":
         raise click.UsageError("--unit is empty: name what is protected.")
+    if unit is not None and (character := hidden(unit)):
+        raise click.UsageError(f"--unit holds the hidden character {character}: leave it out.")
     parts = [read_certificate(path) for path in certificates]
     if out is not None and out.resolve() in {path.resolve() for path in certificates}:
         raise click.UsageError(f"--out {out} is one of the certificates: choose another file.")
@@ -82,7 +85,7 @@ def compose(
     code = exit_code(checks, allow_inconclusive=allow_inconclusive)
     _tell(certificates, found)
     if code == 1:
-        click.echo("Nothing was composed: a certificate doesn't agree.", err=True)
+        say("Nothing was composed: a certificate doesn't agree.", err=True)
         return code
     if out is not None:
         write_file(out, rfc8785.dumps(fields) + b"\n")
@@ -98,7 +101,7 @@ def _tell(certificates: Sequence[Path], found: Sequence[Sequence[Check]]) -> Non
         for check in checks:
             if tell(check, where=f"{path}: "):
                 for field in check.fields:
-                    click.echo(f"{path}: no longer agrees: {field}", err=True)
+                    say(f"{path}: no longer agrees: {field}", err=True)
 
 
 def _result(
@@ -146,11 +149,11 @@ def _report(
     rows.append(["added up", "", total["added_epsilon"], total["added_delta"], ""])
     rows.append(["together, at most", "", total["epsilon"]["upper"], fields["delta"], ""])
     emit_table(rows, headings=["release", "mechanism", "epsilon", "delta", "checks"])
-    click.echo(f"protects: {total['protects']}")
-    click.echo(f"by {total['theorem']}")
-    click.echo(f"randomness: {total['randomness']}")
-    click.echo(f"data choice: {total['data_choice']}")
+    say(f"protects: {total['protects']}")
+    say(f"by {total['theorem']}")
+    say(f"randomness: {total['randomness']}")
+    say(f"data choice: {total['data_choice']}")
     for assumption in total["assumptions"]:
-        click.echo(f"assumes: {assumption}")
+        say(f"assumes: {assumption}")
     if out is not None:
-        click.echo(f"certificate: {out}")
+        say(f"certificate: {out}")

@@ -19,6 +19,7 @@ from rich.text import Text
 from dpverify import __version__
 from dpverify.enclosure import Real
 from dpverify.errors import ParameterError, did_you_mean
+from dpverify.visible import escaped
 
 __all__ = [
     "Choice",
@@ -29,6 +30,7 @@ __all__ = [
     "key_values",
     "parse_parameters",
     "progress_bar",
+    "say",
     "talk",
     "talk_options",
 ]
@@ -71,7 +73,14 @@ class Choice(click.Choice[str]):
 def emit_json(command: str, result: Any) -> None:
     """Print the envelope that every command shares."""
     document = {"dpverify": __version__, "command": command, "result": result}
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    # Beyond spaces and line feeds these stand in strings alone, where JSON has its own escapes.
+    click.echo("".join(c if c == "\n" or escaped(c) == c else json.dumps(c)[1:-1] for c in text))
+
+
+def say(text: str, *, err: bool = False, lines: bool = False) -> None:
+    """Print text that may quote what comes from elsewhere: `escaped`, so that it stays text."""
+    click.echo(escaped(text, lines=lines), err=err)
 
 
 def emit_table(rows: Sequence[Sequence[str]], *, headings: Sequence[str] = ()) -> None:
@@ -82,7 +91,7 @@ def emit_table(rows: Sequence[Sequence[str]], *, headings: Sequence[str] = ()) -
         last = number == len(columns) - 1
         table.add_column(heading, overflow="fold", no_wrap=not last)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(escaped(cell)) for cell in row))
     # Piped output is never cut to a width that nobody sees.
     console = Console(
         highlight=False,
@@ -103,7 +112,7 @@ def _colours() -> Literal["auto"] | None:
 def talk(message: str, *, detail: bool = False) -> None:
     """Say something that isn't the result; a detail only if ``--verbose`` asks for it."""
     if _level() >= (_VERBOSE if detail else _NORMAL):
-        click.echo(message, err=True)
+        say(message, err=True)
 
 
 def _level() -> int:
@@ -134,7 +143,7 @@ def progress_bar(description: str) -> Iterator[Callable[[int], Callable[[int], N
 def decimal(name: str, text: str) -> Decimal:
     """A number of the command line, which is an exact decimal."""
     try:
-        value = Decimal(text)
+        value = Decimal(text if text.isascii() and "_" not in text else "")
     except InvalidOperation:
         raise ParameterError(name, repr(text), "a number") from None
     if not value.is_finite():

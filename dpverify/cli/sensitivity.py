@@ -8,7 +8,7 @@ from typing import Literal, cast
 import click
 
 from dpverify.accounting.sensitivity import largest_row_norm
-from dpverify.cli.output import emit_json, emit_table, json_option
+from dpverify.cli.output import emit_json, emit_table, json_option, say
 from dpverify.enclosure import Enclosure, squared
 from dpverify.records import open_records
 
@@ -44,4 +44,4 @@ def sensitivity(file: Path, norm: str, as_json: bool) -> None:
     rows = [[f"l{norm}-sensitivity", ends["upper"], ends["lower"]]]
     emit_table(rows, headings=["", "at most (the safe end)", "at least"])
     kind, text = next(iter(exact.items()))
-    click.echo(f"{kind} = {text}" if len(text) <= 120 else f"{kind}: see --json")
+    say(f"{kind} = {text}" if len(text) <= 120 else f"{kind}: see --json")

@@ -10,7 +10,7 @@ from dpverify.certificate.keys import key_id, load_private_key
 from dpverify.certificate.signing import envelope_beside
 from dpverify.certificate.signing import sign as sign_certificate
 from dpverify.certificate.verify import read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, talk_options
+from dpverify.cli.output import emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, tell, verify_aloud
 
 __all__ = ["sign"]
@@ -45,7 +45,7 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     for check in checks:
         tell(check)
     if code:
-        click.echo("Nothing was signed.", err=True)
+        say("Nothing was signed.", err=True)
         return code
     path = envelope_beside(certificate)
     envelope = sign_certificate(fields, path, private)

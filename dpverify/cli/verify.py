@@ -14,7 +14,7 @@ from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.model import Inputs
 from dpverify.certificate.signing import check_signatures, envelope_beside
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, talk
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say, talk
 from dpverify.cli.where import where_options, workers_option
 from dpverify.mechanism import Certifiable
 
@@ -78,7 +78,7 @@ def verify(
         emit_table(rows, headings=["", "what", "how"])
         for check in checks:
             for field in check.fields:
-                click.echo(f"no longer agrees: {field}")
+                say(f"no longer agrees: {field}")
     return exit_code(checks, allow_inconclusive=allow_inconclusive)
 
 
@@ -100,7 +100,7 @@ def tell(check: Check, *, where: str = "") -> bool:
     if check.status in ("agrees", "not checked"):
         talk(line, detail=True)
         return False
-    click.echo(line, err=True)
+    say(line, err=True)
     return True
 
 

@@ -46,9 +46,9 @@ def inputs(certificate: dict[str, Any], **changes: Any) -> Inputs:
             },
             "positions",
         ),
-        ({"epsilon": "1e-999"}, "epsilon"),
-        ({"epsilon": "1e999"}, "epsilon"),
-        ({"delta": "1e-999"}, "delta"),
+        ({"epsilon": f"0.{'0' * 398}1"}, "epsilon"),
+        ({"epsilon": "1" + "0" * 399}, "epsilon"),
+        ({"delta": f"0.{'0' * 398}1"}, "delta"),
     ],
 )
 def test_too_much(certificate: dict[str, Any], changes: dict[str, Any], named: str) -> None:
@@ -149,14 +149,9 @@ def test_json_that_two_readers_may_read_differently(
         read_certificate(tmp_path / "c.json")
 
 
-@pytest.mark.parametrize(
-    "facts", [{"a": {"b": "\ud800"}}, {"a": {"\ud800": 1}}, {"a": {"b": 2**53}}]
-)
-def test_what_has_no_canonical_form_has_no_digest(
-    certificate: dict[str, Any], facts: dict[str, Any]
-) -> None:
+def test_what_has_no_canonical_form_has_no_digest(certificate: dict[str, Any]) -> None:
     fields = copy.deepcopy(certificate)
-    fields["derived"]["facts"] = facts
+    fields["derived"]["facts"] = {"a": {"b": 2**53}}
     fields["release"]["sha256"] = "0" * 64
     digest = next(c for c in verify(fields, None, replay=False) if c.name == "digest")
     assert digest.status == "differs"

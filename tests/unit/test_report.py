@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.make import environment
 from dpverify.certificate.model import (
     Certificate,
     Ends,
-    Environment,
     Inputs,
     KindInput,
     Release,
@@ -110,9 +110,7 @@ def small() -> Certificate:
             step=Ends(lower="1", upper="1"),
             randomness=SecureWords.policy,
         ),
-        environment=Environment(
-            created="2026-01-02T03:04:05+00:00", versions={"dpverify": "0"}, platform="linux"
-        ),
+        environment=environment().model_copy(update={"created": "2026-01-02T03:04:05+00:00"}),
         digest="cd" * 32,
     )
 
@@ -230,10 +228,6 @@ def test_every_string_is_escaped(small: Certificate) -> None:
         "checklist.0.evidence",
         "checklist.1.id",
         "checklist.2.section",
-        "environment.created",
-        "environment.platform",
-        "environment.versions.numpy",
-        "digest",
     ]
     clean = Page(render(small))
     keys = {

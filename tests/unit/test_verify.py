@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.derive import collect
-from dpverify.certificate.make import CERTIFICATE, document_digest
+from dpverify.certificate.make import CERTIFICATE, document_digest, environment
 from dpverify.certificate.model import Certificate, Evidence, Inputs
 from dpverify.certificate.verify import read_certificate, verify
 from dpverify.errors import CertificateError
@@ -71,13 +71,9 @@ def test_an_untouched_certificate_agrees(certificate: dict[str, Any], workplace:
     assert {check.name for check in checks} >= {"digest", "replay", "attack", "released file"}
 
 
-def test_every_number_changed_alone_is_noticed_without_the_digest(
-    certificate: dict[str, Any], workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The digest is renewed after each change, so that it can't be what notices.
-
-    Draws depend on the inputs alone: for the same inputs they are kept, which saves a minute.
-    """
+@pytest.fixture
+def kept_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws depend on the inputs alone: for the same inputs they are kept, which saves a minute."""
     replayed: dict[str, Evidence] = {}
 
     def kept(inputs: Inputs, mechanism: Any, **_: Any) -> Evidence:
@@ -87,6 +83,13 @@ def test_every_number_changed_alone_is_noticed_without_the_digest(
         return replayed[key]
 
     monkeypatch.setattr("dpverify.certificate.verify.collect", kept)
+
+
+@pytest.mark.usefixtures("kept_draws")
+def test_every_number_changed_alone_is_noticed_without_the_digest(
+    certificate: dict[str, Any], workplace: Path
+) -> None:
+    """The digest is renewed after each change, so that it can't be what notices."""
     unnoticed, unnamed = [], []
     paths = [path for path in leaves(certificate) if path not in {("digest",), ("schema",)}]
     numbers = [
@@ -109,13 +112,84 @@ def test_every_number_changed_alone_is_noticed_without_the_digest(
     assert not unnamed
 
 
+EDITS: dict[str, Callable[[Any], Any]] = {
+    "null": lambda value: None,
+    "number": lambda value: 7,
+    "empty": lambda value: type(value)(),
+    "text": lambda value: "x",
+    "longer": lambda value: value + value[-1:],
+    "shorter": lambda value: value[:-1],
+    "another digit": lambda value: re.sub(
+        r"[0-9]", lambda d: str((int(d[0]) + 1) % 10), value, count=1
+    ),
+    "other digits": lambda value: value.translate({48 + n: 0x660 + n for n in range(10)}),
+    "a point": lambda value: value + ".0",
+    "a fraction": lambda value: f"{2 * int(value)}/2",
+    "an exponent": lambda value: value + "e0",
+    "a space": lambda value: value + " ",
+    "reversed": lambda value: value[::-1],
+    "a key more": lambda value: {**value, "x": "1"},
+    "a key less": lambda value: dict(list(value.items())[1:]),
+    "hidden": lambda value: value + "\u202e",
+    "an escape": lambda value: value + "\x1b[2J",
+}
+"""Each edits a value, or fails where it isn't one of a kind that it edits."""
+
+FREE = {
+    ("environment", "created"),
+    ("environment", "platform"),
+    *(("environment", "versions", name) for name in environment().versions),
+}
+"""What the digest, the report and a signature alone hold."""
+
+
+def everything(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Paths of leaves, lists and objects."""
+    if path:
+        yield path
+    lists: Any = enumerate(value) if isinstance(value, list) else ()
+    for key, part in value.items() if isinstance(value, dict) else lists:
+        yield from everything(part, (*path, key))
+
+
+@pytest.mark.usefixtures("kept_draws")
+@pytest.mark.parametrize(
+    "every", [pytest.param(1, id="all", marks=pytest.mark.nightly), pytest.param(37, id="some")]
+)
+def test_every_edit_of_every_value_is_noticed(
+    certificate: dict[str, Any], workplace: Path, tmp_path: Path, every: int
+) -> None:
+    """With the digest renewed, the same draws, and no report and no signature that would tell."""
+    (tmp_path / SKETCH).write_bytes((workplace / "out" / SKETCH).read_bytes())
+    unnoticed = set()
+    edits = [(path, edit) for path in everything(certificate) for edit in EDITS]
+    kept = {("inputs",), ("release",), ("environment",)}
+    for number, (path, edit) in enumerate(edits):
+        if (number % every and path[:1] not in kept) or path[0] in {"digest", "schema"}:
+            continue
+        altered = copy.deepcopy(certificate)
+        try:
+            new = EDITS[edit](at(altered, path))
+            assert new != at(altered, path)
+        except (TypeError, ValueError, AttributeError, AssertionError):
+            continue
+        at(altered, path[:-1])[path[-1]] = new
+        altered["digest"] = document_digest(altered)
+        checks = verify(altered, tmp_path)
+        if not any(check.status == "differs" and check.fields for check in checks):
+            unnoticed.add(path)
+    assert unnoticed
+    assert unnoticed <= FREE
+
+
 def test_every_field_changed_alone_breaks_the_digest(
     certificate: dict[str, Any], workplace: Path
 ) -> None:
     for path in leaves(certificate):
         if path != ("digest",):
             assert document_digest(changed(certificate, path)) != certificate["digest"], path
-    altered = changed(certificate, ("environment", "created"))
+    altered = copy.deepcopy(certificate)
+    altered["environment"]["created"] = "2001-01-01T00:00:00+00:00"
     checks = {check.name: check for check in verify(altered, workplace / "out")}
     assert checks["digest"].status == "differs"
     assert {check.status for name, check in checks.items() if name != "digest"} == {"agrees"}

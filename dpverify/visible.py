@@ -1,0 +1,38 @@
+"""Text from elsewhere, of which a terminal would obey a part and a reader not see another.
+
+Control characters move the cursor, clear the screen and forge lines; format characters turn the
+direction of writing or have no width. Documents that are verified may hold none of them (`hidden`),
+and what is printed shows them as escapes (`escaped`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["escaped", "hidden"]
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def hidden(text: str) -> str | None:
+    """The first control, format or separator character but a space, as an escape; None without."""
+    return next((escaped(c) for c in text if unicodedata.category(c) in _HIDDEN), None)
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    r"""The text with everything but visible characters and spaces as ``\x1b`` or ``\u202e``.
+
+    Parameters
+    ----------
+    text : any
+    lines : whether line feeds stay: where the text is ours and what it quotes has been escaped
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if lines and c == "\n" else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode()
