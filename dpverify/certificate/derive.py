@@ -44,7 +44,7 @@ __all__ = ["build", "canonical", "collect", "derive", "families", "misfits", "to
 
 Progress = Callable[[int], None]
 
-_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,400})?")
+_NUMBER = re.compile(r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,1000})?")
 _OUTSIDE = {
     "refuse": "A record outside the declared domain stops the release; whether there is one is not "
     "protected.",
@@ -443,7 +443,7 @@ def _numbers(given: KindInput) -> dict[str, Fraction]:
 def _fraction(name: str, text: str) -> Fraction:
     """Exact number of a certificate, which may be anyone's: huge exponents are refused unread."""
     if not _NUMBER.fullmatch(text):
-        raise ParameterError(name, repr(text[:80]), "an exact number of at most 400 digits")
+        raise ParameterError(name, repr(text[:80]), "an exact number of at most 1000 digits")
     try:
         return Fraction(text)
     except ZeroDivisionError:

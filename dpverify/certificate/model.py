@@ -57,7 +57,7 @@ __all__ = [
 
 SCHEMA = "dpverify-certificate/1"
 
-EXACT = r"^-?[0-9]{1,400}(\.[0-9]{1,400})?(/[0-9]{1,400})?$"
+EXACT = r"^-?[0-9]{1,1000}(\.[0-9]{1,1000})?(/[0-9]{1,1000})?$"
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dpverify.certificate.limits import check_size
 from dpverify.certificate.model import Inputs
 from dpverify.certificate.named import named_mechanism
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import CertificateError, ConfigurationError, ParameterError, RecordsError
 from dpverify.records import open_records
 from dpverify.toml import MAX_BYTES, read_toml
@@ -62,7 +63,12 @@ def test_too_much(certificate: dict[str, Any], changes: dict[str, Any], named: s
     assert time.process_time() - start < 5
 
 
-BOX = {"kind": "box", "numbers": {"low": "-1e400", "high": "1e400"}}
+def digits(text: str) -> str:
+    """As a certificate writes it."""
+    return exact_string(Fraction(text))
+
+
+BOX = {"kind": "box", "numbers": {"low": digits("-1e400"), "high": digits("1e400")}}
 UNIT = {"kind": "box", "numbers": {"low": "0", "high": "1"}}
 ONE = {"kind": "attribute", "numbers": {"beta": "1"}}
 DISTANCES = {"mechanism": "noise-addition", "parameters": {}, "domain": UNIT, "adjacency": ONE}
@@ -74,12 +80,15 @@ DISTANCES = {"mechanism": "noise-addition", "parameters": {}, "domain": UNIT, "a
         ({"domain": BOX}, "low=-1.000e.400 must be between"),
         (
             {
-                "domain": {"kind": "box", "numbers": {"low": "0", "high": "1e308"}},
-                "adjacency": {"kind": "attribute", "numbers": {"beta": "1e308"}},
+                "domain": {"kind": "box", "numbers": {"low": "0", "high": digits("1e308")}},
+                "adjacency": {"kind": "attribute", "numbers": {"beta": digits("1e308")}},
             },
             r"high=1.000e.308 must be between",
         ),
-        ({"domain": {"kind": "box", "numbers": {"low": "0", "high": "1e-300"}}}, "high - low"),
+        (
+            {"domain": {"kind": "box", "numbers": {"low": "0", "high": digits("1e-300")}}},
+            "high - low",
+        ),
         (DISTANCES | {"rows": 10**12}, "rows . p"),
         (DISTANCES | {"rows": 3 * 10**7}, "rows . p"),
         (DISTANCES | {"rows": 10**5}, "numbers drawn at once"),
@@ -109,8 +118,8 @@ def test_extreme_numbers_are_refused_or_verified(
     for bound in ("1e-300", "1e-35", high, "1e400") if number else ("",):
         fields = copy.deepcopy(certificate)
         fields["inputs"] |= {
-            "domain": {"kind": "box", "numbers": {"low": low, "high": high}},
-            "adjacency": {"kind": kind, "numbers": {number: bound} if number else {}},
+            "domain": {"kind": "box", "numbers": {"low": digits(low), "high": digits(high)}},
+            "adjacency": {"kind": kind, "numbers": {number: digits(bound)} if number else {}},
             "parameters": fields["inputs"]["parameters"] | {"noise": noise},
         }
         assert any(check.status == "differs" for check in verify(fields, None, replay=False))
