@@ -1,8 +1,9 @@
 """Exact oracles and checks that the ledgers share: fractions, and balls from python-flint.
 
 Formulas return a `Fraction` (compared exactly) or an `arb` (two balls agree where they overlap and
-both are narrow). A bound is decided by certified comparison, and counts as reached within 10⁻⁹. A
-formula that returns None doesn't speak of that case, as a reading with a narrower condition.
+both are narrow, to 12 digits). A bound is decided by certified comparison, and counts as reached
+within 10⁻⁹. A formula that returns None doesn't speak of that case, as a reading with a narrower
+condition. A double is no exact number: a check refuses it, and a ball where it says fractions.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from inspect import Parameter, signature
 from itertools import product
+from math import factorial
 from typing import Any
 
 from flint import acb, arb, ctx
 
 from dpverify.auditing.claims import Evidence, Formula, Means
 from dpverify.enclosure import to_arb
+from dpverify.errors import require
 
 __all__ = [
     "at_most",
@@ -24,11 +27,13 @@ __all__ = [
     "cdf",
     "chi_square",
     "density",
+    "drawn_delta",
     "equals",
     "gaussian_delta",
     "hockey_stick",
     "integral",
     "number",
+    "rounded",
     "worst_event",
 ]
 
@@ -86,6 +91,23 @@ def gaussian_delta(epsilon: arb, mu: arb) -> arb:
     )
 
 
+def drawn_delta(epsilon: arb, k: int, scale: arb) -> arb:
+    """Least δ of (P, Px + noise) for normal P and unit noise, one attribute of x moved: exactly.
+
+    The column of P that counts, times the move, has length r = scale·χ of k degrees, so that δ is
+    the mean of `gaussian_delta` in closed form. What is left out, r/scale below 1/20 and above
+    40 + √k, weighs less than 10⁻³⁰ for k of 20 or more; k is even.
+    """
+    half = 2 ** (k // 2 - 1) * factorial(k // 2 - 1)
+
+    def weighted(r: acb) -> acb:
+        mu = r * scale
+        delta = cdf(mu / 2 - epsilon / mu) - epsilon.exp() * cdf(-epsilon / mu - mu / 2)
+        return r ** (k - 1) * (-r * r / 2).exp() / half * delta
+
+    return integral(weighted, arb(1) / 20, 40 + arb(k).sqrt())
+
+
 def hockey_stick(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) -> Fraction:
     """Σ (pᵢ − factor·qᵢ)₊, the least δ of one law against another at e^ε = factor."""
     return sum((max(a - factor * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
@@ -99,12 +121,19 @@ def worst_event(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) 
     )
 
 
+def rounded(value: arb, digits: int) -> Fraction:
+    """The decimal with so many digits after the point that is nearest to a ball, proven."""
+    place = int((value * 10**digits + arb(1) / 2).floor().unique_fmpz())
+    return Fraction(place, 10**digits)
+
+
 def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Formula], Evidence]:
     """A check that a formula equals the truth in every case that it speaks of."""
 
     def check(formula: Formula) -> Evidence:
         found: dict[str, Any] = {}
         failed: list[str] = []
+        cases_tried = 0
         names = _parameters(truth) or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
@@ -112,12 +141,16 @@ def equals(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[For
                 if said is None:
                     continue
                 true, place = truth(*case), _name(case, names)
+                _exact(said, means)
+                _exact(true, means)
+                cases_tried += 1
                 found[place] = f"{_show(said)} against {_show(true)}"
                 if not _same(said, true):
                     failed.append(f"{_at(place)}{_show(said)}, in truth {_show(true)}")
         return Evidence(
             holds=bool(found) and not failed,
             means=means,
+            cases=cases_tried,
             numbers=found,
             counterexample=failed[0] if failed else "" if found else _UNSPOKEN,
         )
@@ -136,12 +169,16 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
         found: dict[str, Any] = {}
         failed: list[str] = []
         ratios: list[float] = []
+        cases_tried = 0
         names = _parameters(truth)[1:] or _parameters(formula)
         with ctx.workprec(PRECISION):
             for case in cases:
                 ends = truth(formula, *case)
                 if ends is None:
                     continue
+                for end in ends:
+                    _exact(end, means)
+                cases_tried += 1
                 value, bound = (number(end) for end in ends)
                 place = _name(case, names)
                 found[place] = f"{_show(value)} of at most {_show(bound)}"
@@ -151,12 +188,32 @@ def at_most(truth: Formula, cases: Sequence[Case], means: Means) -> Callable[[Fo
                     failed.append(f"{_at(place)}{_show(value)} above {_show(bound)}")
         if failed or not found:
             counterexample = failed[0] if failed else _UNSPOKEN
-            return Evidence(holds=False, means=means, numbers=found, counterexample=counterexample)
+            return Evidence(
+                holds=False,
+                means=means,
+                cases=cases_tried,
+                numbers=found,
+                counterexample=counterexample,
+            )
         tight = max(ratios) > 1 - 1e-9
         slack = f"{min(ratios):.3g} to {max(ratios):.3g} of the bound"
-        return Evidence(holds=True, means=means, tight=tight, slack=slack, numbers=found)
+        return Evidence(
+            holds=True, means=means, cases=cases_tried, tight=tight, slack=slack, numbers=found
+        )
 
     return check
+
+
+def _exact(value: Any, means: Means) -> None:
+    """Refuse what the word for the means doesn't cover."""
+    if isinstance(value, tuple | list):
+        for part in value:
+            _exact(part, means)
+        return
+    good = isinstance(value, int | Fraction | str) or (
+        means == "enclosure" and isinstance(value, arb)
+    )
+    require(good, "value", value, f"a fraction, or a ball of an enclosure; the means is {means}")
 
 
 def _at(place: str) -> str:

@@ -16,6 +16,12 @@ the readings and corrections, and reads the verdict off what came out:
 
 So a formula that is changed in the ledger's source changes its verdict, and `perturbed` claims show
 that every check can fail.
+
+Two rules keep the words true. What is called exact is fractions or proven enclosures: a check never
+compares doubles, and says at how many points it tried a formula. And a guarantee whose proof draws
+something that is public and is drawn once is asked for both uses, over the draw and for the one
+that was drawn: where the first holds and the second doesn't, it holds under the reading that its
+proof has, in every paper alike, and the claim quotes the place.
 """
 
 from __future__ import annotations
@@ -55,7 +61,8 @@ Verdict = Literal[
     "holds_under_reading",
     "not_checkable",
 ]
-Means = Literal["enumeration", "symbolic", "enclosure", "simulation"]
+Means = Literal["enumeration", "points", "enclosure", "simulation"]
+"""All outcomes or cases, in fractions; some points, in fractions; proven enclosures; draws."""
 Formula = Callable[..., Any]
 """What a statement says, as a function of its parameters: a number, a law, a bound, a rule."""
 
@@ -68,6 +75,7 @@ class Evidence:
     ----------
     holds : whether the statement with this formula is true wherever it was tried
     means : by which means, the weakest one used
+    cases : in how many cases or at how many points
     tight : for a bound, whether it is reached somewhere (to the means' precision); an equality is
     slack : for a bound, by how much it is off at best and at worst, in words with numbers
     numbers : what was computed, by name
@@ -76,10 +84,25 @@ class Evidence:
 
     holds: bool
     means: Means
+    cases: int = 1
     tight: bool = True
     slack: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     counterexample: str = ""
+
+    @property
+    def how(self) -> str:
+        """The means and the number of cases, in words."""
+        some = "one case" if self.cases == 1 else f"{self.cases} cases"
+        match self.means:
+            case "enumeration":
+                return f"by enumeration in fractions, {some}"
+            case "points":
+                return f"in fractions at {some.replace('case', 'point')}"
+            case "enclosure":
+                return f"by proven enclosures, {some}"
+            case "simulation":
+                return "by simulation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

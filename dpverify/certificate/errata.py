@@ -26,7 +26,8 @@ MEANINGS: Mapping[Verdict, str] = {
     "holds_under_reading": "true under some readings of what the paper leaves open, false under "
     "others",
     "conservative": "true, and an inequality that is never reached",
-    "confirmed_exactly": "true wherever it was tried, by enumeration, algebra or enclosures",
+    "confirmed_exactly": "true wherever it was tried, in fractions or in proven enclosures that "
+    "agree to 12 digits or more",
     "confirmed_statistically": "agrees with simulation within a stated margin",
     "not_checkable": "nothing to try",
 }
@@ -147,10 +148,10 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         if entries:
             yield from ("", f"### {verdict}", "")
         for entry in entries:
-            remark = entry.facts.get("Off by") or entry.facts.get("Note", "")
-            yield f" - `{entry.id}` ({entry.where}): {entry.statement}" + (
-                f" *{remark}*" if remark else ""
+            remark = "; ".join(
+                text for name in ("Off by", "Tried", "Note") if (text := entry.facts.get(name))
             )
+            yield f" - `{entry.id}` ({entry.where}): {entry.statement} *{remark}*"
 
 
 def _entry(judgement: Judgement) -> Entry:
@@ -170,6 +171,7 @@ def _entry(judgement: Judgement) -> Entry:
             if not judgement.others[name].holds
         ),
         "Off by": "" if printed is None or printed.tight else printed.slack,
+        "Tried": "" if printed is None else printed.how,
         "Note": claim.reason,
         "Used by": ", ".join(claim.mechanisms),
     }

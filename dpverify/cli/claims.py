@@ -127,6 +127,7 @@ def _described(judgement: Judgement) -> dict[str, Any]:
             name: {
                 "holds": evidence.holds,
                 "means": evidence.means,
+                "cases": evidence.cases,
                 "tight": evidence.tight,
                 "slack": evidence.slack,
                 "counterexample": evidence.counterexample,
@@ -153,7 +154,7 @@ def _details(judgement: Judgement) -> list[list[str]]:
     for name, evidence in {"as printed": judgement.printed, **judgement.others}.items():
         if evidence is None:
             continue
-        rows.append([name, f"{'holds' if evidence.holds else 'fails'}, by {evidence.means}"])
+        rows.append([name, f"{'holds' if evidence.holds else 'fails'}, {evidence.how}"])
         rows += [["", text] for text in (evidence.slack, evidence.counterexample) if text]
         rows += [["", f"{key} = {value}"] for key, value in evidence.numbers.items()]
     return [row for row in rows if row[1]]

@@ -1,4 +1,9 @@
-"""Formulas changed on purpose: by a factor, and by leaving out one term of one sum."""
+"""Formulas and oracles changed on purpose.
+
+A formula is changed by a factor, and by leaving out one term of one sum. An oracle, what a check
+compares the formula with, is changed by a factor, on its own or together with the formula: each
+function of the ledger that both of them use is.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,8 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from types import FunctionType, ModuleType
+from functools import cache, wraps
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from dpverify.auditing.claims import (
@@ -21,10 +26,23 @@ from dpverify.auditing.claims import (
     known_claims,
     perturbed,
 )
+from dpverify_audits import cases as cases_module
+from dpverify_audits import truth as truth_module
+from dpverify_audits.aumuller2020.laws import mean_equals
 
-__all__ = ["alone", "evidence", "formulas", "scaled", "tried", "without_a_term"]
+__all__ = [
+    "alone",
+    "evidence",
+    "formulas",
+    "reached",
+    "scaled",
+    "tried",
+    "with_oracle",
+    "without_a_term",
+]
 
 Function = ast.FunctionDef | ast.Lambda
+_OURS = ("dpverify_audits", "tests.claims")
 
 
 def alone(claim: Claim, formula: Formula) -> Claim:
@@ -71,6 +89,84 @@ def without_a_term(formula: Formula) -> Iterator[tuple[str, Formula]]:
             mutated = list(ast.walk(changed))[place]
             setattr(mutated, side, ast.Constant(0))
             yield f"without {ast.unparse(getattr(sum_, side))}", _made(changed, function)
+
+
+def reached(function: Any, found: set[FunctionType] | None = None) -> set[FunctionType]:
+    """The ledgers' functions that one of them may call: by name, in its cells, or in lambdas."""
+    found = set() if found is None else found
+    function = inspect.unwrap(function) if callable(function) else function
+    ours = isinstance(function, FunctionType) and function.__module__.startswith(_OURS)
+    if not ours or function in found:
+        return found
+    found.add(function)
+    for cell in function.__closure__ or ():
+        reached(cell.cell_contents, found)
+    codes = [function.__code__]
+    for code in codes:
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+        for name in code.co_names:
+            reached(function.__globals__.get(name), found)
+    return found
+
+
+def with_oracle(claim: Claim, factor: Fraction) -> Claim:
+    """The claim with every oracle of its check multiplied by the factor; a yes becomes a no.
+
+    The oracles are what `equals`, `at_most`, `order` and `wherever` are given, before the check is
+    made (they are cells of its closure) or while it runs (it finds those functions as globals).
+    """
+
+    def scaled_oracle(truth: Formula) -> Formula:
+        changed = perturbed(alone(claim, truth), factor).printed
+        assert changed is not None
+        return changed
+
+    def scaled_value(truth: Formula) -> Formula:
+        """Of a value and its bound the value alone."""
+
+        @wraps(truth)
+        def changed(*arguments: Any) -> Any:
+            ends = truth(*arguments)
+            return ends and (scaled_oracle(lambda: ends[0])(), ends[1])
+
+        return changed
+
+    makers: dict[str, Any] = {
+        "equals": lambda truth, *rest: truth_module.equals(scaled_oracle(truth), *rest),
+        "at_most": lambda truth, *rest: truth_module.at_most(scaled_value(truth), *rest),
+        "wherever": lambda said, *rest: cases_module.wherever(lambda case: not said(case), *rest),
+    }
+    makers["mean_equals"] = lambda cases, law, target: mean_equals(
+        cases, law, scaled_oracle(target)
+    )
+
+    def rebuilt(function: Any) -> Any:
+        """A check with its oracles changed, wherever they are."""
+        if not isinstance(function, FunctionType):
+            return function
+        made = function.__qualname__.partition(".")[0]
+        names = function.__code__.co_freevars
+        values = [cell.cell_contents for cell in function.__closure__ or ()]
+        own = {"equals": "truth", "at_most": "truth", "mean_equals": "target", "wherever": "claim"}
+        for place, name in enumerate(names):
+            if name == own.get(made):
+                change = scaled_value if made == "at_most" else scaled_oracle
+                values[place] = change(values[place])
+            else:
+                values[place] = rebuilt(values[place])
+        known = {**function.__globals__, **{n: m for n, m in makers.items()
+                                            if n in function.__globals__}}  # fmt: skip
+        copied = FunctionType(
+            function.__code__,
+            known,
+            function.__name__,
+            function.__defaults__,
+            tuple(CellType(value) for value in values),
+        )
+        copied.__kwdefaults__ = function.__kwdefaults__
+        return copied
+
+    return replace(claim, check=rebuilt(claim.check))
 
 
 @cache

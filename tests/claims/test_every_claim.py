@@ -9,6 +9,7 @@ is left out, and the check notices.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -16,10 +17,20 @@ from itertools import chain
 from math import comb
 
 import pytest
+from flint import arb
 
 from dpverify.auditing.claims import Claim, Evidence, Formula, judged, known_claims
-from dpverify_audits.stausholm2021 import noisy_input
-from tests.claims.changes import evidence, formulas, scaled, tried, without_a_term
+from dpverify_audits.li2023 import gaussian_signs
+from dpverify_audits.truth import equals
+from tests.claims.changes import (
+    evidence,
+    formulas,
+    reached,
+    scaled,
+    tried,
+    with_oracle,
+    without_a_term,
+)
 
 CLAIMS = list(known_claims())
 CHECKED = [claim for claim in CLAIMS if claim.check is not None]
@@ -32,6 +43,10 @@ HALF = Fraction(1, 2)
 OTHERS: Mapping[str, Formula] = {
     "aumuller2020.appendix-a.bias": lambda x, y: False,
     "aumuller2020.appendix-a.mean": lambda x, y, r: False,
+    "aumuller2020.section-6.1.noisy-500": lambda: Fraction(21, 100),
+    "aumuller2020.section-6.1.responses-50": lambda items, k: Fraction(34, 100),
+    "aumuller2020.section-6.1.responses-500": lambda items, k: Fraction(17, 100),
+    "aumuller2020.section-6.1.responses-2000": lambda items, k: Fraction(9, 100),
     "aumuller2020.section-6.1.comparison": lambda: [("NoisyMinHash", "RRMinHash", 500, 4.0)],
     "aumuller2020.section-6.2.comparison": lambda: [("NoisyMinHash", "RRMinHash")],
     "aumuller2020.section-6.2.sizes": lambda: [(100, 500, 50, 100)],
@@ -44,6 +59,7 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.definition-2.6.weaker": lambda: [(2, Fraction(2))],
     "li2023.lemma-4.3.product": lambda p: Fraction(1, p + 1),
     "li2023.section-2.2.local-noise": lambda: [(1, 2)],
+    "li2023.section-4.1.2.optimal-k": gaussian_signs._best_k,
     "li2023.section-3.6.literature": lambda: [Fraction(200)],
     "li2023.section-3.6.ratio-below-one": lambda: (500,),
     "li2023.section-4.2.safe": lambda: [(HALF, Fraction(0))],
@@ -56,8 +72,8 @@ OTHERS: Mapping[str, Formula] = {
     "slides2025.page-15.randomized-response.large": lambda: [(2, 4)],
     "slides2025.page-15.randomized-response.small": lambda: [(2, 1)],
     "slides2025.page-20.similar": lambda: [(100, 1)],
-    "stausholm2021.appendix-c.fourth-moment.step": lambda *case: noisy_input._mean(
-        case, lambda a, b, c: (a + b + 2 * abs(c)) ** 2
+    "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
+        3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()
     ),
     "stausholm2021.definition-1.histograms": lambda: [((1, 0), (0, 1))],
     "stausholm2021.equation-5": lambda: [(Fraction(1, 10), Fraction(1, 1000), 4)],
@@ -153,6 +169,57 @@ def test_readings_fall_on_both_sides_and_corrections_hold(claim: Claim) -> None:
     given = evidence(claim)
     assert {found.holds for found in given.values()} == {True, False}
     assert [name for name in claim.corrections if not given[name].holds] == []
+
+
+@each([claim for claim in CHECKED if not claim.seeded])
+def test_what_is_true_decides_what_is_found(claim: Claim) -> None:
+    """An oracle that is 7 times or a seventh of itself; for a loose bound, 10¹² times."""
+    before = evidence(claim)["printed"]
+    for factor in (Fraction(7), Fraction(1, 7)) if before.tight else (Fraction(10**12),):
+        after = tried(with_oracle(claim, factor), formulas(claim)["printed"])
+        assert after is not None
+        assert after != before
+        assert not (before.holds and before.tight and after.holds and after.tight)
+
+
+def own_oracle(claim: Claim) -> list[str]:
+    """Formulas of a claim that its check compares with themselves."""
+    oracles = reached(claim.check)
+    return [name for name, one in formulas(claim).items() if inspect.unwrap(one) in oracles]
+
+
+def test_no_formula_is_its_own_oracle() -> None:
+    assert [(claim.id, own_oracle(claim)) for claim in CHECKED if own_oracle(claim)] == []
+
+
+def test_a_formula_that_is_its_own_oracle_is_found() -> None:
+    def oracle(n: int) -> Fraction:
+        return Fraction(n * (n - 1), 2)
+
+    planted = Claim(
+        id="a.b",
+        where="",
+        statement="",
+        printed=lambda n: Fraction(n),
+        check=equals(lambda n: oracle(n), [(3,), (5,)], "points"),
+        corrections={"itself": oracle},
+    )
+    assert own_oracle(planted) == ["itself"]
+
+
+def test_one_fact_has_one_verdict_in_every_paper() -> None:
+    """A guarantee over the draw of something public, used for the one that was drawn."""
+    drawn = [claim for claim in CHECKED if any("over the draw" in name for name in claim.readings)]
+    assert {claim.paper for claim in drawn} == {
+        "aumuller2020",
+        "kenthapadi2013",
+        "li2023",
+        "stausholm2021",
+    }
+    for claim in drawn:
+        printed, *others = evidence(claim).values()
+        assert judged(claim).verdict == "holds_under_reading"
+        assert (printed.holds, [other.holds for other in others]) == (False, [True])
 
 
 def test_two_seeds_give_one_verdict() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import log, sqrt
 from typing import Any
 
 from dpverify.auditing.claims import Claim
@@ -22,6 +21,7 @@ from .laws import PAIRS, Items, bucket_law, jaccard, mean_equals
 __all__ = ["CLAIMS", "estimate"]
 
 _CASES = [(x, y, b) for x, y in PAIRS for b in (2, 3, 5)]
+_EQUATED = [(3, Fraction(1, 100)), (7, Fraction(1, 10**6))]
 _NOISY = [(*case, Fraction(w)) for case in _CASES for w in (1, 3)]
 
 
@@ -65,16 +65,26 @@ def _laplace_variance(scale: Fraction) -> Any:
     return integral(lambda x: x * x * (-x / s).exp() / s, 0, 200 * s)
 
 
-def _least_error(a: float) -> float:
-    """Smallest order of error over K: 1/√K of the buckets, s²/√K of the noise; ε is 1."""
-    grid: list[float] = [2.0 ** (n / 8) for n in range(600)]
-    return min(max(1.0, max(k * a, sqrt(k * a)) ** 2) / sqrt(k) for k in grid)
+def _least_square(a: Fraction) -> Fraction:
+    """Square of the least order of error over K: 1/√K of the buckets, s²/√K of the noise; ε is 1.
+
+    s² is Ka or (Ka)², whichever is larger. K runs over powers of 2.
+    """
+    sizes = (2**n for n in range(200))
+    return min(Fraction(max(Fraction(1), k * a, (k * a) ** 2) ** 2 / k) for k in sizes)
 
 
-def _rate(formula: Any, small: float, smaller: float) -> tuple[Any, Any]:
-    """The claimed exponent of a, against what the least error does between two values of a."""
-    slope = log(_least_error(small) / _least_error(smaller)) / log(small / smaller)
-    return formula(), Fraction(slope).limit_denominator(100)
+def _rate(formula: Any, n: int) -> tuple[Any, Any]:
+    """The claimed exponent of a, against what the least error does from a = 4⁻ⁿ to 4⁻²ⁿ."""
+    fall = _least_square(Fraction(1, 4**n)) / _least_square(Fraction(1, 4 ** (2 * n)))
+    exponent = Fraction(fall.numerator.bit_length() - fall.denominator.bit_length(), 2 * 2 * n)
+    return formula(), exponent
+
+
+def _sides(of_epsilon: Fraction, of_ratio: Fraction, epsilon: int, a: Fraction) -> tuple[Any, Any]:
+    """Both terms of the error, √(a/K) and (aK/ε)², at K = ε^x·(1/a)^y."""
+    k = number(Fraction(epsilon)) ** number(of_epsilon) * number(1 / a) ** number(of_ratio)
+    return (number(a) / k).sqrt(), (number(a) * k / epsilon) ** 2
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -120,6 +130,8 @@ CLAIMS: tuple[Claim, ...] = (
             [(b, j) for b in (2, 3, 5) for j in range(1, b)],
             "enumeration",
         ),
+        reason="Printed without the factor 1/(B − 1) for the other bucket; the probabilities "
+        "would add up to B − 1. Equation 5 has it right.",
     ),
     Claim(
         id="aumuller2020.lemma-6.counts",
@@ -132,6 +144,8 @@ CLAIMS: tuple[Claim, ...] = (
             )
         },
         check=equals(_counts, [(b, j) for b in (2, 3, 5) for j in range(1, b)], "enumeration"),
+        reason="Beyond j = B/2 the printed numbers are negative or too large. The sum that "
+        "follows counts pairs, and is right.",
     ),
     Claim(
         id="aumuller2020.lemma-6.sum",
@@ -141,7 +155,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(
             lambda b: sum(j * j * (b - j) for j in range(b)),
             [(b,) for b in range(2, 9)],
-            "symbolic",
+            "points",
         ),
     ),
     Claim(
@@ -151,6 +165,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda x, y, b: (b - 1) ** 2 * (b + 1) * (1 - jaccard(x, y)) / 6,
         corrections={"(B² − 1)(1 − J)/6": lambda x, y, b: (b * b - 1) * (1 - jaccard(x, y)) / 6},
         check=equals(_square, _CASES, "enumeration"),
+        reason="A factor B − 1 too much, from the missing division by B − 1 in step (1). "
+        "Equation 5 is the estimate by the right value.",
     ),
     Claim(
         id="aumuller2020.lemma-6.total",
@@ -178,7 +194,7 @@ CLAIMS: tuple[Claim, ...] = (
                 estimate(Fraction(0), k, b, Fraction(1)) - estimate(Fraction(t), k, b, Fraction(1))
             ),
             [(1, 4, 2), (7, 3, 5)],
-            "symbolic",
+            "points",
         ),
     ),
     Claim(
@@ -211,6 +227,8 @@ CLAIMS: tuple[Claim, ...] = (
             [(2, 3, Fraction(1)), (3, 1, Fraction(1))],
             "enumeration",
         ),
+        reason="A difference of buckets is up to B − 1, not 1. At B = 2, which the proof takes "
+        "later, both are the same.",
     ),
     Claim(
         id="aumuller2020.theorem-5.1.noise",
@@ -231,14 +249,18 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 5, proof of theorem 5.1",
         statement="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponents of ε.",
         printed=lambda: Fraction(4, 5),
-        check=equals(lambda: Fraction(2) / (Fraction(1, 2) + 2), [()], "symbolic"),
+        check=lambda f: equals(
+            lambda e, a: _sides(f(), Fraction(3, 5), e, a)[0], _EQUATED, "enclosure"
+        )(lambda e, a: _sides(f(), Fraction(3, 5), e, a)[1]),
     ),
     Claim(
         id="aumuller2020.theorem-5.1.k-ratio",
         where="section 5, proof of theorem 5.1",
         statement="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponent of 1/a = τ/α.",
         printed=lambda: Fraction(3, 5),
-        check=equals(lambda: (2 - Fraction(1, 2)) / (Fraction(1, 2) + 2), [()], "symbolic"),
+        check=lambda f: equals(
+            lambda e, a: _sides(Fraction(4, 5), f(), e, a)[0], _EQUATED, "enclosure"
+        )(lambda e, a: _sides(Fraction(4, 5), f(), e, a)[1]),
     ),
     Claim(
         id="aumuller2020.theorem-5.1.second-term",
@@ -246,7 +268,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
         printed=lambda: Fraction(4, 5),
         corrections={"aK = a^(2/5)": lambda: Fraction(2, 5)},
-        check=equals(lambda: 2 * min(Fraction(2, 5), Fraction(2, 5) / 2), [()], "symbolic"),
+        # L² at ε = 1, of the larger of aK and √(aK): for small a the one of the smaller exponent
+        check=equals(lambda: min(2 * Fraction(2, 5), Fraction(2, 5)), [()], "points"),
         reason="L is of the order aK + √(aK), and the root is the larger one as aK < 1.",
     ),
     Claim(
@@ -255,7 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε: the exponent of α/τ.",
         conditions="records of any similarity, as in the statement; here J = 1/2",
         printed=lambda: Fraction(4, 5),
-        check=at_most(_rate, [(1e-6, 1e-12)], "symbolic"),
+        check=at_most(_rate, [(5,), (20,)], "points"),
         reason="Orders of the standard deviation, minimised over K at B = 2 (docstring): the "
         "exponent is 1/2, at K of the order τ/α, as for RRMinHash.",
     ),

@@ -216,7 +216,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(
             lambda j, b, c: 1 - (1 - j) * (1 - c),
             [(Fraction(1, 2), 3, Fraction(1, 3)), (Fraction(1, 2), 3, Fraction(0))],
-            "symbolic",
+            "points",
         ),
         reason="Universality bounds collisions from above; the identity on m ≤ B items has c = 0.",
     ),
@@ -261,6 +261,8 @@ CLAIMS: tuple[Claim, ...] = (
             ],
             "enclosure",
         ),
+        reason="The form with β² needs β ≤ 1: a chance of 1 in 100 is bounded by 3 in 10,000 at "
+        "1 draw of chance 1/100. Rare events are likelier than it says.",
     ),
     Claim(
         id="aumuller2020.lemma-1",
@@ -272,6 +274,8 @@ CLAIMS: tuple[Claim, ...] = (
         readings={"Kp at least 3 ln(1/δ)": _in_chernoff},
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
+        reason="Where few differences are expected, more than the printed number occur far more "
+        "often than δ. For a small Kα/τ take the binomial's own quantile.",
     ),
     Claim(
         id="aumuller2020.lemma-3",
@@ -283,6 +287,8 @@ CLAIMS: tuple[Claim, ...] = (
         readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash",),
+        reason="As in lemma 1: where few differences are expected the printed L is exceeded more "
+        "often than δ. Take the binomial's own quantile there.",
     ),
     Claim(
         id="aumuller2020.lemma-3.mechanism",
@@ -295,6 +301,8 @@ CLAIMS: tuple[Claim, ...] = (
             _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"
         ),
         mechanisms=("rr-min-hash",),
+        reason="Outside its proof's condition the mechanism's real δ is above the δ asked. Take "
+        "L from the binomial's own quantile.",
     ),
     Claim(
         id="aumuller2020.lemma-2",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import ceil, exp, log, sqrt
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.cases import wherever
+from dpverify_audits.cases import public_draw, wherever
 from dpverify_audits.truth import at_most, equals, integral, number
 
 from .laplace import estimate as from_squares
@@ -41,20 +40,20 @@ def _worst_ratio(k: int, b: int, differ: int, r: Fraction) -> Fraction:
     )
 
 
-def _differ_rarely(case: tuple[str, int, int, Fraction, Fraction]) -> bool:
-    """Whether more than L positions differ with probability at most δ.
-
-    Given the functions that means never, as they leave nothing to chance: and all positions may
-    differ, since one function does that hashes the changed item first and away from the next.
-    """
-    when, k, b, ratio, delta = case
-    most = differing_bound(k, b, ratio, delta)
-    if when == "given the functions":
-        x, y = PAIRS[1]
-        one = max(u != v for (u, v), weight in bucket_law(x, y, b).items() if weight)
-        return bool(k * one <= most)
+def _differ(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Fraction]:
+    """P(more than `most` positions differ) over the draw of the functions, and δ."""
     law = binomial(k, ratio * (1 - Fraction(1, b)))
-    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)) <= delta
+    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)), delta
+
+
+def _differ_now(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    """The same given functions each of which hashes the changed item first: 0 or 1.
+
+    One function may do that and send it to another bucket than the next item, and so may all.
+    """
+    x, y = PAIRS[1]
+    one = max(u != v for (u, v), weight in bucket_law(x, y, b).items() if weight)
+    return Fraction(bool(k * one > most)), delta
 
 
 def _lower_tail(formula: Any, n: int, q: Fraction, beta: Fraction) -> tuple[Any, Any]:
@@ -94,28 +93,20 @@ def _square_off(b: int, expected: int, off: int) -> Fraction:
     )
 
 
-def _level(k: int, b: int, ratio: float, delta: float) -> int:
-    mean = k * ratio * (1 - 1 / b)
-    return ceil(mean + sqrt(3 * log(1 / delta) * mean))
-
-
-def _deviation(k: int, b: int, ratio: float, epsilon: float) -> float:
+def _deviation(k: int, b: int, ratio: Fraction, epsilon: Fraction) -> Any:
     """Standard deviation of equation 1 at J = ½, δ = 10⁻⁴."""
-    e = exp(epsilon / _level(k, b, ratio, 1e-4))
+    e = (number(epsilon) / differing_bound(k, b, ratio, _TINY).ceil()).exp()
     p = e / (e + b - 1)
-    q = (0.5 + b * 0.5 * p * (b * p - 2) + b - 1) / (b * (b - 1))
-    return sqrt(q * (1 - q) / k) * (b - 1) * b / (b * p - 1) ** 2
+    q = (number(Fraction(1, 2)) + b * p * (b * p - 2) / 2 + b - 1) / (b * (b - 1))
+    return (q * (1 - q) / k).sqrt() * (b - 1) * b / (b * p - 1) ** 2
 
 
-def _least_deviation(ratio: float, epsilon: float) -> float:
+def _best(formula: Any, ratio: Fraction, epsilon: Fraction) -> tuple[Any, Any] | None:
+    """The least deviation over many K and B, and what is claimed, 20 times the formula."""
+    said = formula(ratio, epsilon)
     sizes = [2 ** (n // 4) * (4 + n % 4) // 4 for n in range(8, 90)]
-    return min(_deviation(k, b, ratio, epsilon) for k in sizes for b in (2, 3, 5, 10))
-
-
-def _best(formula: Any, ratio: float, epsilon: float) -> tuple[Any, Any]:
-    """The least deviation, and what is claimed, 20 times the formula."""
-    found = Fraction(_least_deviation(ratio, epsilon)).limit_denominator(10**9)
-    return found, 20 * formula(ratio, epsilon)
+    found = min(_deviation(k, b, ratio, epsilon) for k in sizes for b in (2, 3, 5, 10))
+    return None if said is None else (found, 20 * said)
 
 
 def _far_down(k: int, delta: Fraction, epsilon: Fraction, p: Fraction) -> bool:
@@ -166,21 +157,20 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    public_draw(
         id="aumuller2020.lemma-3.drawn",
         where="section 4, lemma 3; section 5",
-        statement="Sketches of neighbours differ in at most L positions, but for probability δ.",
-        conditions="not stated: over the draw of the functions, which all users share and know",
-        printed=lambda: [("over the draw", 1000, 2, Fraction(1, 10), _TINY)],
-        readings={
-            "given the functions": lambda: [
-                ("given the functions", 1000, 2, Fraction(1, 10), _TINY)
-            ]
-        },
-        check=wherever(_differ_rarely, "enumeration", "(when, K, B, α/τ, δ)"),
+        statement="Sketches of neighbours differ in at most L positions, but for probability δ; "
+        "all users share and know the functions.",
+        place="its proof: “by Lemma 1, with probability at least 1 − δ”",
+        printed=differing_bound,
+        drawn=_differ,
+        realised=_differ_now,
+        cases=[(1000, 2, Fraction(1, 10), _TINY)],
         mechanisms=("rr-min-hash", "noisy-min-hash"),
-        reason="Printed means: over the draw. An unlucky draw doesn't protect at ε, so records "
-        "mustn't be chosen after the functions are known.",
+        reason="With functions that all hash the changed item first, all K positions differ. An "
+        "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions are "
+        "known.",
     ),
     Claim(
         id="aumuller2020.lemma-5.symmetry",
@@ -202,7 +192,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(
             lambda b, p, t, k: from_shares((t + 1) / k, b, p) - from_shares(Fraction(1, k), b, p),
             [(b, Fraction(3, 4), Fraction(t), 10) for b in (2, 3, 5) for t in (1, 4)],
-            "symbolic",
+            "points",
         ),
     ),
     Claim(
@@ -211,14 +201,12 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Some B and K make the error O(√(α/(τε))): at most 20 times that, as a standard "
         "deviation at J = ½ and δ = 10⁻⁴.",
         conditions="any ε > 0 in the theorem",
-        printed=lambda ratio, e: Fraction(sqrt(ratio / e)).limit_denominator(10**9),
-        readings={
-            "ε at least 1": lambda ratio, e: Fraction(
-                sqrt(ratio / e) if e >= 1 else 10**6
-            ).limit_denominator(10**9)
-        },
+        printed=lambda ratio, e: number(ratio / e).sqrt(),
+        readings={"ε at least 1": lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None},
         check=at_most(
-            _best, [(a, e) for a in (1e-2, 1e-4) for e in (16.0, 4.0, 1.0, 0.1)], "symbolic"
+            _best,
+            [(Fraction(a), Fraction(e)) for a in ("1/100", "1/10000") for e in (16, 4, 1, "1/10")],
+            "enclosure",
         ),
         mechanisms=("rr-min-hash",),
         reason="For small ε the best is L = 1, and the error of the order √(α/τ)/ε².",
@@ -261,6 +249,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed=_l_prime,
         readings={"Kp at least 3 ln(2/δ)": _many},
         check=at_most(_off, _TAILS, "enclosure"),
+        reason="As in lemma 1: where few differences are expected, they are off by more than L′ "
+        "more often than δ/2.",
     ),
     Claim(
         id="aumuller2020.theorem-5.1.first-summand",
@@ -365,7 +355,7 @@ CLAIMS: tuple[Claim, ...] = (
                 - from_squares(Fraction(4), k, b, Fraction(2))
             ),
             [(1, 2), (10, 3), (100, 5)],
-            "symbolic",
+            "points",
         ),
     ),
 )

@@ -152,6 +152,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda: _range(Fraction(99, 100)),
         readings={"up to a quarter of √(dk)/ε²": lambda: _range(Fraction(1, 4))},
         check=wherever(_projection_wins, "enclosure", "(d, k, n, ε, share of the range)"),
+        reason="Up to a quarter of √(dk)/ε² the claim holds; at the end of the range the other "
+        "bound is the smaller one. The paper says that constants are left open.",
     ),
     Claim(
         id="kenthapadi2013.section-4.3.3.responses-better",
@@ -163,6 +165,8 @@ CLAIMS: tuple[Claim, ...] = (
             "from twice √(dk)/ε²": lambda: [(10**14, 256, 100, e, Fraction(2)) for e in _EPSILONS]
         },
         check=wherever(_responses_win, "enclosure", "(d, k, n, ε, share of the range)"),
+        reason="From twice √(dk)/ε² on it holds; at the beginning of the range the other bound "
+        "may still be the smaller one. The paper says that constants are left open.",
     ),
     Claim(
         id="kenthapadi2013.section-4.3.3.near",

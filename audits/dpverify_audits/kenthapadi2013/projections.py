@@ -133,11 +133,11 @@ CLAIMS: tuple[Claim, ...] = (
         id="kenthapadi2013.section-2.4.dimension",
         where="section 2.4, first sentence",
         statement="12·ln(n)/λ² columns keep all squared distances of n points within 1 ± λ.",
-        conditions="not stated: the range of λ; the constant under Ω is theorem 2's",
-        printed=lambda: [(n, Fraction(x)) for n in (10, 1000) for x in ("1/4", "1/2")],
-        readings={"λ = 4": lambda: [(1000, Fraction(4))]},
+        conditions="the constant under Ω is theorem 2's",
+        printed=lambda: [(n, Fraction(x)) for n in (10, 1000) for x in ("1/4", "1/2", "99/100")],
         check=wherever(_keeps_all, "enclosure", "(n, λ)"),
-        reason="Printed means: λ ≤ ½. For large λ the order is ln(n)/λ, so no constant does.",
+        reason="A map exists where a random one distorts less than one pair on average; from λ = 1 "
+        "on the map to 0 does.",
     ),
     Claim(
         id="kenthapadi2013.section-2.4.signs",
@@ -152,7 +152,7 @@ CLAIMS: tuple[Claim, ...] = (
                 for z in ((1, 1), (1, 1, 1, 1))
                 for x in ("1/4", "1/2")
             ],
-            "enumeration",
+            "enclosure",
         ),
     ),
     Claim(
@@ -162,7 +162,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda x: 1 + x,
         check=at_most(
             lambda f, x: ((1 + number(x)).sqrt(), f(x)),
-            [(Fraction(x),) for x in ("0", "1/10", "1/2", "9/10")],
+            [(Fraction(x),) for x in ("1/10", "1/2", "9/10")],
             "enclosure",
         ),
         reason="The lower end, √(1 − λ) ≥ 1 − λ, is the same inequality of 1 − λ.",
@@ -242,6 +242,8 @@ CLAIMS: tuple[Claim, ...] = (
             "1 + 1/2 + … + 1/d": lambda d: number(sum(Fraction(1, i) for i in range(1, d + 1)))
         },
         check=equals(_gaussian_longest, [(1,), (2,), (10,)], "enclosure"),
+        reason="The longest of d rows is longer than one: at d = 10 its mean square is 2.9, for "
+        "2 columns. Noise must be taken from the rows that were drawn.",
     ),
     Claim(
         id="kenthapadi2013.section-3.1.3.concentrated",

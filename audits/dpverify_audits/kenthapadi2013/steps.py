@@ -13,10 +13,10 @@ from flint import arb
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.cases import order, wherever
-from dpverify_audits.truth import at_most, cdf, equals, gaussian_delta, number
+from dpverify_audits.truth import at_most, density, equals, gaussian_delta, integral, number
 
 from .privacy import sigma_needed
-from .utility import distance_moments, variance
+from .utility import distance_moments, error, variance
 
 __all__ = ["CLAIMS"]
 
@@ -66,14 +66,8 @@ def _longest(formula: Any, d: int, delta: Fraction) -> arb:
     return 1 + (2 * number(2 * d / delta).log() / formula(d, delta)).sqrt()
 
 
-def _error(k: Any, r: Fraction, s: Fraction, x: Fraction) -> Any:
-    """(4) at λ_χ² = λ_N = λ and λ_JL = λ√(6/k)."""
-    jl = number(x) * (6 / number(k)).sqrt()
-    noise = 4 * number(s) ** 2 * (number(k).sqrt() * number(x) + number(x) ** 2)
-    return jl * number(r) ** 2 + noise + 4 * number(s * x * r) * (1 + jl)
-
-
 _ERRORS = [(Fraction(10**6), Fraction(s), Fraction(x)) for s in (1, 10) for x in (2, 200)]
+_ENTRIES = [((1, 0, 1), y, sigma) for y in ((0, 1, 1), (0, 0, 0)) for sigma in (1, 4)]
 _FAILURES = [(Fraction(m),) for m in ("33/100", "1/100", "1/1000000")]
 
 
@@ -95,15 +89,10 @@ def _projection_wins(case: tuple[int, int, Fraction, Fraction]) -> bool:
     return bool(variance(weight, 2 * weight, s2) < n * s2)
 
 
-def _noisy_entry(power: int, value: int, s2: Fraction) -> Fraction:
-    """Moments of algorithm 4's output less the true squared distance: centred where power is 2."""
-    return sum(
-        (
-            p * ((value if power == 1 else 0) + sign) ** power * (3 * s2) ** (power // 2)
-            for sign, p in _THREE.items()
-        ),
-        Fraction(0),
-    )
+def _released(x: tuple[int, ...], y: tuple[int, ...], sigma: int, power: int) -> arb:
+    """E zᵖ for algorithm 4's output z, the squared distance and N(0, σ²), integrated."""
+    apart = sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
+    return integral(lambda t: (apart + sigma * t) ** power * density(t), -40, 40)
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -119,7 +108,7 @@ CLAIMS: tuple[Claim, ...] = (
                 sum(a * a for a in z) - sum((a - b) ** 2 for a, b in zip(z, v, strict=True))
             ),
             [((a, b), (3, 4), 5) for a, b in product((-7, 0, 2), repeat=2)],
-            "symbolic",
+            "points",
         ),
     ),
     Claim(
@@ -128,7 +117,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="P(N(0, σ²) < −wR/t) = ½(1 − erf(wR/(√2σt))), t = ‖Y − Y′‖, here in units of σ.",
         printed=lambda w, r, t: (1 - (number(w * r / t) / arb(2).sqrt()).erf()) / 2,
         check=equals(
-            lambda w, r, t: cdf(-number(w * r / t)),
+            lambda w, r, t: integral(density, number(w * r / t), number(w * r / t) + 40),
             [(Fraction(1), Fraction(r), Fraction(t)) for r in ("1/2", "2") for t in ("1/2", "1")],
             "enclosure",
         ),
@@ -178,7 +167,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="section 3.2.2, lemma 2, ε < ln(1/δ)",
         statement="ln(1/δ) is the ε up to which 4√ln(1/δ)/ε suffices for (3) at w = 2.",
         printed=lambda d: -number(d).log(),
-        check=lambda formula: equals(lambda d: arb(1), _DELTAS[:2], "symbolic")(
+        check=lambda formula: equals(lambda d: arb(1), _DELTAS[:2], "enclosure")(
             lambda d: _threshold(formula, d)
         ),
     ),
@@ -188,7 +177,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="That k is where 1 + √(2x/k) = 2.",
         printed=lambda d, delta: 2 * (arb(d).log() + number(2 / delta).log()),
         check=lambda formula: equals(
-            lambda d, delta: arb(2), [(2, _TINY), (10**6, Fraction(1, 10))], "symbolic"
+            lambda d, delta: arb(2), [(2, _TINY), (10**6, Fraction(1, 10))], "enclosure"
         )(lambda d, delta: _longest(formula, d, delta)),
     ),
     Claim(
@@ -278,7 +267,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda r, s, x: x * r * r / s**2,
         corrections={"k = r²/σ²": lambda r, s, x: r * r / s**2},
         check=at_most(
-            lambda f, r, s, x: (_error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
+            lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
         ),
         reason="With the factor λ in k the error grows as σλ^(3/2)·r.",
     ),
@@ -298,24 +287,20 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="kenthapadi2013.section-4.1.mean",
         where="section 4.1, algorithm 4",
-        statement="The noisy entry is unbiased for the squared distance.",
-        printed=lambda r2, s2: Fraction(r2),
-        check=equals(
-            lambda r2, s2: _noisy_entry(1, r2, s2),
-            [(r, Fraction(s)) for r in (1, 5) for s in (1, 4)],
-            "enumeration",
-        ),
+        statement="The noisy entry is unbiased for the squared distance of two records.",
+        printed=lambda x, y, sigma: Fraction(sum(a != b for a, b in zip(x, y, strict=True))),
+        check=equals(lambda x, y, sigma: _released(x, y, sigma, 1), _ENTRIES, "enclosure"),
         mechanisms=("noise-addition",),
     ),
     Claim(
         id="kenthapadi2013.section-4.1.variance",
         where="section 4.1, displayed variance",
-        statement="The noise that an entry of the sketch gets has variance σ².",
-        printed=lambda r2, s2: s2,
+        statement="The noisy squared distance has variance σ².",
+        printed=lambda x, y, sigma: Fraction(sigma**2),
         check=equals(
-            lambda r2, s2: _noisy_entry(2, r2, s2),
-            [(r, Fraction(s)) for r in (1, 5) for s in (1, 4)],
-            "enumeration",
+            lambda x, y, sigma: _released(x, y, sigma, 2) - _released(x, y, sigma, 1) ** 2,
+            _ENTRIES,
+            "enclosure",
         ),
         mechanisms=("noise-addition",),
     ),

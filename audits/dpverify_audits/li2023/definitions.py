@@ -272,7 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="k·Var of the normalised cosine is (1 − ρ²)² to first order.",
         conditions="normal pairs of projected values, k large",
         printed=lambda rho: (1 - rho**2) ** 2,
-        check=equals(_normalised, [(_F(r),) for r in ("0", "1/2", "-9/10")], "symbolic"),
+        check=equals(_normalised, [(_F(r),) for r in ("0", "1/2", "-9/10")], "points"),
     ),
     Claim(
         id="li2023.section-1.3.unnormalised",

@@ -1,25 +1,37 @@
 """Section 3.6: inner products from noisy data, projections and OPORPs.
 
 Every estimate Σ (xⱼ + aⱼ)(yⱼ + bⱼ) is a polynomial of degree one in each aⱼ and bⱼ, so its mean and
-variance hold the first two moments of the noise alone: ±σ with equal probability in place of
-N(0, σ²) makes the enumeration finite and the result exact.
+variance hold the first two moments of the noise alone: coins ±σ in place of N(0, σ²) make the
+enumeration finite and the result exact. Every projection and every outcome of the noise is tried,
+and the estimate itself is what is averaged. The k noisy numbers of a projection are kept times √k,
+where they are rational: the noise is then ±t with σ² = t²/k.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import permutations, product
 from typing import Any, Literal
 
 from dpverify.auditing.claims import Claim
 from dpverify_audits.truth import at_most, equals
 
-__all__ = ["CLAIMS", "U", "V", "dot", "mean_of", "ratio", "variance_of"]
+__all__ = [
+    "CLAIMS",
+    "U",
+    "V",
+    "dot",
+    "mean_of",
+    "noise_variance",
+    "ratio",
+    "variance_of",
+]
 
 Vector = Sequence[Fraction]
 Pairs = Iterator[tuple[Vector, Vector]]
-_H = Fraction(1, 2)
 U = tuple(map(Fraction, ("1/2", "-1/3", "1", "1/5")))
 V = tuple(map(Fraction, ("1", "1/2", "-1/4", "2/3")))
 _UNIT_U = tuple(map(Fraction, ("3/5", "4/5", "0", "0")))
@@ -36,13 +48,9 @@ def _raw(u: Vector, v: Vector, k: int) -> Pairs:
 
 
 def _dense(u: Vector, v: Vector, k: int) -> Pairs:
-    """Every Rademacher matrix; √k is left to the last step, where only products count."""
+    """Every Rademacher matrix, times √k."""
     for columns in product(product((-1, 1), repeat=len(u)), repeat=k):
-        # x is scaled by 1/k and y not at all: only xⱼyⱼ is used
-        yield (
-            [dot(w, u) / k for w in columns],
-            [dot(w, v) for w in columns],
-        )
+        yield [dot(w, u) for w in columns], [dot(w, v) for w in columns]
 
 
 def _oporp(u: Vector, v: Vector, k: int) -> Pairs:
@@ -65,38 +73,35 @@ _SKETCHES = {"raw": _raw, "dense": _dense, "oporp": _oporp, "first-bin": _first_
 Sketch = Literal["raw", "dense", "oporp", "first-bin"]
 
 
-def mean_of(sketch: Sketch, u: Vector, v: Vector, k: int) -> Fraction:
-    """Mean of Σ xⱼyⱼ over all projections."""
-    values = [dot(x, y) for x, y in _SKETCHES[sketch](u, v, k)]
-    return sum(values, Fraction(0)) / len(values)
+@cache
+def _estimated(sketch: Sketch, u: Vector, v: Vector, k: int, t: Fraction) -> tuple[Fraction, ...]:
+    """Mean and variance of the estimate over every projection and every outcome of coins ±t."""
+    divisor = k if sketch == "dense" else 1
+    law: Counter[Fraction] = Counter()
+    for x, y in _SKETCHES[sketch](u, v, k):
+        for coins in product((-t, t), repeat=2 * len(x)) if t else [(t,) * 2 * len(x)]:
+            noisy = [[a + n for a, n in zip(z, part, strict=True)]
+                     for z, part in ((x, coins[: len(x)]), (y, coins[len(x) :]))]  # fmt: skip
+            law[dot(*noisy) / divisor] += 1
+    total = law.total()
+    mean = sum((value * n for value, n in law.items()), Fraction(0)) / total
+    square = sum((value * value * n for value, n in law.items()), Fraction(0)) / total
+    return mean, square - mean**2
 
 
-def variance_of(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
-    """Var of the projection's Σ xⱼyⱼ, and the noise's part, averaged over all projections."""
-    pairs = list(_SKETCHES[sketch](u, v, k))
-    values = [dot(x, y) for x, y in pairs]
-    mean = sum(values, Fraction(0)) / len(values)
-    spread = sum((value * value for value in values), Fraction(0)) / len(values) - mean**2
-    x_scale = k if sketch == "dense" else 1  # undoes the scaling of `_dense`
-    noise = Fraction(0)
-    for x, y in pairs:
-        noise += sum(
-            (_noise(a * a * x_scale, b * b / x_scale, s2) for a, b in zip(x, y, strict=True)),
-            Fraction(0),
-        )
-    return spread + noise / len(pairs)
+def mean_of(sketch: Sketch, u: Vector, v: Vector, k: int, t: Fraction = Fraction(0)) -> Fraction:
+    """Mean of the estimate."""
+    return _estimated(sketch, u, v, k, t)[0]
 
 
-def _noise(x2: Fraction, y2: Fraction, s2: Fraction) -> Fraction:
-    """Var of (x + a)(y + b) for a, b = ±σ, enumerated as polynomials in x, y, σ.
+def variance_of(sketch: Sketch, u: Vector, v: Vector, k: int, t: Fraction) -> Fraction:
+    """Variance of the estimate."""
+    return _estimated(sketch, u, v, k, t)[1]
 
-    The squares of xb, ya and ab are s2·x2, s2·y2, s2²; their products have a or b to an odd power
-    and cancel between the four outcomes.
-    """
-    total = Fraction(0)
-    for a, b in product((-1, 1), repeat=2):
-        total += s2 * x2 * b * b + s2 * y2 * a * a + s2 * s2 * (a * b) ** 2
-    return total / 4
+
+def noise_variance(sketch: Sketch, k: int, t: Fraction) -> Fraction:
+    """σ² of the coins ±t."""
+    return t * t / (k if sketch == "dense" else 1)
 
 
 def _common(u: Vector, v: Vector) -> Fraction:
@@ -146,30 +151,46 @@ def _moments(sketch: Sketch) -> Iterator[Claim]:
     p, k = _SIZES[sketch]
     place = _PLACE[sketch]
     sizes = [(U[:p], V[:p], k), (U[:2], V[:2], 1), (U[:2], U[:2], 2 if k == 2 else 1)]
-    noises = [(*case, s2) for case in sizes for s2 in (Fraction(0), _H, Fraction(3))]
-    unit = [(_UNIT_U, _UNIT_V, k, s2) for s2 in (Fraction(0), _H)]
+    coins = (Fraction(0), Fraction(1, 2), Fraction(3))
+
+    def at_noise(formula: Any) -> Any:
+        """The formula's σ², from the coins."""
+        return lambda u, v, k, t: formula(u, v, k, noise_variance(sketch, k, t))
+
+    def variance(formula: Any, cases: Sequence[Any]) -> Any:
+        return equals(lambda u, v, k, t: variance_of(sketch, u, v, k, t), cases, "enumeration")(
+            at_noise(formula)
+        )
+
     yield Claim(
         id=f"li2023.{place}.mean",
         where=f"section 3.6, {place}",
         statement=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
-        printed=lambda u, v, k: dot(u, v),
-        check=equals(lambda u, v, k: mean_of(sketch, u, v, k), sizes, "enumeration"),
+        printed=lambda u, v, k, t: dot(u, v),
+        check=equals(
+            lambda u, v, k, t: mean_of(sketch, u, v, k, t),
+            [(*size, t) for size in sizes for t in coins[1:]],
+            "enumeration",
+        ),
         mechanisms=(_MECHANISMS[sketch],),
+        reason="the noisy estimate itself, averaged over every projection and all noise",
     )
     yield Claim(
         id=f"li2023.{place}.variance",
         where=f"section 3.6, {place}",
         statement=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
-        check=equals(lambda u, v, k, s2: variance_of(sketch, u, v, k, s2), noises, "enumeration"),
+        check=lambda formula: variance(formula, [(*size, t) for size in sizes for t in coins]),
         mechanisms=(_MECHANISMS[sketch],),
+        reason="the noisy estimate itself, over every projection and all noise",
     )
     yield Claim(
         id=f"li2023.section-3.6.{sketch}-unit-norm",
         where="section 3.6, comparison",
         statement=f"The variance for {_WHAT[sketch]} and records of norm 1.",
         printed=lambda u, v, k, s2: _unit(sketch, u, v, k, s2),
-        check=equals(lambda u, v, k, s2: variance_of(sketch, u, v, k, s2), unit, "enumeration"),
+        check=lambda formula: variance(formula, [(_UNIT_U, _UNIT_V, k, t) for t in coins[:2]]),
+        reason="the noisy estimate itself, over every projection and all noise",
     )
 
 

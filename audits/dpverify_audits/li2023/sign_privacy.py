@@ -16,7 +16,7 @@ from typing import Any
 from flint import arb, fmpq, fmpq_series
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.cases import wherever
+from dpverify_audits.cases import public_draw, wherever
 from dpverify_audits.truth import (
     at_most,
     cdf,
@@ -28,7 +28,7 @@ from dpverify_audits.truth import (
     number,
 )
 
-from .gaussian_signs import maximum_bound, n_plus, rr_printed
+from .gaussian_signs import maximum_bound, n_plus, rr_variance
 from .inner_products import U, dot, mean_of
 from .sign_flips import BINS, DENSE, R, neighbours, plus, privacy, randomized, smooth
 
@@ -83,13 +83,22 @@ _COUNTED = [
 _COUNTED += [(1, 1000, _F(1, 10), "any")]
 
 
-def _all_differ(f: Any, k: int, count: int) -> tuple[Fraction, Fraction]:
-    """δ at ε = N₊·ln r, r = 3, where all k signs differ, each kept with odds r; δ = 10⁻⁶ asked."""
+def _few_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[arb, Fraction]:
+    """P(more signs differ than `most`) for records at the largest angle, asin(1/norm)."""
+    return _above(k, number(_F(1, norm)).asin() / arb.pi(), most), delta
+
+
+def _all_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[Any, Fraction]:
+    """δ at ε = ⌈N₊⌉·ln r, r = 3, where all k signs differ, each kept with odds r.
+
+    For p ≥ k the known W has a record, of any norm, whose k projected values are as near to 0 as
+    one likes, each on the side from which a change of one attribute moves it away.
+    """
     keep = R / (R + 1)
     laws = [
         [comb(k, i) * a ** (k - i) * (1 - a) ** i for i in range(k + 1)] for a in (keep, 1 - keep)
     ]
-    return hockey_stick(laws[0], laws[1], R ** f(k, count)), _F(1, 10**6)
+    return number(hockey_stick(laws[0], laws[1], R ** int(most.ceil().unique_fmpz()))), delta
 
 
 def _equation_20(f: Any, p: int) -> tuple[Any, arb]:
@@ -132,6 +141,13 @@ def _noise_for(epsilon: Fraction, delta: Fraction, width: Fraction) -> arb:
     return high
 
 
+def _changeable(kind: str) -> arb:
+    """P(a change of one attribute by 1 reaches the other sign), or less: 100 ones, 924 zeros."""
+    if kind == "signs":  # where the sum of 100 signs is 0
+        return number(_F(comb(100, 50), 2**100))
+    return maximum_bound(_F(1, 10), 924)
+
+
 _SIGMA = _noise_for(_F(1), _F(1, 10**6), _HALF)
 
 
@@ -171,14 +187,19 @@ CLAIMS: tuple[Claim, ...] = (
         check=at_most(_one_pair, _COUNTED[:-1], "enclosure"),
         mechanisms=("dp-signrp-rr",),
     ),
-    Claim(
+    public_draw(
         id="li2023.theorem-4.1.realised",
         where="section 4.1, theorem 4.1, with the public W of section 1.4",
-        statement="Algorithm 6 is (ε, δ)-DP for every public W; tried where all k signs differ.",
-        printed=lambda k, count: count,
-        check=at_most(_all_differ, [(20, 10), (64, 25)], "enumeration"),
+        statement="Algorithm 6 is (ε, δ)-DP; W is known and shared by all users.",
+        place="its proof: “the event |S| ≤ N₊ happens with probability at least 1 − δ”",
+        printed=lambda norm, p, k, delta: n_plus(maximum_bound(_F(1, norm), p), k, delta),
+        drawn=_few_differ,
+        realised=_all_differ,
+        cases=[(10, 1024, k, _F(1, 10**6)) for k in (256, 512)],
         mechanisms=("dp-signrp-rr",),
-        reason="a record close enough to 0 on all columns of the known W has such a neighbour",
+        reason="Where p ≥ k a known W has records of every norm that change all k signs with one "
+        "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as remark "
+        "4.1 does.",
     ),
     Claim(
         id="li2023.remark-4.1",
@@ -261,14 +282,16 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda p: maximum_bound(_F(1), p),
         check=at_most(_equation_20, [(2,)], "enclosure"),
         mechanisms=("dp-signrp-rr",),
+        reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
+        "aren't independent. N₊ by this bound is too small for such records.",
     ),
     Claim(
         id="li2023.section-4.1.2.extra",
         where="section 4.1.2, below theorem 4.6; π² = 16",
         statement="Flipping adds π²(2R/(R−1)² + 4R²/(R−1)⁴) to k·Var, R = e^(ε/N₊).",
         printed=lambda t, pi, r: pi**2 * (2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4),
-        check=equals(lambda t, pi, r: rr_printed(t, pi, r) - t * (pi - t), _EXTRA, "enumeration"),
-        reason="theorem 4.6's variance, less equation 5's",
+        check=equals(lambda t, pi, r: rr_variance(t, pi, r) - t * (pi - t), _EXTRA, "enumeration"),
+        reason="the variance by all flips, less equation 5's",
     ),
     Claim(
         id="li2023.theorem-4.6.proof-first-line",
@@ -314,7 +337,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(
             lambda a, share, e, k: _derivative(a, share, e, k, 8),
             [(_F(2), _F(1, 10), _F(10), _F(5)), (_F(1), _F(1, 3), _F(1), _F(7))],
-            "symbolic",
+            "points",
         ),
         reason="the 8 should be 4 (section-4.1.2.expansion), and 24 then 12",
     ),
@@ -439,9 +462,9 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2023.theorem-4.8.empty-bin.minus",
         where="section 4.4, proof of theorem 4.8, second ratio",
-        statement="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R.",
-        printed=lambda r: 2 / (r + 1),
-        check=equals(lambda r: (1 - r / (r + 1)) / _HALF, [(_F(2),), (R,)], "enumeration"),
+        statement="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
+        printed=lambda: 2 / (R + 1),
+        check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "enumeration"),
     ),
     Claim(
         id="li2023.section-4.4.repetitions",
@@ -477,6 +500,8 @@ CLAIMS: tuple[Claim, ...] = (
             lambda e, n: f(e, n) ** n
         ),
         mechanisms=("idp-signrp-rr",),
+        reason="e^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
+        "signs would be flipped more often than kept. Algorithm 11 has it right.",
     ),
     Claim(
         id="li2023.section-6.2.scale",
@@ -502,24 +527,17 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2023.section-7.flip-number",
         where="section 7, third paragraph; ‖u‖ = 10β as in section 4.2",
-        statement="A neighbour may change a sign with probability below 0.1.",
-        conditions="depends on the projection; p = 1024",
+        statement="A neighbour may change a sign with probability below 0.1; tried at 100 ones and "
+        "924 zeros, β = 1.",
+        conditions="“depends on the choice of the distribution of w”",
         printed=lambda kind: _F(1, 10),
-        readings={"Rademacher, equation 23": lambda kind: _F(1, 10) if kind == "signs" else None},
+        readings={"w of signs": lambda kind: _F(1, 10) if kind == "signs" else None},
         check=at_most(
-            lambda f, kind: (
-                None
-                if f(kind) is None
-                else (
-                    2 * cdf(number(_F(1, 10))) - 1
-                    if kind == "signs"
-                    else maximum_bound(_F(1, 10), 1024),
-                    f(kind),
-                )
-            ),
+            lambda f, kind: None if f(kind) is None else (_changeable(kind), f(kind)),
             [("signs",), ("gaussian",)],
             "enclosure",
         ),
-        reason="0.08 for signs; equation 18 gives 0.27 for a Gaussian projection",
+        reason="0.080 for signs, exactly. For a Gaussian w it is 0.26 or more, by the 924 zeros "
+        "alone: their entries of w are independent of wᵀu.",
     ),
 )

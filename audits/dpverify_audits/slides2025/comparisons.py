@@ -109,7 +109,7 @@ CLAIMS: tuple[Claim, ...] = (
         conditions="not stated: for how many users; here ε = 1, δ = 10⁻⁶, ‖x − y‖² = 100",
         printed=lambda: [(10**6, 64, 100), (10**8, 64, 100)],
         readings={"1,000 users": lambda: [(1000, 64, 100)]},
-        check=wherever(_beats_direct_noise, "symbolic", "(n, k, ‖x − y‖²)"),
+        check=wherever(_beats_direct_noise, "points", "(n, k, ‖x − y‖²)"),
         reason="Printed means: from a million users on.",
     ),
     Claim(

@@ -72,10 +72,15 @@ def _gram(a: Matrix) -> Matrix:
 def _row_covariance(a: Matrix) -> Matrix:
     """Second moments of yᵀA over all signs y."""
     signs = list(product((1, -1), repeat=len(a)))
-    total: Matrix = _gram(_times((signs[0],), a))
-    for y in signs[1:]:
-        total = _added(total, _gram(_times((y,), a)))
-    return tuple(tuple(Fraction(x, len(signs)) for x in row) for row in total)
+    sketches = [
+        [sum(s * row[i] for s, row in zip(y, a, strict=True)) for i in range(len(a[0]))]
+        for y in signs
+    ]
+    places = range(len(a[0]))
+    return tuple(
+        tuple(Fraction(sum(z[i] * z[j] for z in sketches), len(signs)) for j in places)
+        for i in places
+    )
 
 
 def _mean_over_signs(query: Any, a: Matrix, x: tuple[int, ...]) -> Fraction:
@@ -204,6 +209,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda: [("every entry", 2)],
         readings={"squared singular values, by w²": lambda: [("squares", 2)]},
         check=wherever(_lifted, "enumeration", "(offset of, w)"),
+        reason="An offset w in every entry leaves directions whose sum is 0 where they are. What "
+        "the paper does is to raise the squared singular values by w².",
     ),
     Claim(
         id="slides2025.appendix-f.covariance",
@@ -213,6 +220,8 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda a: _times(a, _transposed(a)),
         corrections={"AᵀA": _gram},
         check=equals(_row_covariance, [(_A,), (_B,)], "enumeration"),
+        reason="M multiplies from the left, so that a row of MA combines records: its covariance "
+        "is AᵀA, attribute by attribute.",
     ),
     Claim(
         id="slides2025.appendix-f.query",
@@ -234,14 +243,16 @@ CLAIMS: tuple[Claim, ...] = (
         conditions="not stated: before or after w² is subtracted, which the next item does",
         printed=lambda: [(False, *cell) for cell in _CELLS],
         readings={"after w² is subtracted": lambda: [(True, *cell) for cell in _CELLS]},
-        check=wherever(_within, "symbolic", "(subtracted, ‖Ax‖², w, η)"),
+        check=wherever(_within, "points", "(subtracted, ‖Ax‖², w, η)"),
+        reason="Before w² is subtracted the lifted query is too large by w² itself, not by ηw². "
+        "Subtract first, as the next item does.",
     ),
     Claim(
         id="slides2025.appendix-f.error",
         where="appendix F, resulting error, first form",
         statement="After w² is subtracted the value is at most (1 + η)‖Ax‖² + ηw².",
         printed=_utility,
-        check=at_most(_worst_query, [(*cell, True) for cell in _CELLS], "symbolic"),
+        check=at_most(_worst_query, [(*cell, True) for cell in _CELLS], "points"),
         mechanisms=("jl-covariance",),
     ),
     Claim(
@@ -253,7 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
         corrections={
             "with the factor ln²(16r/δ)": lambda *case: _scaled_additive(*case, logarithm=True)
         },
-        check=equals(_additive, _COARSE, "symbolic"),
+        check=equals(_additive, _COARSE, "enclosure"),
         reason="The O hides a squared logarithm that grows as η falls: 400 and more at δ = 10⁻⁶.",
     ),
 )

@@ -211,7 +211,7 @@ CLAIMS: tuple[Claim, ...] = (
                 for n, w in ((4, 2), (1000, 100))
                 for s in (1, n // 2)
             ],
-            "symbolic",
+            "points",
         ),
         reason="No constant does: the error of the empty graph is w·s·η·(n − s)/(n − w).",
     ),
@@ -222,7 +222,7 @@ CLAIMS: tuple[Claim, ...] = (
         conditions="w of the paper, r = 8 ln(2/ν)/η²",
         printed=lambda *case: Fraction(1),
         corrections={"with the factor ln(4r/δ)": _log_growth},
-        check=equals(_growth, _ETAS, "symbolic"),
+        check=equals(_growth, _ETAS, "enclosure"),
         reason="The O hides a logarithm of 1/η and 1/δ.",
     ),
 )

@@ -331,7 +331,7 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(
             _density_ratio,
             [(Fraction(x), Fraction(2), Fraction(3)) for x in ("1/2", "2")],
-            "symbolic",
+            "enclosure",
         ),
         reason="Both exponents read L_G; a prime may have been lost in extraction.",
     ),

@@ -133,6 +133,8 @@ CLAIMS: tuple[Claim, ...] = (
         readings={"attributes in [0, 1]": lambda: [(Fraction(1), Fraction(1), _SMALL)]},
         check=wherever(_noise_suffices, "enclosure", "(change of an attribute, ε, δ)"),
         mechanisms=("dp-rp-g",),
+        reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
+        "must be scaled or clipped to [0, 1] first.",
     ),
     Claim(
         id="slides2025.page-11.scalability",
@@ -141,7 +143,7 @@ CLAIMS: tuple[Claim, ...] = (
         conditions="not stated: of which cuts; w = 25, η = 1/10",
         printed=lambda: [("one vertex", 1000), ("one vertex", 10**6)],
         readings={"cuts into halves": lambda: [("half", 1000)]},
-        check=wherever(_stays, "symbolic", "(cut, n)"),
+        check=wherever(_stays, "points", "(cut, n)"),
         reason="Printed means: cuts with a fixed number of vertices on one side.",
     ),
     Claim(
@@ -188,7 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed=lambda: _HARDER_TO_TELL,
         check=wherever(
             lambda pair: _relative(pair[0]) > _relative(pair[1]),
-            "symbolic",
+            "points",
             "squared distances (harder, easier)",
         ),
     ),

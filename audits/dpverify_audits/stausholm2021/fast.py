@@ -16,7 +16,7 @@ from math import comb
 from typing import Any
 
 from dpverify.auditing.claims import Claim
-from dpverify_audits.truth import at_most, equals
+from dpverify_audits.truth import at_most, density, equals, integral, number
 
 from .transforms import GAUSSIAN, Law, difference, fjlt, image, moments, power
 
@@ -297,10 +297,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="E[P_ij⁴] = 3/q.",
         printed=lambda q: 3 / q,
         check=equals(
-            # q·E X⁴ with X the sum of two independent N(0, 1/(2q)): 2·E a⁴ + 6(E a²)²
-            lambda q: q * (2 * 3 / (2 * q) ** 2 + 6 / (2 * q) ** 2),
+            # q·E X⁴ for a normal X of variance 1/q
+            lambda q: number(q) * integral(lambda x: x**4 * density(x), -40, 40) / number(q) ** 2,
             [(q,) for q in _QS],
-            "symbolic",
+            "enclosure",
         ),
     ),
     Claim(
@@ -417,6 +417,8 @@ CLAIMS: tuple[Claim, ...] = (
             )
         },
         check=equals(_raw_variance, _BOUNDED, "enumeration"),
+        reason="The pairs of rows i ≠ n are lost in this line, and back in the next. As printed "
+        "the variance is negative for many rows.",
     ),
     Claim(
         id="stausholm2021.lemma-11.exact",
