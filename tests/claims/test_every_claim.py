@@ -50,6 +50,7 @@ OTHERS: Mapping[str, Formula] = {
     "aumuller2020.section-6.1.comparison": lambda: [("NoisyMinHash", "RRMinHash", 500, 4.0)],
     "aumuller2020.section-6.2.comparison": lambda: [("NoisyMinHash", "RRMinHash")],
     "aumuller2020.section-6.2.sizes": lambda: [(100, 500, 50, 100)],
+    "kenthapadi2013.section-2.4.dimension": lambda: [(1000, Fraction(4))],
     "kenthapadi2013.section-3.1.3.sparse": lambda d: (
         Fraction(3, 2) * (2 - Fraction(4, 9) ** d - Fraction(8, 9) ** d)
     ),
@@ -80,6 +81,8 @@ OTHERS: Mapping[str, Formula] = {
     "stausholm2021.note-2": lambda: (1,),
     "stausholm2021.note-3": lambda: [(1, 0), (0, -1)],
 }
+# Statements that one number is at most itself after a change of the output: δ stands on both sides.
+BOTH_SIDES = {"li2023.section-4.post-processing", "stausholm2021.lemma-4.post-processing"}
 # The checks that take seconds for all their changes.
 SLOW = {
     "li2023.definition-2.3",
@@ -189,7 +192,7 @@ def own_oracle(claim: Claim) -> list[str]:
 
 
 def test_no_formula_is_its_own_oracle() -> None:
-    assert [(claim.id, own_oracle(claim)) for claim in CHECKED if own_oracle(claim)] == []
+    assert {claim.id for claim in CHECKED if own_oracle(claim)} == BOTH_SIDES
 
 
 def test_a_formula_that_is_its_own_oracle_is_found() -> None:

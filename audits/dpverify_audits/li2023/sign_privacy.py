@@ -91,7 +91,7 @@ def _few_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[
 def _all_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[Any, Fraction]:
     """δ at ε = ⌈N₊⌉·ln r, r = 3, where all k signs differ, each kept with odds r.
 
-    For p ≥ k the known W has a record, of any norm, whose k projected values are as near to 0 as
+    For p > k the known W has a record, of any norm, whose k projected values are as near to 0 as
     one likes, each on the side from which a change of one attribute moves it away.
     """
     keep = R / (R + 1)
@@ -197,7 +197,7 @@ CLAIMS: tuple[Claim, ...] = (
         realised=_all_differ,
         cases=[(10, 1024, k, _F(1, 10**6)) for k in (256, 512)],
         mechanisms=("dp-signrp-rr",),
-        reason="Where p ≥ k a known W has records of every norm that change all k signs with one "
+        reason="Where p > k a known W has records of every norm that change all k signs with one "
         "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as remark "
         "4.1 does.",
     ),
