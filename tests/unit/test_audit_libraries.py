@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency, BitFlip
+from dpverify.adjacency import AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.run import audit
+from dpverify.domain import Box
 from dpverify.sampling.words import ReplayableWords
 from dpverify.testing.adapters import adapt
 
@@ -76,13 +78,31 @@ def test_opendp_takes_what_it_is_given(opendp: Any) -> None:
         mechanism = adapt(
             measurement, of="record", adjacency=ONE, claim=CLAIM, attributes=attributes
         )
-        for pair in mechanism.worst_pairs():  # type: ignore[attr-defined]
+        for pair in extreme_pairs(ONE, None, attributes):
             assert released(mechanism, pair.record).dtype.kind == kind
     coin = opendp.m.make_randomized_response_bool(0.75)
     claim = PointCurve(bound=Fraction(3), is_ratio=True)
     mechanism = adapt(coin, adjacency=BitFlip(), claim=claim)
     report = audit(mechanism, draws=500, kinds=["black-box"], workers=2)
     assert report.verdict == "no_violation_found"
+
+
+def test_opendp_of_a_data_set(opendp: Any) -> None:
+    bounded = opendp.vector_domain(opendp.atom_domain(bounds=(0.0, 1.0)), size=10)
+    domain = Box(low=Fraction(0), high=Fraction(1))
+    for scale, verdict in ((1.0, "no_violation_found"), (0.4, "violation")):
+        total = (bounded, opendp.symmetric_distance()) >> opendp.t.then_sum()
+        measurement = total >> opendp.m.then_laplace(scale=scale)
+        mechanism = adapt(
+            measurement,
+            of="dataset",
+            rows=10,
+            adjacency=RecordAdjacency(),
+            claim=PointCurve(bound=Fraction(1001, 1000)),
+            domain=domain,
+        )
+        report = audit(mechanism, draws=500, kinds=["black-box"], workers=1)
+        assert report.verdict == verdict
 
 
 def test_opendp_false_claims_are_found(opendp: Any) -> None:
