@@ -337,7 +337,7 @@ def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     """Pairs that are given, or that the mechanism names."""
     if pairs is None:
         return tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
-    require(bool(pairs), "pairs", pairs, "at least one")
+    require(isinstance(pairs, Sequence) and bool(pairs), "pairs", pairs, "at least one, in a list")
     for pair in pairs:
         _require_meant(mechanism, pair)
     names = [pair.name for pair in pairs]

@@ -205,12 +205,13 @@ def adapt(
         rule = "1 for a function of a single number, or of a list of them"
         require(attributes in (None, 1), "attributes", attributes, rule)
         attributes = 1
-    require(attributes is None or attributes >= 1, "attributes", attributes, "at least 1")
+    if attributes is not None:
+        attributes = _whole("attributes", attributes)
     sizes: tuple[int, ...] | None = (1,)
     if kind == "dataset":
-        sizes = (rows,) if isinstance(rows, int) else rows if rows is None else tuple(rows)
-        good = sizes is None or (bool(sizes) and all(size >= 1 for size in sizes))
-        require(good, "rows", rows, "at least 1")
+        several = rows if isinstance(rows, list | tuple | range) else [rows]
+        require(bool(several), "rows", rows, "at least one size")
+        sizes = None if rows is None else tuple(_whole("rows", size) for size in several)
     else:
         require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
     return Adapted(
@@ -226,6 +227,12 @@ def adapt(
         rows=sizes,
         name=name,
     )
+
+
+def _whole(name: str, value: Any) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(whole and int(value) >= 1, name, repr(value), "a whole number, at least 1")
+    return int(value)
 
 
 _ADJACENCY = "Take one of dpverify.adjacency, as in AttributeAdjacency(beta=Fraction(1))."

@@ -156,8 +156,10 @@ def test_no_size_is_taken_by_default() -> None:
         ParameterError, match="rows=3 must be left out for a function of one record"
     ):
         of(undrawn, of="record", rows=3)
-    for rows in (0, (), (1, 0)):
-        with pytest.raises(ParameterError, match=r"rows=.* must be at least 1"):
+    mechanism = of(undrawn, of="dataset", rows=[np.int64(2), 3], attributes=np.int64(2))
+    assert (mechanism.rows, mechanism.attributes) == ((2, 3), 2)
+    for rows in (0, (), (1, 0), 2.5, "10", True):
+        with pytest.raises(ParameterError, match=r"rows=.* must be (a whole|at least one)"):
             of(undrawn, of="dataset", rows=rows)
 
 
@@ -213,6 +215,12 @@ def test_a_pair_that_does_not_fit_is_refused_before_anything_is_drawn(
     pair = Pair(name="mine", record=record, neighbour=neighbour)
     with pytest.raises(ParameterError, match=says):
         audited(of(undrawn, **options), pairs=[pair])
+
+
+def test_a_pair_alone_is_no_list() -> None:
+    pair: Any = Pair(name="mine", record=ZEROS, neighbour=ONE)
+    with pytest.raises(ParameterError, match="in a list"):
+        audited(of(undrawn, of="dataset"), pairs=pair)
 
 
 def test_one_record_may_be_flat_or_a_row() -> None:
@@ -444,6 +452,7 @@ def test_an_object_that_refuses_zero_is_named() -> None:
         ({"adjacency": AttributeAdjacency}, "`unit` and `relates`"),
         ({"domain": (0, 1)}, r"one of dpverify\.domain"),
         ({"attributes": 0}, "at least 1"),
+        ({"attributes": 2.5}, "a whole number"),
     ],
 )
 def test_arguments_of_a_wrong_kind_are_named(options: dict[str, Any], says: str) -> None:
