@@ -8,7 +8,8 @@ is computed depends on what the losses are:
    vector with the shifts of all, in closed form;
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
- - otherwise by inversion, direct where M decays, smoothed where it doesn't.
+ - otherwise by inversion, direct where M decays, smoothed where it doesn't;
+ - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`).
 
 f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
 """
@@ -28,6 +29,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy.optimize import brentq
 
+from dpverify.accounting.drops import Drops, has_drops
 from dpverify.accounting.enumeration import Enumeration, has_few_atoms
 from dpverify.accounting.gaussian import GaussianCurve
 from dpverify.accounting.inversion import (
@@ -63,6 +65,7 @@ _FINEST = 1 << 22  # points of a lattice's period
 _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
 _COARSER = 1.5
+_COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,8 @@ class ComposedCurve:
     def __post_init__(self) -> None:
         require(bool(self.losses), "losses", self.losses, "not empty")
         for loss, count in self.losses:
-            require(count >= 1, "multiplicity", count, "at least 1")
+            whole = isinstance(count, int) and count >= 1
+            require(whole, "multiplicity", count, "a whole number of at least 1")
             require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
         object.__setattr__(self, "losses", _merged(self.losses))
 
@@ -109,17 +113,14 @@ class ComposedCurve:
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def epsilon(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite below P[L = ∞].
+        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta.
 
-        Raises
-        ------
-        ParameterError
-            If delta is P[L = ∞] and no finite bound on the loss exists.
+        Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
         """
         target = rational("delta", delta)
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
         closed = self._closed()
-        if closed is not None:
+        if closed is not None and (target or isinstance(closed, LaplaceCurve)):
             return closed.epsilon(target)
         found = [direction.epsilon(target) for direction in self._directions()]
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
@@ -174,6 +175,8 @@ class _Direction:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, float(eps), size, effort)
                 ball = sums.value(to_arb(eps))
+                if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
+                    ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
                 total = ball + to_arb(escape)
                 if sums.is_smoothed or total.rad() <= _WIDTH * total.lower():
                     value = Enclosure.of_ball(total)
@@ -186,7 +189,7 @@ class _Direction:
         if target < 0:
             return Enclosure(math.inf, math.inf)
         if target == 0:
-            return self._largest(delta)
+            return self._largest()
         log = _log(target)
         c = saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
         moment = float(log_moment(self.losses, np.array([c]))[0])
@@ -221,17 +224,11 @@ class _Direction:
             most = self._largest_ball()
             return math.inf if most is None else Enclosure.of_ball(most).upper
 
-    def _largest(self, delta: Fraction) -> Enclosure:
+    def _largest(self) -> Enclosure:
         with ctx.workprec(128):
             most = self._largest_ball()
-            require(
-                most is not None,
-                "delta",
-                delta,
-                "above P[L = infinity] where the loss is unbounded",
-                "Laplace noise or randomized response reach it.",
-            )
-            assert most is not None  # noqa: S101
+            if most is None:
+                return Enclosure(math.inf, math.inf)
             end = Enclosure.of_ball(most)
             return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
 
@@ -251,26 +248,26 @@ class _Direction:
 class _Sums:
     """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
 
-    sums: tuple[Inversion | Enumeration, ...]
+    sums: tuple[Inversion | Enumeration | Drops, ...]
 
     @classmethod
     def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
         """Sums for values of about e^log_size at about ε, at the current precision."""
         unit = _unit(losses)
-        if unit is not None:
+        line = plan(losses, c, eps, log_size, effort)
+        # A lattice may be finer than doubles are.
+        if unit is not None and line.period < _FINEST * float(step_ball(unit).mid()):
             kernel = LatticeKernel(base=_base(losses), unit=step_ball(unit))
-            line = plan(losses, c, eps, log_size, effort)
-            line = replace(
+            on_lattice = replace(
                 line,
                 most_nodes=_FINEST // 2,
                 threshold=line.threshold - c * float(kernel.unit.mid()),
             )
-            found = invert(losses, [kernel], line)
+            found = invert(losses, [kernel], on_lattice)
             if found is not None:
                 return cls(sums=tuple(found))
         if has_few_atoms(losses):
             return cls(sums=(Enumeration.of(losses),))
-        line = plan(losses, c, eps, log_size, effort)
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
@@ -286,6 +283,8 @@ class _Sums:
                 if found is not None:
                     return cls(sums=tuple(found))
                 width *= _COARSER
+        if has_drops(losses):
+            return cls(sums=(Drops(losses=losses),))
         raise NumericalError(
             f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
             "factors: the losses are too few to be smoothed and too many to be enumerated"
@@ -293,13 +292,13 @@ class _Sums:
 
     @property
     def is_smoothed(self) -> bool:
-        """Whether the result's width is that of a smoothing."""
-        return len(self.sums) == 2
+        """Whether the result's width is that of a smoothing or of a grid."""
+        return len(self.sums) == 2 or isinstance(self.sums[0], Drops)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
         balls = [found.value(epsilon) for found in self.sums]
-        return balls[0].union(2 * balls[0] - balls[1]) if self.is_smoothed else balls[0]
+        return balls[0].union(2 * balls[0] - balls[1]) if len(balls) == 2 else balls[0]
 
 
 def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) -> Enclosure | None:

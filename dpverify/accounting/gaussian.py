@@ -193,6 +193,7 @@ class GaussianCurve:
     mu_squared: Fraction
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "mu_squared", rational("mu_squared", self.mu_squared))
         require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
 
     def delta(self, epsilon: Real) -> Enclosure:
@@ -265,6 +266,9 @@ def _density(x: arb) -> arb:
 def _delta_and_slope(epsilon: arb, mu: arb) -> tuple[arb, arb]:
     """δ(ε; μ) and its slope in ε."""
     tail = epsilon.exp() * _cdf(-mu / 2 - epsilon / mu)
+    if not tail < 2:  # e^ε is out of reach: φ(s)·m(b) with b/(1 + b²) < m(b) < 1/b
+        b = mu / 2 + epsilon / mu
+        tail = _density(epsilon / mu - mu / 2) * (b / (1 + b * b)).union(1 / b)
     return _cdf(mu / 2 - epsilon / mu) - tail, -tail
 
 

@@ -33,7 +33,7 @@ from dpverify.accounting.loss_law import (
     transform,
 )
 from dpverify.accounting.loss_noise import GaussianLoss, LaplaceLoss, NormalRowsLoss
-from dpverify.enclosure import to_arb
+from dpverify.enclosure import rational, to_arb
 from dpverify.errors import require
 
 __all__ = [
@@ -72,6 +72,7 @@ class PositionLoss:
     losses: Losses
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "differ", rational("differ", self.differ))
         require(0 < self.differ <= 1, "differ", self.differ, "in (0, 1]")
         good = bool(self.losses) and all(count >= 1 for _, count in self.losses)
         require(good, "losses", self.losses, "not empty, with multiplicities of at least 1")

@@ -14,7 +14,7 @@ import numpy as np
 from flint import acb, arb, ctx
 
 from dpverify.accounting.loss_law import ROUND_OFF, Doubles, Log, Step, Support, Tilted, step_ball
-from dpverify.enclosure import SquareRoot, squared, to_arb
+from dpverify.enclosure import SquareRoot, exact, rational, squared, to_arb
 from dpverify.errors import require
 
 __all__ = ["AtomicLoss", "FiniteLoss", "ResponseLoss"]
@@ -95,6 +95,8 @@ class FiniteLoss(AtomicLoss):
 
     def __post_init__(self) -> None:
         require(bool(self.pairs), "pairs", self.pairs, "not empty")
+        exact_pairs = tuple((rational("p", p), rational("q", q)) for p, q in self.pairs)
+        object.__setattr__(self, "pairs", exact_pairs)
         require(all(p >= 0 and q >= 0 for p, q in self.pairs), "pairs", self.pairs, "non-negative")
         for side, name in enumerate(("p", "q")):
             total = sum((pair[side] for pair in self.pairs), Fraction(0))
@@ -151,6 +153,10 @@ class ResponseLoss(AtomicLoss):
     leak: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.step, Log):
+            object.__setattr__(self, "step", exact("step", self.step))
+        for name in ("share", "leak"):
+            object.__setattr__(self, name, rational(name, getattr(self, name)))
         positive = isinstance(self.step, Log) or squared(self.step) > 0
         require(positive and not _negative(self.step), "step", self.step, "positive")
         require(0 < self.share <= 1, "share", self.share, "in (0, 1]")

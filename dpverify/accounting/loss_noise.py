@@ -25,10 +25,12 @@ import numpy as np
 from flint import acb, arb, ctx
 
 from dpverify.accounting.loss_law import ROUND_OFF, Doubles, Tilted
-from dpverify.enclosure import to_arb
+from dpverify.enclosure import Real, rational, to_arb
 from dpverify.errors import NumericalError, require
 
 __all__ = ["GaussianLoss", "LaplaceLoss", "NormalRowsLoss"]
+
+_SMALLEST = Fraction(1, 2**400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class GaussianLoss:
     mu_squared: Fraction
 
     def __post_init__(self) -> None:
-        require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
+        object.__setattr__(self, "mu_squared", _of_any_use("mu_squared", self.mu_squared))
 
     @property
     def escape(self) -> Fraction:
@@ -103,7 +105,7 @@ class LaplaceLoss:
     shift: Fraction
 
     def __post_init__(self) -> None:
-        require(self.shift > 0, "shift", self.shift, "positive")
+        object.__setattr__(self, "shift", _of_any_use("shift", self.shift))
 
     @property
     def escape(self) -> Fraction:
@@ -179,6 +181,8 @@ class NormalRowsLoss:
 
     def __post_init__(self) -> None:
         require(self.rows >= 1, "rows", self.rows, "at least 1")
+        exact = tuple(rational("gammas", gamma) for gamma in self.gammas)
+        object.__setattr__(self, "gammas", exact)
         good = bool(self.gammas) and all(g > -1 and g != 0 for g in self.gammas)
         require(good, "gammas", self.gammas, "numbers above -1, none of them 0")
         object.__setattr__(self, "gammas", tuple(sorted(self.gammas)))
@@ -250,6 +254,14 @@ class NormalRowsLoss:
     def reverse(self) -> NormalRowsLoss:
         """γ becomes −γ/(1 + γ)."""
         return NormalRowsLoss(rows=self.rows, gammas=tuple(-g / (1 + g) for g in self.gammas))
+
+
+def _of_any_use(name: str, value: Real) -> Fraction:
+    """A size whose square is a double: planning is in doubles."""
+    exact = rational(name, value)
+    require(exact > 0, name, value, "positive")
+    require(_SMALLEST <= exact <= 1 / _SMALLEST, name, value, "from 2**-400 to 2**400")
+    return exact
 
 
 def _log1p(value: Fraction) -> float:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from flint import arb
 
 from dpverify.accounting.loss import FiniteLoss, Log, Losses, ResponseLoss
-from dpverify.enclosure import Enclosure, Exact, Real, SquareRoot, enclose, rational, to_arb
+from dpverify.enclosure import Enclosure, Exact, Real, SquareRoot, enclose, exact, rational, to_arb
 from dpverify.errors import ParameterError, require
 
 __all__ = ["PointCurve"]
@@ -42,6 +42,8 @@ class PointCurve:
     is_ratio: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", exact("bound", self.bound))
+        object.__setattr__(self, "leak", rational("leak", self.leak))
         value = self.bound
         least = 1 if self.is_ratio else 0
         positive = value.radicand >= least if isinstance(value, SquareRoot) else value >= least

@@ -17,6 +17,7 @@ very same records, on the owner's word. Whether draws overlap is decided there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -301,6 +302,8 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         parts = [replace(part, adjacency=parts[0].adjacency) for part in parts]
     total = composition.compose(parts, same_records=word.same_records)
     epsilon = total.curve.epsilon(delta)
+    rule = "larger: the privacy loss of these releases is unbounded with at least this probability"
+    require(epsilon.upper < math.inf, "delta", exact_string(delta), rule)
     largest = Fraction(epsilon.upper)
     return Total(
         protects=word.unit or total.adjacency.unit,

@@ -121,6 +121,8 @@ def test_another_delta(both: list[dict[str, Any]], composed: dict[str, Any]) -> 
     assert upper(strict) > upper(composed)
     with pytest.raises(ParameterError, match="delta"):
         compose(both, delta=Fraction(1))
+    with pytest.raises(ParameterError, match="delta=0 must be larger"):  # Gaussian noise
+        compose(both, delta=Fraction(0))
 
 
 def test_the_order_does_not_matter(both: list[dict[str, Any]], composed: dict[str, Any]) -> None:
