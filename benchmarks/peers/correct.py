@@ -97,8 +97,8 @@ def _diffprivlib() -> Iterator[Case]:
                 one,
             ),
             "LaplaceBoundedNoise": (
-                number(mechanisms.LaplaceBoundedNoise(**plain, delta=0.1)),
-                claim(1, 0.1),
+                number(mechanisms.LaplaceBoundedNoise(**plain, delta=0.05)),
+                claim(1, 0.05),
             ),
         },
     )

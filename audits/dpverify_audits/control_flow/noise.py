@@ -185,7 +185,7 @@ def _two_routes(x: Any, rng: Any) -> float:
 
 
 def _one_route_short(x: Any, rng: Any) -> float:
-    return float(x[0] + (rng.laplace() if x[0] > 0.5 else rng.exponential() - 1))
+    return float(x[0] + (rng.laplace() if x[0] > 0.5 else rng.exponential()))
 
 
 def _unused(x: Any, rng: Any) -> float:
