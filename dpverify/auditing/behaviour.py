@@ -22,7 +22,7 @@ LABELS = {
     "output": "the output itself",
     "words": "the number of random words asked for, which shows in the running time",
 }
-"""Names of the labels of a release, and what each is."""
+"""Names of the labels of a release, and what each is; the last one doesn't leave with it."""
 
 _SETS = (set, frozenset)
 

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from dpverify.adjacency import Adjacency, EdgeAdjacency
+from dpverify.auditing.behaviour import content
 from dpverify.auditing.draws import both_sides, named, over_the_draw
 from dpverify.auditing.findings import (
     Finding,
@@ -51,6 +52,7 @@ from dpverify.auditing.journal import (
     to_plain,
 )
 from dpverify.auditing.kinds import KINDS, AuditKind
+from dpverify.auditing.memory import copier, remembers
 from dpverify.auditing.neighbours import extreme_pairs, require_known
 from dpverify.auditing.runners import RUNNERS, Plan, Space
 from dpverify.auditing.search import Searched
@@ -194,6 +196,7 @@ def audit(
     ) -> Any:
         return (journal or AuditJournal()).kept(identity, step, make, done=done)
 
+    copied = copier(mechanism)
     searched = ""
     space = _space(mechanism, known) if searching else None
     if space is not None:
@@ -218,9 +221,12 @@ def audit(
         ]
         searched = held["searched"]
     require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
-    unfit = kept("trials", lambda: _trials(mechanism, known, seed, time_limit))
+    trials = kept("trials", lambda: _trials(mechanism, known, copied, seed, time_limit))
+    unfit, remembering = trials["unfit"], trials["remembers"]
     fit = [pair for pair in known if pair.name not in unfit]
-    failed = tuple(unfit.values())
+    failed = (*unfit.values(), *remembering)
+    if remembering:
+        chosen = ()
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
     levels = shares(alpha, weights) if weights else {}
     plan = Plan(
@@ -460,13 +466,17 @@ def _told(mechanism: Any, space: Space, found: Searched) -> str:
 
 
 def _trials(
-    mechanism: Mechanism, pairs: Sequence[Pair], seed: int, time_limit: float
-) -> dict[str, str]:
-    """Why pairs can't be drawn from, by their names."""
-    unfit = {}
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    copied: Callable[[], Mechanism] | None,
+    seed: int,
+    time_limit: float,
+) -> dict[str, Any]:
+    """Why pairs can't be drawn from, by their names; and whether draws are kept."""
+    unfit, still = {}, []
     for pair in pairs:
         try:
-            both_sides(
+            sides = both_sides(
                 mechanism,
                 pair,
                 draws=_TRIALS,
@@ -477,4 +487,12 @@ def _trials(
             )
         except DrawError as error:
             unfit[pair.name] = str(error)
-    return unfit
+            continue
+        if any(len({content(row) for row in side}) == 1 for side in sides):
+            still.append(pair)
+    told = [
+        remembers(mechanism, pair, copied, seed=seed, time_limit=time_limit)
+        for pair in still
+        if copied
+    ]
+    return {"unfit": unfit, "remembers": [text for text in told if text][:1]}

@@ -66,16 +66,3 @@ SOME = [case for case in CASES if case.name in NAMES]
 def test_the_report_is_green_and_its_twin_is_found_with_a_few_draws(case: Case) -> None:
     assert audited(case.mechanism, 300, kinds=QUICK).verdict == "no_violation_found"
     assert audited(case.broken, 600, kinds=QUICK).verdict == "violation"
-
-
-def test_what_is_kept_from_one_release_to_the_next_is_accused_as_the_docs_say() -> None:
-    """Draws count as independent: a mechanism that remembers its noise isn't audited by them."""
-    remembered: dict[bytes, float] = {}
-
-    def function(x: Any, rng: Any) -> float:
-        return remembered.setdefault(x.tobytes(), float(x[0] + np.random.default_rng().laplace()))
-
-    first = CASES[0].mechanism
-    pair = Pair(name="0 and 1", record=np.zeros(1), neighbour=np.ones(1))
-    mechanism = replace(first, function=function, pairs=(pair,))
-    assert audited(mechanism, 300, kinds=["black-box"]).verdict == "violation"

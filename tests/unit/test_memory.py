@@ -1,0 +1,110 @@
+"""A mechanism that keeps its noise is not accused, and one without noise still is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing.run import Report, audit
+from dpverify.mechanism import Pair
+from dpverify.testing.adapters import adapt
+
+PAIR = Pair(name="0 and 1", record=np.zeros(1), neighbour=np.ones(1))
+ANSWERS: dict[bytes, float] = {}
+
+
+class Kept:
+    """Answers are kept in the object, as a permanent randomized response's are."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bytes, float] = {}
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        key = x.tobytes()
+        if key not in self.answers:
+            self.answers[key] = float(x[0] + np.random.default_rng().laplace())
+        return self.answers[key]
+
+
+def in_a_closure() -> Callable[[Any], float]:
+    answers: dict[bytes, float] = {}
+
+    def function(x: Any) -> float:
+        noisy = float(x[0] + np.random.default_rng().laplace())
+        return answers.setdefault(x.tobytes(), noisy)
+
+    return function
+
+
+def in_the_module(x: Any) -> float:
+    return ANSWERS.setdefault(x.tobytes(), float(x[0] + np.random.default_rng().laplace()))
+
+
+@functools.cache
+def noise_of(x: float) -> float:
+    return float(np.random.default_rng().laplace())
+
+
+def by_functools(x: Any) -> float:
+    return float(x[0]) + noise_of(float(x[0]))
+
+
+def a_bit_in_a_closure() -> Callable[[Any], int]:
+    answers: dict[bytes, bool] = {}
+
+    def function(x: Any) -> int:
+        true = answers.setdefault(x.tobytes(), np.random.default_rng().random() < 0.731)
+        return int(x[0]) if true else 1 - int(x[0])
+
+    return function
+
+
+def without_noise(x: Any) -> float:
+    return float(x[0])
+
+
+def of_one_seed(x: Any) -> float:
+    return float(x[0] + np.random.default_rng(7).laplace())
+
+
+def audited(function: Any, epsilon: float = 1) -> Report:
+    mechanism = adapt(
+        function,
+        of="record",
+        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        claim=PointCurve(bound=Fraction(epsilon)),
+    )
+    return audit(mechanism, pairs=[PAIR], draws=200, workers=1, without=["precision"])
+
+
+@pytest.mark.parametrize(
+    "make", [Kept, in_a_closure, lambda: in_the_module, lambda: by_functools, a_bit_in_a_closure]
+)
+def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) -> None:
+    ANSWERS.clear()
+    noise_of.cache_clear()
+    report = audited(make())
+    assert report.verdict == "inconclusive"
+    assert not report.findings
+    assert "keeps its output" in report.failed[0]
+    assert "Give the audit a function that makes it anew" in report.failed[0]
+
+
+@pytest.mark.parametrize("function", [without_noise, of_one_seed])
+def test_missing_noise_is_still_a_violation(function: Any) -> None:
+    assert audited(function).verdict == "violation"
+
+
+def test_made_anew_it_is_audited() -> None:
+    def anew(x: Any, rng: Any) -> float:
+        return Kept()(x, rng)
+
+    assert audited(anew).verdict == "no_violation_found"
+    assert audited(anew, epsilon=0).verdict == "violation"
