@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dpverify.auditing.findings import Finding
 from dpverify.auditing.run import Report, audit
-from dpverify.mechanism import Pair
 from dpverify_audits.control_flow import CASES, Case
 
 ALPHA = 1e-4

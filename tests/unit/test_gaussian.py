@@ -285,7 +285,8 @@ def test_delta_zero_names_the_way_out() -> None:
 
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(-1), math.nan])
 def test_curve_refuses_mu_that_is_not_positive(value: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^mu_squared=.* must be (positive|a finite real number)"):
+    rule = r"^mu_squared=.* must be (positive|a finite real number)"
+    with pytest.raises(ParameterError, match=rule):
         GaussianCurve(mu_squared=value)
 
 
