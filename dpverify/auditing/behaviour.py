@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -90,28 +91,55 @@ class Trial:
         DrawError
             If a release is late.
         """
-        rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
         runs = Runs()
-        records = pair.neighbour if side else pair.record
+        release = self._releasing(pair, side, runs, *case)
 
         def draw() -> None:
             for _ in range(self.draws):
-                rng.count = 0
-                try:
-                    data = copy.deepcopy(records)
-                    released: Any = self.mechanism.release(data, rng=rng)
-                    output = np.asarray(released.toarray() if is_sparse(released) else released)
-                    behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
-                    value = content(output)
-                except Exception as error:
-                    behaviour = f"raised {type(error).__name__}"
-                    value = b""  # the text is for the owner, and may well name a value
-                runs.labels["behaviour"].append(behaviour.encode())
-                runs.labels["output"].append(behaviour.encode() + b"\0" + value)
-                runs.labels["words"].append(str(rng.count).encode())
+                release()
 
         guarded(draw, self.mechanism, pair, side, runs.labels["words"], self.time_limit)
         return runs
+
+    def sides(self, pair: Pair) -> tuple[Runs, Runs]:
+        """Releases of record and neighbour in turn, each two of them in an order that is drawn.
+
+        What a mechanism keeps from one release to the next (a budget that ends, a count) falls on
+        both sides alike then, and isn't taken for a dependence on the data.
+        """
+        both, name = (Runs(), Runs()), f"pair {pair.name}"
+        releases = [self._releasing(pair, side, both[side], name, side) for side in (0, 1)]
+        order = ReplayableWords(self.seed, "determinism", name, "order").words(self.draws) % 2
+
+        def draw() -> None:
+            for first in order.tolist():
+                releases[first]()
+                releases[1 - first]()
+
+        guarded(draw, self.mechanism, pair, None, both[0].labels["words"], self.time_limit)
+        return both
+
+    def _releasing(self, pair: Pair, side: int, runs: Runs, *case: int | str) -> Callable[[], None]:
+        """Make one release at a call, and note its labels."""
+        rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
+        records = pair.neighbour if side else pair.record
+
+        def release() -> None:
+            rng.count = 0
+            try:
+                data = copy.deepcopy(records)
+                released: Any = self.mechanism.release(data, rng=rng)
+                output = np.asarray(released.toarray() if is_sparse(released) else released)
+                behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
+                value = content(output)
+            except Exception as error:
+                behaviour = f"raised {type(error).__name__}"
+                value = b""  # the text is for the owner, and may well name a value
+            runs.labels["behaviour"].append(behaviour.encode())
+            runs.labels["output"].append(behaviour.encode() + b"\0" + value)
+            runs.labels["words"].append(str(rng.count).encode())
+
+        return release
 
     def unable(self, pair: Pair, name: str, reason: str, *, failed: bool = False) -> Finding:
         """The finding of a check that couldn't be made; `failed` if the mechanism is to blame."""

@@ -94,7 +94,7 @@ def audit(
 def _dependence(trial: Trial, pair: Pair, delta: Fraction) -> Finding:
     """Labels that one neighbour shows and the other doesn't, for each label in both orders."""
     try:
-        own, other = (trial.runs(pair, side, f"pair {pair.name}", side) for side in (0, 1))
+        own, other = trial.sides(pair)
     except DrawError as error:
         return trial.unable(pair, "dependence", f"{error}", failed=True)
     curve, share = trial.mechanism.privacy(), trial.level / (2 * (len(LABELS) - 1))

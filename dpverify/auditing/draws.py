@@ -214,6 +214,9 @@ def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) ->
         if any(output is None for output in stacked):
             raise _error(mechanism, pair, "released a set, and then none", side)
         return stacked
+    if any(np.ma.isMaskedArray(output) for output in outputs):
+        way = " Let it return an array without a mask, as `filled` makes one."
+        raise _error(mechanism, pair, "released a masked array", side, way)
     try:
         numbers = np.array(outputs)
     except ValueError:  # ragged

@@ -31,10 +31,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import cloudpickle
 import numpy as np
 
 from dpverify.adjacency import Adjacency, EdgeAdjacency
-from dpverify.auditing.behaviour import content
 from dpverify.auditing.draws import both_sides, named, over_the_draw
 from dpverify.auditing.findings import (
     Finding,
@@ -52,7 +52,7 @@ from dpverify.auditing.journal import (
     to_plain,
 )
 from dpverify.auditing.kinds import KINDS, AuditKind
-from dpverify.auditing.memory import copier, remembers
+from dpverify.auditing.memory import constant, copier, remembers
 from dpverify.auditing.neighbours import extreme_pairs, require_known
 from dpverify.auditing.runners import RUNNERS, Plan, Space
 from dpverify.auditing.search import Searched
@@ -367,7 +367,11 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
         rule = "of two data sets of shape (n, p), a row each record"
         flat = all(len(shape) == 2 for shape in shapes)
         require(flat, "pair", f"{name} of shapes {shapes}", rule)
-    related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+    try:
+        related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+    except Exception as error:  # whatever an object of the caller's raises
+        reason = f"one whose `relates` says whether the sides of {name} are neighbours: {error!r}"
+        raise ParameterError("adjacency", adjacency, reason) from error
     require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
     require(
         all(related),
@@ -377,7 +381,7 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
         "Let `relates(a, b)` hold where `relates(b, a)` does.",
     )
     require(
-        pair.record is not pair.neighbour and not np.array_equal(*map(_dense, sides)),
+        pair.record is not pair.neighbour and not _equal(*map(_dense, sides)),
         "pair",
         name,
         "of two different data sets, and these are equal",
@@ -389,6 +393,15 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
                 domain.admit(side)
         except RecordsError as error:
             raise ParameterError("pair", name, f"in the declared domain: {error}") from None
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether both surely hold the same."""
+    with suppress(Exception):  # whatever entries of another kind say to being compared
+        if all(isinstance(data, np.ndarray | list | tuple) for data in (first, second)):
+            return np.array_equal(first, second)
+        return bool(cloudpickle.dumps(first) == cloudpickle.dumps(second))
+    return False
 
 
 def _dense(data: Any) -> Any:
@@ -488,7 +501,7 @@ def _trials(
         except DrawError as error:
             unfit[pair.name] = str(error)
             continue
-        if any(len({content(row) for row in side}) == 1 for side in sides):
+        if any(constant(side).any() for side in sides):
             still.append(pair)
     told = [
         remembers(mechanism, pair, copied, seed=seed, time_limit=time_limit)

@@ -360,7 +360,9 @@ def _generator(function: Any) -> str | None:
     if any(is_late(called) for is_late in late for called in (function, type(function).__call__)):
         raise ParameterError("function", function, "one that returns its output", way_out)
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, follow_wrapped=False)
+        if any(p.kind in _ANY for p in signature.parameters.values()):
+            signature = inspect.signature(function)  # what a decorator hands on
     except ValueError as error:  # some functions of extension modules have none
         raise ParameterError("function", function, rule, way_out) from error
     kinds, parameters = inspect.Parameter, list(signature.parameters.values())
@@ -370,11 +372,14 @@ def _generator(function: Any) -> str | None:
     by_place = [
         p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
     ]
+    first = parameters[0].name if parameters else None
+    if first in _GENERATORS:
+        rule = f"one that takes data first, and {signature} takes {first!r} first"
+        raise ParameterError("function", function, rule, way_out)
     by_name = [p.name for p in parameters[1:] if p.name in _GENERATORS]
     generator: str | None = next(iter(by_name), None)
-    if len(by_place) > 1 and (
-        by_place[1].default is kinds.empty or by_place[1].name in _GENERATORS
-    ):
+    second = by_place[1] if len(by_place) > 1 else None
+    if second and (second.name in _GENERATORS or (second.default is kinds.empty and not by_name)):
         generator = ""
     options = {generator: None} if generator else {}
     try:
@@ -385,6 +390,7 @@ def _generator(function: Any) -> str | None:
 
 
 _GENERATORS = ("rng", "generator")
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
@@ -392,4 +398,5 @@ def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
         sets = np.empty(len(answers), dtype=object)
         sets[:] = answers
         return sets
-    return np.array(answers)
+    masked = any(np.ma.isMaskedArray(answer) for answer in answers)
+    return np.ma.array(answers) if masked else np.array(answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -244,6 +245,38 @@ def test_an_adjacency_of_one_order_is_refused() -> None:
         audited(of(undrawn, of="dataset", adjacency=ToMore()), pairs=[pair])
 
 
+class Elementwise(AddOrRemove):
+    def relates(self, data: Any, neighbour: Any) -> Any:
+        return np.abs(np.subtract(data, neighbour)) <= 1
+
+
+def test_an_adjacency_that_does_not_say_yes_or_no_is_named() -> None:
+    pair = Pair(name="mine", record=[1, 2], neighbour=[1, 3])
+    with pytest.raises(ParameterError, match=r"`relates` says whether .* ambiguous"):
+        audited(of(undrawn, of="dataset", adjacency=Elementwise()), pairs=[pair])
+
+
+class Anything(AddOrRemove):
+    def relates(self, data: Any, neighbour: Any) -> bool:
+        return True
+
+
+def test_data_that_differ_in_what_is_no_number_are_different() -> None:
+    pytest.importorskip("pandas")
+    import pandas as pd
+
+    frames = [pd.DataFrame({name: [1.0]}) for name in "ab"]
+    vectors = [[{"v": np.array([1, last])}] for last in (2, 3)]
+    for record, neighbour in (frames, vectors):
+        pair = Pair(name="mine", record=record, neighbour=neighbour)
+        mechanism = of(lambda data, rng: rng.laplace(), of="dataset", adjacency=Anything())
+        assert audited(mechanism, pairs=[pair]).verdict == "no_violation_found"
+        same = Pair(name="mine", record=record, neighbour=copy.deepcopy(record))
+        if record is frames[0]:
+            with pytest.raises(ParameterError, match="different data sets"):
+                audited(mechanism, pairs=[same])
+
+
 def test_an_adjacency_of_ones_own_can_not_be_searched() -> None:
     pair = Pair(name="mine", record=[1], neighbour=[1, 2])
     mechanism = of(undrawn, of="dataset", adjacency=AddOrRemove(), rows=2, attributes=1)
@@ -409,9 +442,27 @@ def any_arguments(*arguments: Any) -> Any:
     return arguments
 
 
+def generator_first(rng: Any, data: Any) -> Any:
+    return data
+
+
+def generator_third(data: Any, verbose: Any, rng: Any = None) -> Any:
+    return data
+
+
 @pytest.mark.parametrize(
     "function",
-    [later, one_by_one, Later(), functools.partial(later), Randomises, any_arguments, max],
+    [
+        generator_first,
+        generator_third,
+        later,
+        one_by_one,
+        Later(),
+        functools.partial(later),
+        Randomises,
+        any_arguments,
+        max,
+    ],
 )
 def test_what_gives_no_output_or_takes_anything_is_refused(function: Any) -> None:
     with pytest.raises(ParameterError, match=r"Wrap it in one|it is a class"):
@@ -434,6 +485,34 @@ def test_a_generator_is_given_wherever_it_stands(function: Any) -> None:
     rng = ReplayableWords(1, "key")
     assert mechanism.replayable
     assert isinstance(mechanism.release(np.zeros((1, 1)), rng=rng), np.random.Generator)
+
+
+def test_a_decorated_function_is_called_as_the_decorator_is() -> None:
+    def inner(data: Any, rng: Any) -> Any:
+        return rng
+
+    @functools.wraps(inner)
+    def hands_on(*arguments: Any) -> Any:
+        return inner(*arguments)
+
+    @functools.wraps(inner)
+    def draws_its_own(data: Any, verbose: Any = False) -> Any:
+        assert verbose is False
+        return inner(data, 1)
+
+    assert of(hands_on, of="dataset").generator == ""
+    assert of(draws_its_own, of="dataset").generator is None
+
+
+def test_a_mask_that_is_released_is_not_passed_over() -> None:
+    def masked(data: Any, rng: Any) -> Any:
+        return np.ma.masked_array([rng.laplace()], mask=[np.sum(data) > 0])
+
+    pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    for what in ("record", "dataset"):
+        report = audited(of(masked, of=what), pairs=[pair])
+        assert report.verdict == "inconclusive"
+        assert "released a masked array" in report.failed[0]
 
 
 def test_an_object_that_refuses_zero_is_named() -> None:

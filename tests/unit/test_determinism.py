@@ -133,6 +133,30 @@ def test_bugs_are_accused(function: Any, check: str) -> None:
     assert "violation" not in others
 
 
+class Ending:
+    """Its budget ends between, or after, the releases of the two sides."""
+
+    adjacency = AttributeAdjacency(beta=Fraction(1))
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("the budget has ended")
+        return laplace(records, np.random.default_rng(int(rng.words(1)[0])))
+
+    def privacy(self) -> PointCurve:
+        return PointCurve(bound=Fraction(1))
+
+
+@pytest.mark.parametrize("budget", [1001, 1500, 2000, 2001, 2500])
+def test_a_budget_that_ends_is_no_dependence_on_the_data(budget: int) -> None:
+    findings = audit(Ending(budget), [PAIR], draws=1000, processes=False)
+    assert "violation" not in {finding.verdict for finding in findings}
+
+
 def test_a_number_of_words_that_depends_on_the_data_is_a_remark() -> None:
     @dataclass(frozen=True)
     class Hungry(Subject):

@@ -66,6 +66,20 @@ def a_bit_in_a_closure() -> Callable[[Any], int]:
     return function
 
 
+def a_part_in_a_closure() -> Callable[[Any, Any], tuple[float, float]]:
+    answer = in_a_closure()
+    return lambda x, rng: (answer(x), float(rng.laplace()))
+
+
+def a_set_in_a_closure() -> Callable[[Any], frozenset[float]]:
+    answer = in_a_closure()
+    return lambda x: frozenset({answer(x)})
+
+
+def a_part_without_noise(x: Any, rng: Any) -> tuple[float, float, int]:
+    return float(x[0]), float(rng.laplace()), 7
+
+
 def without_noise(x: Any) -> float:
     return float(x[0])
 
@@ -85,7 +99,16 @@ def audited(function: Any, epsilon: float = 1) -> Report:
 
 
 @pytest.mark.parametrize(
-    "make", [Kept, in_a_closure, lambda: in_the_module, lambda: by_functools, a_bit_in_a_closure]
+    "make",
+    [
+        Kept,
+        in_a_closure,
+        lambda: in_the_module,
+        lambda: by_functools,
+        a_bit_in_a_closure,
+        a_part_in_a_closure,
+        a_set_in_a_closure,
+    ],
 )
 def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) -> None:
     ANSWERS.clear()
@@ -97,7 +120,7 @@ def test_kept_answers_are_said_and_nobody_is_accused(make: Callable[[], Any]) ->
     assert "Give the audit a function that makes it anew" in report.failed[0]
 
 
-@pytest.mark.parametrize("function", [without_noise, of_one_seed])
+@pytest.mark.parametrize("function", [without_noise, of_one_seed, a_part_without_noise])
 def test_missing_noise_is_still_a_violation(function: Any) -> None:
     assert audited(function).verdict == "violation"
 
@@ -108,3 +131,12 @@ def test_made_anew_it_is_audited() -> None:
 
     assert audited(anew).verdict == "no_violation_found"
     assert audited(anew, epsilon=0).verdict == "violation"
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_sets_and_parts_that_never_change_are_not_taken_for_kept(size: int) -> None:
+    def noisy(x: Any, rng: Any) -> Any:
+        coins = rng.random(size) < 0.731
+        return frozenset(np.flatnonzero(coins != (x[0] == 0))) if size == 1 else (*coins, 7)
+
+    assert audited(noisy).verdict == "no_violation_found"
