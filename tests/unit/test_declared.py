@@ -262,9 +262,7 @@ class Anything(AddOrRemove):
 
 
 def test_data_that_differ_in_what_is_no_number_are_different() -> None:
-    pytest.importorskip("pandas")
-    import pandas as pd
-
+    pd: Any = pytest.importorskip("pandas")
     frames = [pd.DataFrame({name: [1.0]}) for name in "ab"]
     vectors = [[{"v": np.array([1, last])}] for last in (2, 3)]
     for record, neighbour in (frames, vectors):
