@@ -104,13 +104,9 @@ class DiscreteGaussianCurve:
         if Fraction(self.delta(0).upper) <= target:
             return Enclosure(0.0, 0.0)
         first = self._proposal(target)
-
-        def value() -> arb:
-            own, other = self._tails(first)
-            return ((own - to_arb(target)) / other).log()
-
         return certified_solution(
-            enclose(value), lambda eps: Fraction(self.delta(eps).upper) <= target
+            enclose(lambda: self._reached(first, target)),
+            lambda eps: Fraction(self.delta(eps).upper) <= target,
         )
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -139,10 +135,18 @@ class DiscreteGaussianCurve:
             _tail(self.sigma_squared, first + self.sensitivity, precision),
         )
 
+    def _reached(self, first: int, target: Fraction) -> arb:
+        """The ε at which a test has so large a δ; −∞ where it has it at none."""
+        own, other = self._tails(first)
+        room = own - to_arb(target)
+        return arb("-inf") if room <= 0 else (room / other).log()
+
     def _proposal(self, target: Fraction) -> int:
         """The test that is best where δ(ε) = target, or one that is as good in doubles.
 
-        A root in doubles of ln δ, which is steep enough wherever δ(ε) isn't near 1.
+        A root in doubles of ln δ, which is steep enough wherever δ(ε) isn't near 1. With little
+        noise δ is nearly a step function, and a double may lie on the wrong side of a step: of the
+        tests beside, the best is taken.
         """
         ratio = self.sigma_squared / self.sensitivity**2
         with ctx.workprec(128 + math.ceil(ratio).bit_length()):
@@ -159,7 +163,8 @@ class DiscreteGaussianCurve:
                 if high > 1e15:
                     raise NumericalError(f"no epsilon below 1e15 reaches delta={target}")
             root = float(brentq(excess, 0.0, high, xtol=1e-300, rtol=2.0**-50))
-            return self._first(Fraction(root))
+            found = self._first(Fraction(root))
+            return max(found, found - 1, found + 1, key=lambda first: self._reached(first, target))
 
 
 @lru_cache(maxsize=1024)

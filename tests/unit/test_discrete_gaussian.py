@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -55,6 +56,18 @@ def test_sums(variance: Fraction, sensitivity: int) -> None:
         assert back.upper == pytest.approx(float(epsilon), rel=1e-9, abs=1e-9)
         assert back.upper - back.lower <= 1e-13 * max(back.upper, 1e-4)
         assert Fraction(curve.delta(Fraction(back.upper)).upper) <= Fraction(found.upper)
+
+
+def test_little_noise_has_an_epsilon_at_every_delta() -> None:
+    """δ(ε) is nearly a step function there, and a double may lie on the wrong side of a step."""
+    generator = random.Random(4)
+    for _ in range(400):
+        variance = Fraction(10 ** generator.uniform(-3, -1))
+        target = Fraction(10.0 ** -generator.uniform(0, 30))
+        curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=generator.randint(1, 3))
+        epsilon = curve.epsilon(target)
+        assert epsilon.width <= 1e-13 * max(epsilon.upper, 1e-4)
+        assert Fraction(curve.delta(Fraction(epsilon.upper)).upper) <= target
 
 
 def test_many_terms_and_their_integral_agree() -> None:
