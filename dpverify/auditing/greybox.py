@@ -41,6 +41,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,7 +62,7 @@ from dpverify.auditing.recording import (
     RecordingWords,
     recorded,
 )
-from dpverify.auditing.search import shrunk
+from dpverify.auditing.search import LOST, shrunk
 from dpverify.domain import Domain
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -127,9 +128,12 @@ def grey_box(
         drawn = drawn_pairs(*made, count=examples, rng=rng, rows=rows)
         pairs = [*pairs, *extreme_pairs(*made, rows=rows), *drawn]
     seen: list[_Seen] = []
+    lost = 0.0
     for pair in pairs:
+        start = perf_counter()
         seen.append(check(pair))
-        if seen[-1].rank == _NO_NOISE:
+        lost += perf_counter() - start if seen[-1].failed else 0.0
+        if seen[-1].rank == _NO_NOISE or lost > LOST * time_limit:
             break
     best = max(seen, key=lambda one: (one.rank, one.promise, one.distance))
     if best.proposed and space is not None:

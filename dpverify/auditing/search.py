@@ -46,13 +46,13 @@ from dpverify.errors import DrawError, ParameterError, require
 from dpverify.mechanism import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["CANDIDATES", "Searched", "search", "shrunk"]
+__all__ = ["CANDIDATES", "LOST", "Searched", "search", "shrunk"]
 
 CANDIDATES = 32
 """Pairs in the first round, if there are as many."""
 _LEAST = 20  # draws on a side, below which a bound says nothing
 _SHRINKS = 24  # simpler pairs that are tried
-_LOST = 9  # times the limit of one release that pairs may take to fail; the rest isn't tried then
+LOST = 9  # times the limit of one release that pairs may take to fail; the rest isn't tried then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def search(
         count = max(_LEAST, draws // (rounds * len(left)))
         scores = []
         for pair in left:
-            hopeless = lost > _LOST * time_limit
+            hopeless = lost > LOST * time_limit
             scores.append(-math.inf if hopeless else bound(pair, f"search {number}", count))
         # Stable: of equal pairs the first, the caller's.
         order = sorted(range(len(left)), key=lambda place: -scores[place])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -354,3 +355,18 @@ def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
         return value
 
     assert checked(not_negative).verdict == "inconclusive"
+
+
+def test_pairs_are_given_up_where_every_run_is_late() -> None:
+    """Each costs the limit of a release or more, and a hundred are tried."""
+    runs = []
+
+    def late(x: Any, rng: Any) -> Any:
+        runs.append(x)
+        time.sleep(0.1)
+        return laplace(x, rng)
+
+    finding = checked(late, space=(None, 2, (2,)), time_limit=0.01)
+    assert (finding.verdict, finding.failed) == ("inconclusive", True)
+    assert "took longer than 0.01 s" in finding.statement
+    assert len(runs) < 20

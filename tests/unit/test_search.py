@@ -230,7 +230,7 @@ def test_some_pairs_that_fail_are_reported_and_the_others_audited() -> None:
 
 
 def test_a_search_of_failures_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOST", 0)
+    monkeypatch.setattr(module, "LOST", 0)
     found = search(of(never, 1), (), domain=EIGHT, attributes=1, draws=200, seed=1)
     assert found.pair is None
     assert len(found.failed) == 1
