@@ -36,6 +36,7 @@ __all__ = [
     "Request",
     "Streaming",
     "WhiteBox",
+    "Within",
 ]
 
 
@@ -186,6 +187,15 @@ class Certifiable(WhiteBox, Protocol):
 
     def probes(self, rng: Words) -> Sequence[Pair]:
         """Synthetic arguments for the estimators; the formulas are tested at the last."""
+        ...
+
+
+@runtime_checkable
+class Within(Protocol):
+    """A mechanism that releases less than its type can hold: some bits of a byte, some buckets."""
+
+    def possible(self, released: NDArray[Any]) -> bool:
+        """Whether nothing in these released rows, of its type, is what it never releases."""
         ...
 
 

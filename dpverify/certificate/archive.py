@@ -5,7 +5,8 @@ text before, between and behind them, padding, order and type of the numbers, si
 state differently. So this module writes the container itself, in one way (PKWARE's APPNOTE 6.3.10
 with the ZIP64 records always there, and version 1.0 of numpy's format), and reading compares all of
 it byte for byte. The numbers are deflated, and versions of zlib deflate differently: of that stream
-the end, the content's length and a largest size are checked.
+the end, the content's length and a largest size are checked. Of the numbers it is checked that the
+mechanism can release them, where that is less than their type holds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -46,6 +47,8 @@ class Contents(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    possible: Callable[[NDArray[Any]], bool] = lambda _: True
+    """Whether rows are ones that the mechanism can release."""
 
     def header(self) -> bytes:
         """Version 1.0 of numpy's header, least padded."""
@@ -90,14 +93,15 @@ def write_array(path: Path, blocks: Iterable[NDArray[Any]], contents: Contents) 
 
 
 def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[bytes]:
-    """Bytes of the numbers of a released file, in order; at most a mebibyte is in memory.
+    """Bytes of the numbers of a released file, whole rows in order.
 
-    They count only once the last has been read.
+    At most a mebibyte and a row are in memory. They count only once the last has been read.
 
     Raises
     ------
     CertificateError
-        If the file has another hash, or isn't byte for byte as `write_array` writes these contents.
+        If the file has another hash, isn't byte for byte as `write_array` writes these contents, or
+        holds rows that aren't possible.
     OSError
         If it can't be read.
     """
@@ -114,12 +118,20 @@ def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[byte
         file.seek(0)
         first = file.read(opening)
         crc, place, header = 0, 0, contents.header()
+        row, rest = contents.dtype.itemsize * math.prod(contents.shape[1:]), b""
         for raw in _inflated(file, packed):
             crc, start, place = zlib.crc32(raw, crc), place, place + len(raw)
             due = header[start:place]
             if place > size or raw[: len(due)] != due:
                 raise CertificateError(f"holds something else than the array of {_named(contents)}")
-            yield raw[len(due) :]
+            rest += raw[len(due) :]
+            whole = len(rest) // row * row if row else 0
+            rows, rest = rest[:whole], rest[whole:]
+            if rows:
+                values = np.frombuffer(rows, dtype=contents.stored())
+                if not contents.possible(values.reshape(-1, *contents.shape[1:])):
+                    raise CertificateError("holds values that this mechanism can't release")
+            yield rows
         if place != size:
             raise CertificateError(f"holds less than the array of {_named(contents)}")
         if (first, file.read()) != (_opening(crc, size, packed), _closing(crc, size, packed)):

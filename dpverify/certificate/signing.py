@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from dpverify.certificate.files import write_file
 from dpverify.certificate.keys import key_id
 from dpverify.certificate.make import REPORT
-from dpverify.certificate.verify import MAX_BYTES, Check, differences, read_own_file
+from dpverify.certificate.verify import Check, differences, read_own_file
 from dpverify.errors import CertificateError
 
 __all__ = [
@@ -76,13 +76,7 @@ class Envelope(BaseModel):
         CertificateError
             If there is none, or it isn't one byte for byte as `sign` writes it.
         """
-        try:
-            with path.open("rb") as file:
-                content = file.read(MAX_BYTES)
-        except FileNotFoundError:
-            raise CertificateError(f"{path}: there is no such file.") from None
-        except OSError as error:
-            raise CertificateError(f"{path}: can't be read: {error.strerror}.") from None
+        content = read_own_file(path)
         try:
             envelope = cls.model_validate(json.loads(content))
             standard = all(
@@ -163,7 +157,7 @@ def sign(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envel
     stated = statement(fields, _report_beside(fields, path))
     payload = base64.b64encode(rfc8785.dumps(stated)).decode()
     envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
-    if path.exists():
+    if os.path.lexists(path):
         envelope = Envelope.read(path)
         if (envelope.payload, envelope.payloadType) != (payload, PAYLOAD_TYPE):
             raise CertificateError(

@@ -19,7 +19,7 @@ from dpverify.certificate.make import REPORT, document_digest, environment
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.certificate.report_check import likeness
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError
-from dpverify.mechanism import Certifiable
+from dpverify.mechanism import Certifiable, Within
 from dpverify.versions import drawing_versions, versions
 
 __all__ = [
@@ -328,7 +328,12 @@ def _release(
 
 def released(inputs: Inputs, mechanism: Certifiable) -> Contents:
     """What the released file must hold."""
-    return Contents(mechanism.shape(inputs.rows), mechanism.dtype())
+    contents = Contents(mechanism.shape(inputs.rows), mechanism.dtype())
+    return (
+        contents._replace(possible=mechanism.possible)
+        if isinstance(mechanism, Within)
+        else contents
+    )
 
 
 def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Iterator[Check]:

@@ -26,7 +26,17 @@ from dpverify.auditing.run import Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
 from dpverify.certificate.files import write_file
-from dpverify.cli.output import Choice, decimal, emit_json, emit_table, say, talk, talk_options
+from dpverify.cli.output import (
+    Choice,
+    Double,
+    Whole,
+    decimal,
+    emit_json,
+    emit_table,
+    say,
+    talk,
+    talk_options,
+)
 from dpverify.cli.where import where_options
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
@@ -51,17 +61,19 @@ _CLAIMED = """
 @click.option("--profile", type=Choice(list(PROFILES)), help="Draws, level and kinds by one name.")
 @click.option(
     "--alpha",
-    type=float,
+    type=Double(),
     metavar="NUMBER",
     help="Level of the run: how likely a false alarm may be.  [default: 0.01]",
 )
 @click.option(
     "--draws",
-    type=int,
+    type=Whole(),
     metavar="NUMBER",
     help="Outputs drawn from each of two neighbours.  [default: 10000]",
 )
-@click.option("--seed", type=int, metavar="NUMBER", help="Of the audit's randomness.  [default: 0]")
+@click.option(
+    "--seed", type=Whole(), metavar="NUMBER", help="Of the audit's randomness.  [default: 0]"
+)
 @click.option(
     "--delta",
     metavar="NUMBER",
@@ -80,7 +92,7 @@ _CLAIMED = """
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option(
     "--workers",
-    type=int,
+    type=Whole(),
     metavar="NUMBER",
     help="Processes; the result is the same.  [default: -1, all]",
 )

@@ -23,6 +23,8 @@ from dpverify.visible import escaped
 
 __all__ = [
     "Choice",
+    "Double",
+    "Whole",
     "decimal",
     "emit_json",
     "emit_table",
@@ -68,6 +70,24 @@ class Choice(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Text of the refusal."""
         return f"{value} is unknown. {did_you_mean(str(value), self.choices)}"
+
+
+class _Written:
+    """A number as other numbers are written: `int` and `float` also take other scripts' digits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number that a text says."""
+        if isinstance(value, str) and (not value.isascii() or "_" in value):
+            raise click.BadParameter(f"{value!r} is not a number.", ctx, param)
+        return super().convert(value, param, ctx)  # type: ignore[misc]
+
+
+class Whole(_Written, click.types.IntParamType):
+    """A whole number of the command line."""
+
+
+class Double(_Written, click.types.FloatParamType):
+    """A number of the command line that counts as the double next to it."""
 
 
 def emit_json(command: str, result: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def verify(
     fields = read_certificate(certificate)
     checks = verify_aloud(fields, certificate.parent, replay=replay, workers=workers)
     envelope = envelope_beside(certificate)
-    if signers or envelope.exists():
+    if signers or os.path.lexists(envelope):
         checks += check_signatures(fields, envelope, signers)
     if as_json:
         emit_json(

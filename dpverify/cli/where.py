@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dpverify.cli.output import Choice
+from dpverify.cli.output import Choice, Whole
 from dpverify.parallel import BACKENDS, Backend, workplace
 from dpverify.settings import checked
 
@@ -16,7 +16,7 @@ __all__ = ["where_options", "workers_option"]
 
 workers_option = click.option(
     "--workers",
-    type=int,
+    type=Whole(),
     default=-1,
     show_default=True,
     callback=lambda context, parameter, value: checked("command line", "workers", value),

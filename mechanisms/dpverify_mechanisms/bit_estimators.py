@@ -35,7 +35,7 @@ from dpverify.errors import require
 if TYPE_CHECKING:
     from dpverify_mechanisms.randomized_response import RandomizedResponse
 
-__all__ = ["HammingDistance", "InnerProductOfBits", "ones"]
+__all__ = ["HammingDistance", "InnerProductOfBits", "ones", "unused_are_zero"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +151,8 @@ class InnerProductOfBits(_BitEstimator):
 def ones(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Number of ones in every row of bytes; the padding of the last byte is zeros."""
     return np.asarray(np.bitwise_count(packed).sum(axis=-1, dtype=np.int64))
+
+
+def unused_are_zero(packed: NDArray[np.uint8], count: int) -> bool:
+    """Whether rows of so many bits hold nothing but zeros in the last byte's others."""
+    return not (packed[..., -1] & (0xFF >> (count - 1) % 8 + 1)).any()

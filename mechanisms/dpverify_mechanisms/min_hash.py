@@ -271,6 +271,11 @@ class MinHash:
         """As the rule gives it."""
         return self.rule.dtype(self.hashes.buckets)
 
+    def possible(self, released: NDArray[Any]) -> bool:
+        """Whether all are buckets, or there is noise: that can lead anywhere."""
+        noisy = isinstance(self.rule, BucketNoise)
+        return noisy or bool((released < self.hashes.buckets).all())
+
     def values(self, records: Any) -> NDArray[np.int64]:
         """Buckets before the rule: for likelihoods and tests, never for release."""
         return self.hashes.values(self.admitted(records))

@@ -34,6 +34,7 @@ from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.grid import Grid
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.bit_estimators import unused_are_zero
 from dpverify_mechanisms.flip_rules import CoinRule, FlipRule, column_maxima
 from dpverify_mechanisms.projections import Projection
 from dpverify_mechanisms.sign_law import (
@@ -175,6 +176,10 @@ class RandomisedSigns:
     def dtype(self) -> np.dtype[Any]:
         """Bytes of eight bits."""
         return np.dtype(np.uint8)
+
+    def possible(self, released: NDArray[np.uint8]) -> bool:
+        """Whether the bits beyond k are 0."""
+        return unused_are_zero(released, self.projection.k)
 
     def step(self) -> Enclosure | None:
         """None: bits have no step."""

@@ -31,7 +31,12 @@ from dpverify.guarantee import Guarantee
 from dpverify.mechanism import Estimator, Pair
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.bit_estimators import HammingDistance, InnerProductOfBits, ones
+from dpverify_mechanisms.bit_estimators import (
+    HammingDistance,
+    InnerProductOfBits,
+    ones,
+    unused_are_zero,
+)
 
 __all__ = ["RandomizedResponse"]
 
@@ -182,6 +187,10 @@ class RandomizedResponse:
     def dtype(self) -> np.dtype[Any]:
         """Bytes of eight bits."""
         return np.dtype(np.uint8)
+
+    def possible(self, released: NDArray[np.uint8]) -> bool:
+        """Whether the bits beyond p are 0."""
+        return unused_are_zero(released, self.p)
 
     # The attack
 

@@ -23,10 +23,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.certificate.archive import SKETCH, Contents, read_array, read_blocks, write_array
-from dpverify.certificate.make import CERTIFICATE, document_digest
+from dpverify.certificate.files import sha256_file
+from dpverify.certificate.make import CERTIFICATE, certify, document_digest
 from dpverify.certificate.reading import open_release
 from dpverify.certificate.verify import read_certificate, verify
+from dpverify.configuration import load_configuration
 from dpverify.errors import CertificateError, RecordsError
+from tests.conftest import CONFIGURATION
 
 HIDDEN = b"record 17 = John"
 Steps = NDArray[np.int64]
@@ -277,6 +280,46 @@ def test_every_bit_outside_the_numbers(
         sha256 = hashlib.sha256(changed).hexdigest()
         with pytest.raises(CertificateError):
             list(read_blocks(path, Contents(steps.shape, steps.dtype), sha256=sha256))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "domain", "adjacency", "value"),
+    [
+        ('name = "dp-signrp-rr"\nk = 12', "{ low = 0, high = 1 }", '"attribute", beta = 1', 0x01),
+        ('name = "randomized-response"', "{ low = 0, high = 1 }", '"bit-flip"', 0x20),
+        (
+            'name = "rr-min-hash"\nk = 8\nbuckets = 5',
+            '{ kind = "sets" }',
+            '"items", changes = 1',
+            5,
+        ),
+    ],
+)
+def test_values_that_are_never_released(
+    tmp_path: Path, mechanism: str, domain: str, adjacency: str, value: int
+) -> None:
+    """Numbers of the right type can still hide something: in bits that no sign or bucket uses."""
+    text = CONFIGURATION.replace('name = "dp-oporp"\nk = 4', mechanism)
+    text = text.replace("{ low = 0, high = 1 }", domain)
+    text = text.replace('"attribute", beta = 0.5', adjacency)
+    (tmp_path / "release.toml").write_text(text)
+    np.save(tmp_path / "records.npy", np.eye(7, 18))
+    configuration = load_configuration(tmp_path / "release.toml")
+    made = certify(configuration, tmp_path / "out", base=tmp_path, workers=1)
+    path = tmp_path / "out" / CERTIFICATE
+    assert differing(path) == []
+    _, rows = open_release(path)
+    forged = rows.copy()
+    forged[-1, -1] |= value
+    write_array(path.with_name(SKETCH), [forged], Contents(rows.shape, rows.dtype))
+    fields = read_certificate(path)
+    fields["release"]["sha256"] = sha256_file(path.with_name(SKETCH))
+    fields["digest"] = document_digest(fields)
+    path.write_bytes(rfc8785.dumps(fields))
+    assert made.certificate.release is not None
+    assert differing(path) == ["released file"]
+    with pytest.raises(CertificateError, match="values that this mechanism can't release"):
+        open_release(path)
 
 
 SHAPES = st.lists(st.integers(0, 40), min_size=1, max_size=3).map(tuple)

@@ -177,3 +177,11 @@ def test_no_color(given: str) -> None:
     os.close(own)
     assert b"default" in shown
     assert (b"\x1b" in shown) == (not given)
+
+
+@pytest.mark.parametrize("option", ["--draws", "--seed", "--alpha", "--workers"])
+@pytest.mark.parametrize("number", ["٥", "1_0", "５"])
+def test_numbers_are_ascii(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`int` and `float` read digits of every script, and underscores."""
+    assert _run(["audit", "planted", option, number]) == 2
+    assert "is not a number" in capsys.readouterr().err

@@ -34,6 +34,7 @@ from dpverify.certificate.signing import (
     statement,
 )
 from dpverify.cli import _run
+from dpverify.errors import CertificateError
 
 # RFC 8032, section 7.1: secret key, public key, message, signature.
 RFC_8032 = {
@@ -256,7 +257,7 @@ def test_sign_and_verify(
 ) -> None:
     private, public = write_private(tmp_path / "k", key), write_public(tmp_path / "k.pub", key)
     assert run("verify", signed, "--no-replay", "--key", public) == 1
-    assert "there is no such file" in capsys.readouterr().out
+    assert "No such file" in capsys.readouterr().out
     assert run("sign", signed, "--key", private, "--quiet") == 0
     assert capsys.readouterr().err == ""
     assert run("sign", signed, "--key", private, "--json", "--verbose") == 0
@@ -290,6 +291,22 @@ def test_what_does_not_agree_is_not_signed(
     assert run("sign", signed, "--key", private, "--quiet") == 3  # errors are said all the same
     assert capsys.readouterr().err.count("Nothing was signed.") == 2
     assert not envelope_beside(signed).exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_an_envelope_is_a_file_of_its_own(
+    signed: Path, key: Ed25519PrivateKey, tmp_path: Path, kind: str
+) -> None:
+    """A link leads elsewhere, and a pipe would block its reader for ever."""
+    path, private = envelope_beside(signed), write_private(tmp_path / "key.pem", key)
+    if kind == "link":
+        path.symlink_to("nowhere")
+    else:
+        os.mkfifo(path)
+    assert run("verify", signed, "--no-replay") == 1
+    assert run("sign", signed, "--key", private) == 2
+    with pytest.raises(CertificateError, match="not a file of its own"):
+        Envelope.read(path)
 
 
 def test_an_envelope_about_another_certificate_is_left_alone(

@@ -142,6 +142,10 @@ class SurveyAnswers:
         """Type of the answers."""
         return np.dtype(np.int64)
 
+    def possible(self, released: NDArray[np.int64]) -> bool:
+        """Whether all are answers: dpverify looks for nothing else in a released file."""
+        return bool(((released >= 0) & (released < self.choices)).all())
+
     def _answers(self, records: Any) -> NDArray[np.int64]:
         admitted = self.domain.admit(as_rows(records), attributes=self.questions)
         if not np.all(admitted == np.floor(admitted)):
