@@ -41,9 +41,8 @@ COUNTED = "black-box counted"
 """Kind of the draws that are counted, as their streams are named."""
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
-_COMPARED = 20_000  # draws on each side on which scores are compared
 _THRESHOLDS = 400  # of a score that are tried, by their quantiles
-_EXTREMES = 50  # thresholds at each end that are tried besides
+_STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
 
 
@@ -115,8 +114,7 @@ def choose(
     own, other = columns.matrix(record), columns.matrix(neighbour)
     half = least // 2
     scores = learned(own[:half], other[:half], columns.names, classifiers=classifiers)
-    compared = slice(half, half + _COMPARED)
-    tried = [_best(columns, score, own[compared], other[compared], delta) for score in scores]
+    tried = [_best(columns, score, own[half:], other[half:], delta) for score in scores]
     error, best = max(tried, key=lambda item: item[1].bound)
     # The simple ones come first.
     score = next(choice.score for _, choice in tried if choice.bound >= best.bound - error / 2)
@@ -265,10 +263,7 @@ def _best(
     """The standard error of the largest cautious bound of a score's events, and that event."""
     sides = np.sort(score(record)), np.sort(score(neighbour))
     values = np.sort(np.concatenate(sides))
-    stride = max(1, values.size // _THRESHOLDS)
-    # Rare values may tell most.
-    some = np.concatenate([values[:_EXTREMES], values[::stride], values[-_EXTREMES:]])
-    thresholds = np.unique(some)
+    thresholds = np.unique(values[_ranks(values.size)])
     tried = []
     for above, swapped in product((True, False), (False, True)):
         own, other = sides[::-1] if swapped else sides
@@ -287,6 +282,14 @@ def _best(
         )
         tried.append((float(errors[place]), choice))
     return max(tried, key=lambda item: item[1].bound)
+
+
+def _ranks(size: int) -> NDArray[np.int64]:
+    """Ranks that are tried: evenly spaced, ever closer at both ends, for rare values may tell."""
+    steps = math.ceil(math.log(size) / math.log(_STEP))
+    near = np.geomspace(1, size, steps + 1).astype(np.int64) - 1
+    middle = np.arange(0, size, max(1, size // _THRESHOLDS))
+    return np.unique(np.concatenate([near, middle, size - 1 - near]))
 
 
 def _counts(

@@ -32,7 +32,16 @@ from dpverify.mechanism import Mechanism, Pair
 from dpverify.parallel import remote, spread
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["CHUNK", "both_sides", "by_chunks", "guarded", "named", "one_side", "over_the_draw"]
+__all__ = [
+    "CHUNK",
+    "both_sides",
+    "by_chunks",
+    "guarded",
+    "named",
+    "one_side",
+    "over_the_draw",
+    "whole",
+]
 
 T = TypeVar("T")
 
@@ -50,6 +59,13 @@ def named(mechanism: object) -> str:
 def over_the_draw(mechanism: Any) -> bool:
     """Whether its guarantee is over the draw of public randomness, and says nothing of one draw."""
     return hasattr(mechanism, "guarantee") and bool(mechanism.guarantee().over_the_draw)
+
+
+def whole(outputs: NDArray[Any]) -> bool:
+    """Whether all of them are whole numbers, by type or by value."""
+    return outputs.dtype.kind in "biu" or (
+        outputs.dtype.kind == "f" and bool(np.all(outputs == np.floor(outputs)))
+    )
 
 
 def both_sides(

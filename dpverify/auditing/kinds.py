@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-__all__ = ["KINDS", "AuditKind"]
+__all__ = ["KINDS", "OMITTABLE", "AuditKind", "Omittable"]
 
 AuditKind = Literal[
     "exhaustive",
@@ -20,3 +20,7 @@ AuditKind = Literal[
 
 KINDS: tuple[AuditKind, ...] = tuple(kind for kind in get_args(AuditKind) if kind != "moments")
 """Kinds of audit that test a privacy claim, in the order in which they run."""
+
+Omittable = AuditKind | Literal["precision-of-doubles"]
+OMITTABLE: tuple[Omittable, ...] = (*KINDS, "precision-of-doubles")
+"""What an audit may be made without: a kind, or the precision of outputs that aren't all whole."""

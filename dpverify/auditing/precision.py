@@ -12,6 +12,8 @@ lattice: whole-number noise on 0.25 and on 0.5 gives outputs of different phases
 - *binade*: a cell for each sign and exponent of y, pooled over the coordinates or apart for each;
   the depth is −t.
 - *phase*: y modulo 2^j in sixteenths, for several j; the depth is 0.
+- *residue*: ⌊y⌋ modulo m, for several m: what a whole number shows beside its size, such as its
+  parity or its last digit; the depth is 0.
 
 Both zeros and both infinities have cells of their own, in every view.
 
@@ -20,8 +22,8 @@ is that some coordinate is deeper in its cell than the other side ever was (or i
 never was), for the cells in which the own side did so at least `_LEAST` times. The second eighth
 chooses among the views; the rest is counted and tested by the exact test of two binomials. An event
 is a function of the output, chosen by draws that the test doesn't use, so the level holds whatever
-was learned; each ordered pair has an equal share of it. Integer outputs are read as doubles; beyond
-2⁵³ that loses low bits, hence power, but not the level.
+was learned; each ordered pair has an equal share of it. Integer outputs are read as doubles, those
+beyond 2⁵³ as two: the last 32 bits, and the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from dpverify.auditing.draws import both_sides, named
+from dpverify.auditing.draws import both_sides, named, whole
 from dpverify.auditing.findings import Finding, Verdict
 from dpverify.auditing.judging import Counts, Judgement, judge
 from dpverify.auditing.planning import DETECTION
@@ -57,6 +59,7 @@ _SPECIAL = 1 << 40  # cells from here on are those of ±0 and ±∞
 _APART = 1 << 16  # distance of the cells of different coordinates, above all exponents
 _MODULI = range(-20, 1, 2)  # j of the phase views
 _PHASES = 16
+_RESIDUES = (3, 4, 5, 7, 10, 16, 100, 256)  # m of the residue views; of 2 the low bits tell
 _LARGEST = 50.0  # nats; no draws reach beyond
 
 
@@ -107,6 +110,7 @@ def audit(
     alpha: float = 0.01,
     draws: int = 1000,
     seed: int = 0,
+    only_whole: bool = False,
     workers: int = 1,
     time_limit: float = 10.0,
 ) -> Finding:
@@ -121,6 +125,7 @@ def audit(
     delta : at which ε is bounded below
     alpha : level of all that is said
     draws : on each side of each pair, of which three quarters are counted
+    only_whole : whether to say nothing (inconclusive) once an output isn't a whole number
     seed, workers, time_limit : as for `draws.both_sides`; workers have no effect on the result
 
     Raises
@@ -147,7 +152,16 @@ def audit(
             workers=workers,
             time_limit=time_limit,
         )
-        own, other = (_coordinates(side, mechanism) for side in drawn)
+        if only_whole and not all(whole(side) for side in drawn):
+            return Finding(
+                audit="precision",
+                verdict="inconclusive",
+                statement=f"{named(mechanism)}, at the pair “{pair.name}”: not all outputs are "
+                "whole numbers, and the precision of doubles is left out",
+                level=alpha,
+                pair=pair,
+            )
+        own, other = _coordinates(*drawn, mechanism)
         for swapped, sides in ((False, (own, other)), (True, (other, own))):
             name, counts = _counted(*sides, ratio=ratio)
             judged = judge(counts, curve, delta, level) if _leans(counts) else _NOTHING
@@ -189,15 +203,24 @@ def audit(
 _NOTHING = Judgement(epsilon_lower=0.0, refuted_at=None)
 
 
-def _coordinates(outputs: NDArray[Any], mechanism: Mechanism) -> NDArray[np.float64]:
-    if outputs.dtype.kind not in "biuf":
-        raise ParameterError(
-            "outputs",
-            f"{outputs.dtype} of {named(mechanism)}",
-            "numbers",
-            "Sets have no precision to attack.",
-        )
-    return outputs.reshape(len(outputs), -1).astype(np.float64)
+def _coordinates(
+    own: NDArray[Any], other: NDArray[Any], mechanism: Mechanism
+) -> list[NDArray[np.float64]]:
+    for outputs in (own, other):
+        if outputs.dtype.kind not in "biuf":
+            raise ParameterError(
+                "outputs",
+                f"{outputs.dtype} of {named(mechanism)}",
+                "numbers",
+                "Sets have no precision to attack.",
+            )
+    sides = [outputs.reshape(len(outputs), -1) for outputs in (own, other)]
+    # By the first eighth alone: what is an event must not depend on the draws that are counted.
+    if all(flat.dtype.kind in "iu" for flat in sides) and any(
+        np.any(np.abs(flat[: len(flat) // 8].astype(np.float64)) > 2.0**53) for flat in sides
+    ):
+        sides = [np.concatenate([flat >> 32, flat & 0xFFFFFFFF], axis=1) for flat in sides]
+    return [flat.astype(np.float64) for flat in sides]
 
 
 def _leans(counts: Counts) -> bool:
@@ -277,6 +300,15 @@ def _phase(power: int) -> View:
     return view
 
 
+def _residue(modulus: int) -> View:
+    def view(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        finite = np.where(np.isfinite(values), values, 0.0)
+        cells = (np.floor(finite) % modulus).astype(np.int64)
+        return np.where(np.isfinite(values), cells, _SPECIAL), np.zeros(values.shape, np.int64)
+
+    return view
+
+
 VIEWS: Mapping[str, View] = MappingProxyType(
     {
         "low bits": _grid,
@@ -284,6 +316,7 @@ VIEWS: Mapping[str, View] = MappingProxyType(
         "low bits, by binade": _binade,
         "low bits, by coordinate and binade": _apart(_binade),
         **{f"phase modulo 2**{power}": _phase(power) for power in _MODULI},
+        **{f"residue modulo {modulus}": _residue(modulus) for modulus in _RESIDUES},
     }
 )
 """All views, by the name that a finding gives them."""

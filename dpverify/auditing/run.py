@@ -10,6 +10,9 @@ outputs are few; grey-box wherever the audit's words decide what is drawn, which
 outside its model and leaves the report's verdict to the others. Where the guarantee is over the
 draw of public randomness, releases at one draw may differ by more than is claimed, so only the
 white-box attack is made, which draws it anew each time.
+Profiles leave out the precision of doubles: trial draws then say whether all outputs are whole
+numbers, which have it audited, and no violation is reported if a counted one isn't. Trials are no
+counted draws, so the levels of what they let run add up to α whatever they were.
 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
@@ -35,7 +38,7 @@ import cloudpickle
 import numpy as np
 
 from dpverify.adjacency import Adjacency, EdgeAdjacency
-from dpverify.auditing.draws import both_sides, named, over_the_draw
+from dpverify.auditing.draws import both_sides, named, over_the_draw, whole
 from dpverify.auditing.findings import (
     Finding,
     Verdict,
@@ -51,7 +54,7 @@ from dpverify.auditing.journal import (
     pair_plain,
     to_plain,
 )
-from dpverify.auditing.kinds import KINDS, AuditKind
+from dpverify.auditing.kinds import KINDS, AuditKind, Omittable
 from dpverify.auditing.memory import constant, copier, remembers
 from dpverify.auditing.neighbours import extreme_pairs, require_known
 from dpverify.auditing.runners import RUNNERS, Plan, Space
@@ -130,7 +133,7 @@ def audit(
     draws: int = 10_000,
     seed: int = 0,
     kinds: Iterable[AuditKind] | None = None,
-    without: Iterable[AuditKind] = (),
+    without: Iterable[Omittable] = (),
     pairs: Sequence[Pair] | None = None,
     search: bool | None = None,
     workers: int = -1,
@@ -149,7 +152,8 @@ def audit(
     draws : counted on each side of each pair by each kind
     seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
-    without : kinds that are left out unless `kinds` asks for them
+    without : kinds that are left out unless `kinds` asks for them; "precision-of-doubles" leaves
+        precision out unless all outputs are whole numbers
     pairs : neighbours; by default the mechanism's own worst pairs, else those of a search
     search : whether to search for a worse pair beside those, in the mechanism's `domain` (None for
         all numbers) among data sets of its `rows` records of `attributes` values; what it doesn't
@@ -172,7 +176,9 @@ def audit(
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(draws >= 20, "draws", draws, "at least 20")
     require(time_limit > 0, "time_limit", time_limit, "positive")
+    without = tuple(without)
     chosen = applicable(mechanism, kinds, without=without)
+    only_whole = kinds is None and "precision-of-doubles" in without and "precision" in chosen
     curve = mechanism.privacy()
     at = fitting_delta(curve) if delta is None else delta
     claimed = claimed_epsilon(curve, at)
@@ -186,7 +192,7 @@ def audit(
         "delta": str(at),
         "draws": str(draws),
         "seed": str(seed),
-        "kinds": ", ".join(chosen),
+        "kinds": ", ".join(chosen) + (" of whole numbers" if only_whole else ""),
         "pairs": fingerprint([(pair.name, pair.record, pair.neighbour) for pair in known]),
         "search": str(bool(searching)),
     }
@@ -225,6 +231,8 @@ def audit(
     unfit, remembering = trials["unfit"], trials["remembers"]
     fit = [pair for pair in known if pair.name not in unfit]
     failed = (*unfit.values(), *remembering)
+    if only_whole and not trials["whole"]:
+        chosen = tuple(kind for kind in chosen if kind != "precision")
     if remembering:
         chosen = ()
     weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
@@ -241,6 +249,7 @@ def audit(
         workers=workers,
         time_limit=time_limit,
         levels=levels,
+        only_whole=only_whole,
     )
     findings: list[Finding] = []
     for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
@@ -253,7 +262,7 @@ def audit(
         findings += from_plain(found, known)
     line = (
         f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
-        f"seed={seed}, kinds={chosen})"
+        f"seed={seed}, {f'{without=}' if only_whole else f'kinds={chosen}'})"
     )
     if getattr(mechanism, "replayable", True) is False:
         line += "  # draws its own randomness: a second run gives other draws"
@@ -295,7 +304,7 @@ def applicable(
     mechanism: Mechanism,
     kinds: Iterable[AuditKind] | None = None,
     *,
-    without: Iterable[AuditKind] = (),
+    without: Iterable[Omittable] = (),
 ) -> tuple[AuditKind, ...]:
     """Kinds of audit that are run on a mechanism: those asked for, or all that suit it.
 
@@ -485,8 +494,8 @@ def _trials(
     seed: int,
     time_limit: float,
 ) -> dict[str, Any]:
-    """Why pairs can't be drawn from, by their names; and whether draws are kept."""
-    unfit, still = {}, []
+    """Why pairs can't be drawn from, by name; whether draws are kept; whether all are whole."""
+    unfit, still, all_whole = {}, [], True
     for pair in pairs:
         try:
             sides = both_sides(
@@ -501,6 +510,7 @@ def _trials(
         except DrawError as error:
             unfit[pair.name] = str(error)
             continue
+        all_whole = all_whole and all(whole(side) for side in sides)
         if any(constant(side).any() for side in sides):
             still.append(pair)
     told = [
@@ -508,4 +518,8 @@ def _trials(
         for pair in still
         if copied
     ]
-    return {"unfit": unfit, "remembers": [text for text in told if text][:1]}
+    return {
+        "unfit": unfit,
+        "remembers": [text for text in told if text][:1],
+        "whole": all_whole,
+    }

@@ -39,7 +39,8 @@ class Plan:
 
     `pairs` can be drawn from on both sides; `known_pairs` are those and the others, whose failures
     may tell the sides apart. `space` is what data sets are made of where pairs are searched for,
-    and None where they are named.
+    and None where they are named. `only_whole` leaves the precision of doubles
+    out.
     """
 
     mechanism: Any
@@ -53,6 +54,7 @@ class Plan:
     workers: int
     time_limit: float
     levels: dict[str, float]
+    only_whole: bool
 
     @property
     def claimed(self) -> float:
@@ -142,6 +144,7 @@ def _precision(plan: Plan) -> list[Finding]:
         delta=plan.delta,
         alpha=plan.levels["precision"],
         draws=plan.draws,
+        only_whole=plan.only_whole,
         seed=plan.seed,
         time_limit=plan.time_limit,
         workers=plan.workers,

@@ -21,7 +21,7 @@ from dpverify.auditing.draws import named
 from dpverify.auditing.findings import Finding
 from dpverify.auditing.journal import AuditJournal
 from dpverify.auditing.junit import junit
-from dpverify.auditing.kinds import KINDS
+from dpverify.auditing.kinds import KINDS, OMITTABLE
 from dpverify.auditing.run import Report
 from dpverify.auditing.run import audit as run_audit
 from dpverify.auditing.text import lines, plain
@@ -87,7 +87,7 @@ _CLAIMED = """
     help="Only this kind of audit; may be repeated.",
 )
 @click.option(
-    "--without", type=Choice(KINDS), multiple=True, help="All kinds but this; may be repeated."
+    "--without", type=Choice(OMITTABLE), multiple=True, help="All kinds but this; may be repeated."
 )
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option(

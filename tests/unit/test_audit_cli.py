@@ -159,7 +159,9 @@ def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "halved: violation, at level 0.001" in shown
     assert "precision" not in shown.split("replay")[0]
-    assert shown.rstrip().endswith("--alpha 0.001 --draws 300 --seed 0 --without precision")
+    assert shown.rstrip().endswith(
+        "--alpha 0.001 --draws 300 --seed 0 --without precision-of-doubles"
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")

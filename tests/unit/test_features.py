@@ -152,3 +152,15 @@ def test_infinities_are_outputs_too() -> None:
     found = scores(own, other)
     assert separation(found["output[0] ≥ 0"], own, other) == 0.5
     assert not any(np.any(np.isnan(score(own))) for score in found.values())
+
+
+@pytest.mark.parametrize("leak", [slice(8_000, 12_000), slice(35_000, 40_000)])
+def test_no_draw_is_too_late_to_be_learned_from(leak: slice) -> None:
+    """Neither where scores are fitted, the first half of the draws, nor where they are compared."""
+    rng = np.random.default_rng(4)
+    own, other = rng.integers(2, size=(2, 40_000, 2)).astype(float)
+    own[leak, 1] = own[leak, 0]
+    half = slice(0, 20_000) if leak.stop <= 20_000 else slice(20_000, 40_000)
+    matrix = learned(own[half], other[half], ("a", "b"))[-1]
+    gap = matrix(np.array([[0.0, 0.0], [1.0, 1.0]])) - matrix(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert np.all(gap > 0.1)

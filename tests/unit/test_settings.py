@@ -54,7 +54,11 @@ def test_every_source_covers_the_ones_after_it(
 def test_a_named_value_comes_before_the_profile_of_its_source(folder: Path) -> None:
     (folder / "dpverify.toml").write_text('profile = "ci"\ndraws = 500\n')
     found = values(folder)
-    assert (found["draws"], found["alpha"], found["without"]) == (500, 1e-4, ("precision",))
+    assert (found["draws"], found["alpha"], found["without"]) == (
+        500,
+        1e-4,
+        ("precision-of-doubles",),
+    )
 
 
 def test_kinds_and_without_are_one_choice(folder: Path) -> None:
@@ -129,7 +133,7 @@ def test_show_config(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ["draws", "300", "command line"],
         ["seed", "0", "default"],
         ["kinds", "those that apply", f"profile ci, {origin}"],
-        ["without", "precision", f"profile ci, {origin}"],
+        ["without", "precision-of-doubles", f"profile ci, {origin}"],
         ["workers", "-1", "default"],
     ]
     assert _run(["audit", "--show-config", "--json", "--draws", "300"]) == 0

@@ -1,0 +1,133 @@
+"""Outputs that are all whole numbers have their precision audited, whatever the profile leaves out.
+
+Doubles have it left out by the profiles for development, which a mechanism may not slip through by
+a few whole doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import AttributeAdjacency
+from dpverify.auditing.draws import whole
+from dpverify.auditing.run import Report, audit
+from dpverify.domain import Box
+from dpverify.settings import PROFILES
+from dpverify.testing.adapters import adapt
+
+Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
+HUGE = 2**60
+
+
+def noise(rng: np.random.Generator) -> int:
+    """ε = 1 for a move of 1, by as good as nothing more."""
+    keep = 1 - math.exp(-0.99)
+    return int(rng.geometric(keep) - rng.geometric(keep))
+
+
+def count(record: NDArray[np.float64], rng: np.random.Generator) -> int:
+    return int(record[0]) + noise(rng)
+
+
+def parity(record: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Noise enough for 1000 times its claim, and the count's parity in the last bit."""
+    return 2 * int(rng.laplace(scale=1e4)) + int(record[0]) % 2
+
+
+def huge_parity(record: NDArray[np.float64], rng: np.random.Generator) -> np.int64:
+    """The same beyond 2**53, where doubles are even."""
+    return np.int64(HUGE + parity(record, rng))
+
+
+def last_digit(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """Whole numbers as doubles; the last digit is 2 or 6, so that its lowest bit is one."""
+    return 10.0 * round(rng.laplace(scale=1e4)) + (2 if record[0] % 2 else 6)
+
+
+def seldom_fractions(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """Noise in doubles that is released one time in twenty."""
+    noisy = record[0] + rng.laplace()
+    return float(noisy) if rng.random() < 0.05 else 0.0
+
+
+def fractions(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    return float(record[0] + rng.laplace())
+
+
+def audited(function: Function, *, seed: int = 1, **options: Any) -> Report:
+    mechanism = adapt(
+        function,
+        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        claim=PointCurve(bound=Fraction(1)),
+        domain=Box(low=Fraction(0), high=Fraction(10)),
+    )
+    dev = PROFILES["dev"]
+    given: dict[str, Any] = {"draws": dev.draws, "alpha": dev.alpha, "without": dev.without}
+    return audit(mechanism, seed=seed, workers=1, **given | options)
+
+
+def refuting(report: Report) -> set[str]:
+    return {finding.audit for finding in report.violations}
+
+
+def ran(report: Report) -> set[str]:
+    return {finding.audit for finding in report.findings}
+
+
+@pytest.mark.parametrize("function", [parity, huge_parity, last_digit])
+def test_what_whole_numbers_leak_beside_their_size_is_found(function: Function) -> None:
+    assert "precision" in refuting(audited(function))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_numbers_that_keep_their_claim_are_not_accused(seed: int) -> None:
+    report = audited(count, seed=seed)
+    assert "precision" in ran(report)
+    assert report.verdict == "no_violation_found"
+
+
+def test_doubles_are_left_out_and_asked_for() -> None:
+    assert "precision" not in ran(audited(fractions))
+    assert "precision" in refuting(audited(fractions, without=()))
+    assert "precision" in refuting(audited(fractions, kinds=["precision"]))
+
+
+def test_a_few_whole_doubles_are_no_whole_numbers() -> None:
+    report = audited(seldom_fractions)
+    (found,) = (finding for finding in report.findings if finding.audit == "precision")
+    assert found.verdict == "inconclusive"
+    assert "not all outputs are whole numbers" in found.statement
+    assert report.verdict == "no_violation_found"
+
+
+def test_who_leaves_precision_out_by_name_has_it_left_out() -> None:
+    assert "precision" not in ran(audited(parity, without=["precision"]))
+    assert ran(audited(parity, kinds=["sequential"])) == {"sequential"}
+
+
+@pytest.mark.parametrize("function", [count, fractions])
+def test_the_levels_add_up_whatever_runs(function: Function) -> None:
+    report = audited(function)
+    total = sum(finding.level for finding in report.findings)
+    assert 0.99 * report.alpha < total <= report.alpha
+
+
+def test_the_replay_line_leaves_out_the_same() -> None:
+    report = audited(count)
+    assert "without=('precision-of-doubles',)" in report.replay
+    assert replace(report, replay="") == replace(audited(count), replay="")
+
+
+def test_whole_by_type_or_by_value() -> None:
+    assert all(whole(np.zeros(3, dtype=kind)) for kind in (bool, np.uint8, np.int64, np.float64))
+    assert not whole(np.array([0.0, 0.5]))
+    assert not whole(np.array([frozenset()]))
