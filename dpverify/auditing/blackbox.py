@@ -1,11 +1,23 @@
 """The black-box attack: only `release` is known.
 
-Training draws are halved: scores are learned from the first half (`features.learned`), and one
-event {score ≥ t} or {score ≤ t} of one side is chosen on the second by the delta-method lower bound
-on ln((p − δ)/q), taken with more caution than the level asks for: the best of some thousand
-estimates is good by luck too, and a limit of 3.5 standard errors is what luck seldom reaches. For
-the same reason a simpler score is kept unless another is better by half a standard error. The
-threshold of a score that wasn't fitted to the draws is chosen on all of them.
+Twice as many draws as are counted are for training. Scores are learned from their first third
+(`features.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on the rest, or
+on all of them where the score wasn't fitted to them. Two rules choose.
+
+- The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
+  the level asks for: the best of some thousand estimates is good by luck too, and a limit of 3.5
+  standard errors is what luck seldom reaches. For the same reason a simpler score is kept unless
+  another is better by half a standard error.
+- The *rare event*, which comes before it where it refutes the claim better. A δ that is too small
+  for its mechanism shows in outputs that the other side hardly ever gives, a few of thousands: too
+  few for any ratio. Of the events at which more than half of what the claim allows is its δ, the
+  one is taken that exceeds the claim by most standard errors, if these are 2 or more. Such events
+  are few, so that luck has little choice among them, and a pure claim has none.
+
+**Power.** So one event is tested, at a level next to that of the test that is told the best event,
+on as many draws. What is lost is the level that the other kinds have, and the runs in which another
+event looked better in training: twice the draws show there what the count shows to one in five
+runs only by luck.
 
 **Level.** The event is a function of the training draws alone, and the counted draws are
 independent of them. Given the training draws the counts are therefore two binomials, and one exact
@@ -17,6 +29,7 @@ nothing to correct for, however many scores were tried.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -27,10 +40,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpverify.auditing.draws import both_sides, named
-from dpverify.auditing.features import Features, Score, features, learned
+from dpverify.auditing.features import Features, Matrix, Score, features, learned
 from dpverify.auditing.findings import Finding, undrawn
-from dpverify.auditing.judging import Counts, judge
-from dpverify.auditing.two_binomials import Outcome
+from dpverify.auditing.judging import Counts, curve_lines, judge
+from dpverify.auditing.two_binomials import Line, Outcome
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair
@@ -42,8 +55,14 @@ COUNTED = "black-box counted"
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
 _THRESHOLDS = 400  # of a score that are tried, by their quantiles
+_TRAINED = 2  # training draws for each that is counted
+_FITTED = 3  # of this many parts of the training draws scores are fitted to the first
+_CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
+_POINTS = 8  # of the claimed curve that rare events are compared with
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
+_KINDS = tuple(product((True, False), (False, True)))
+"""Kinds of event: whether the score is above the threshold, whether the neighbour's it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +77,7 @@ class Choice:
     swapped : whether the neighbour is the event's own side, on which it is more likely
     p, q : its probabilities on its own side and on the other, estimated
     bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
+    excess : over the claim, in standard errors of the draws that chose it; −∞ for none
     """
 
     columns: Features
@@ -68,6 +88,7 @@ class Choice:
     p: float
     q: float
     bound: float
+    excess: float
 
     @property
     def event(self) -> str:
@@ -96,6 +117,7 @@ def choose(
     neighbour: NDArray[Any],
     *,
     delta: float = 0.0,
+    lines: Sequence[Line] = (),
     unpack: bool = True,
     classifiers: bool = True,
 ) -> Choice:
@@ -105,6 +127,7 @@ def choose(
     ----------
     record, neighbour : outputs of shape (draws, …), at least 2 each
     delta : in [0, 1): the event is to show a large ε at it
+    lines : of a claim that a rare event may refute better
     unpack : whether bytes are packed bits
     classifiers : whether scikit-learn's are tried, which take most of the time
     """
@@ -112,14 +135,19 @@ def choose(
     require(least >= 2, "training draws", least, "at least 2")
     columns = features(np.concatenate([record, neighbour]), unpack=unpack)
     own, other = columns.matrix(record), columns.matrix(neighbour)
-    half = least // 2
-    scores = learned(own[:half], other[:half], columns.names, classifiers=classifiers)
-    tried = [_best(columns, score, own[half:], other[half:], delta) for score in scores]
+    third = max(least // _FITTED, 1)
+    scores = learned(own[:third], other[:third], columns.names, classifiers=classifiers)
+    tried, rare = [], []
+    for score in scores:
+        start = third if score.fitted else 0
+        events = _Events.of(columns, score, own[start:], other[start:], delta, lines)
+        tried.append(events.largest())
+        rare.append(events.rarest())
     error, best = max(tried, key=lambda item: item[1].bound)
     # The simple ones come first.
-    score = next(choice.score for _, choice in tried if choice.bound >= best.bound - error / 2)
-    start = half if score.fitted else 0
-    return _best(columns, score, own[start:], other[start:], delta)[1]
+    simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
+    clear = max(rare, key=lambda choice: choice.excess)
+    return clear if clear.excess > max(simple.excess, _CLEAR) else simple
 
 
 def black_box(
@@ -142,7 +170,7 @@ def black_box(
     pair : neighbouring data sets
     delta : in [0, 1): the claimed δ, at which ε is bounded
     alpha : level in (0, 1)
-    draws : counted on each side; as many more on each side are for training
+    draws : counted on each side; twice as many more on each side are for training
     seed : of the replayable randomness
     unpack : whether bytes are packed bits
     workers, time_limit : as in `both_sides`; no effect on the result
@@ -157,7 +185,7 @@ def black_box(
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
     require(draws >= 2, "draws", draws, "at least 2")
 
-    def drawn(kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    def drawn(kind: str, draws: int) -> tuple[NDArray[Any], NDArray[Any]]:
         return both_sides(
             mechanism,
             pair,
@@ -168,16 +196,19 @@ def black_box(
             time_limit=time_limit,
         )
 
+    curve = mechanism.privacy()
+    lines = curve_lines(curve, delta, points=_POINTS)
     replay = (
         f"black_box({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
         f"{seed=!r}, {unpack=!r})"
     )
     try:
-        choice = choose(*drawn(_TRAINING), delta=float(delta), unpack=unpack)
-        outcome = choice.outcome(*drawn(COUNTED))
+        training = drawn(_TRAINING, _TRAINED * draws)
+        choice = choose(*training, delta=float(delta), lines=lines, unpack=unpack)
+        outcome = choice.outcome(*drawn(COUNTED, draws))
     except DrawError as error:
         return undrawn("black-box", error, level=alpha, pair=pair, replay=replay)
-    return _judged(choice, outcome, mechanism.privacy(), pair, delta, alpha, replay)
+    return _judged(choice, outcome, curve, pair, delta, alpha, replay)
 
 
 def _judged(
@@ -257,31 +288,79 @@ def _power(
     return power | {"smallest epsilon found": high}
 
 
-def _best(
-    columns: Features, score: Score, record: NDArray[Any], neighbour: NDArray[Any], delta: float
-) -> tuple[float, Choice]:
-    """The standard error of the largest cautious bound of a score's events, and that event."""
-    sides = np.sort(score(record)), np.sort(score(neighbour))
-    values = np.sort(np.concatenate(sides))
-    thresholds = np.unique(values[_ranks(values.size)])
-    tried = []
-    for above, swapped in product((True, False), (False, True)):
-        own, other = sides[::-1] if swapped else sides
-        hits, false_hits = (_counts(side, thresholds, above) for side in (own, other))
-        bounds, errors = _cautious(hits, own.size, false_hits, other.size, delta)
-        place = int(np.argmax(bounds))
-        choice = Choice(
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """All events of a score that are tried, of shape (kinds, thresholds), with their counts.
+
+    The kinds are {score ≥ t} and {score ≤ t}, of either side.
+    """
+
+    columns: Features
+    score: Score
+    thresholds: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    false_shares: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    excesses: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Features,
+        score: Score,
+        record: Matrix,
+        neighbour: Matrix,
+        delta: float,
+        lines: Sequence[Line],
+    ) -> _Events:
+        sides = np.sort(score(record)), np.sort(score(neighbour))
+        values = np.sort(np.concatenate(sides))
+        thresholds = np.unique(values[_ranks(values.size)])
+        sizes = np.array([sides[swapped].size for _, swapped in _KINDS])[:, None]
+        false_sizes = np.array([sides[not swapped].size for _, swapped in _KINDS])[:, None]
+        hits = np.stack([_counts(sides[swapped], thresholds, above) for above, swapped in _KINDS])
+        false_hits = np.stack(
+            [_counts(sides[not swapped], thresholds, above) for above, swapped in _KINDS]
+        )
+        bounds, errors = _cautious(hits, sizes, false_hits, false_sizes, delta)
+        excesses, rare = _beyond(hits, sizes, false_hits, false_sizes, lines)
+        return cls(
             columns=columns,
             score=score,
-            threshold=float(thresholds[place]),
+            thresholds=thresholds,
+            shares=hits / sizes,
+            false_shares=false_hits / false_sizes,
+            bounds=bounds,
+            errors=errors,
+            excesses=excesses,
+            rare=rare,
+        )
+
+    def largest(self) -> tuple[float, Choice]:
+        """The event of the largest cautious bound, after the bound's standard error."""
+        place = int(np.argmax(self.bounds))
+        return float(self.errors.flat[place]), self._choice(place)
+
+    def rarest(self) -> Choice:
+        """The rare event that exceeds the claim by most; any, with no excess, where none is."""
+        return self._choice(int(np.argmax(np.where(self.rare, self.excesses, -math.inf))))
+
+    def _choice(self, place: int) -> Choice:
+        kind, threshold = divmod(place, self.thresholds.size)
+        above, swapped = _KINDS[kind]
+        return Choice(
+            columns=self.columns,
+            score=self.score,
+            threshold=float(self.thresholds[threshold]),
             above=above,
             swapped=swapped,
-            p=float(hits[place] / own.size),
-            q=float(false_hits[place] / other.size),
-            bound=float(bounds[place]),
+            p=float(self.shares.flat[place]),
+            q=float(self.false_shares.flat[place]),
+            bound=float(self.bounds.flat[place]),
+            excess=float(self.excesses.flat[place]),
         )
-        tried.append((float(errors[place]), choice))
-    return max(tried, key=lambda item: item[1].bound)
 
 
 def _ranks(size: int) -> NDArray[np.int64]:
@@ -301,8 +380,33 @@ def _counts(
     return np.searchsorted(values, thresholds, side="right")
 
 
+def _beyond(
+    hits: NDArray[np.int64],
+    n: NDArray[np.int64],
+    false_hits: NDArray[np.int64],
+    m: NDArray[np.int64],
+    lines: Sequence[Line],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """By how many standard errors p exceeds what the claim's lines allow; whether most is δ there.
+
+    Half a false hit more stands for what a few draws didn't show.
+    """
+    share, leak = hits / n, (false_hits + 0.5) / m
+    allowed, slopes, bases = (np.full(share.shape, value) for value in (1.0, 0.0, 1.0))
+    for slope, base in lines:
+        tighter = slope * leak + base < allowed
+        slopes, bases = np.where(tighter, slope, slopes), np.where(tighter, base, bases)
+        allowed = np.minimum(allowed, slope * leak + base)
+    variance = (share * (1 - share) + 1 / n) / n + slopes**2 * (false_hits + 1) / m**2
+    return (share - allowed) / np.sqrt(variance), bases > slopes * leak
+
+
 def _cautious(
-    hits: NDArray[np.int64], n: int, false_hits: NDArray[np.int64], m: int, delta: float
+    hits: NDArray[np.int64],
+    n: NDArray[np.int64],
+    false_hits: NDArray[np.int64],
+    m: NDArray[np.int64],
+    delta: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The statistic T of `two_binomials` for another z, and its standard error √V."""
     share = hits / n

@@ -10,16 +10,18 @@ Every score learns from all training outputs: what shows once in 10,000 draws is
 one indicator an item seen in training, and their size.
 
 **Scores** order the outputs, by likelihood ratio if they could. Of one column: its value, its
-distance from the median, and the likelihood ratio of two histograms. Of many: those of the
-columns that differ most, the root mean square of all, and Fisher's linear discriminant. With
-scikit-learn installed, a logistic regression and an ensemble of trees as well.
+distance from the median, and the likelihood ratio of two histograms. Of whole outputs that came
+more than once: how often on each side. Of many columns: those of the columns that differ most, the
+root mean square of all, and Fisher's linear discriminant. With scikit-learn installed, a logistic
+regression and an ensemble of trees as well.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -29,7 +31,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Features", "Score", "features", "learned"]
+__all__ = ["Features", "Matrix", "Score", "features", "learned"]
 
 Matrix = NDArray[Any]
 """Features of shape (draws, columns)."""
@@ -38,6 +40,7 @@ _COLUMNS = 8  # that are tried one by one
 _BINS = 40  # of a histogram
 _BLOCK = 5000  # rows that are scaled at once
 _FISHER = 400  # columns up to which covariances are estimated
+_LISTED = 4  # outputs that an event names
 _ITEMS = 1000  # of sets, the most frequent
 _INFINITE = 1e300  # stands for infinities, so that differences stay numbers
 _REACH = 1e3  # in units of the interquartile range: what a classifier sees of an outlier
@@ -130,6 +133,8 @@ def learned(
         if np.unique(values[0]).size > 2:
             scores.append(_Distance.of(names[column], column, *values))
             scores.append(_Histogram.of(names[column], column, *values))
+    repeated = _Repeated.of(own, other)
+    scores += [repeated] if repeated.ratios else []
     if own.shape[1] > 1:
         scores.append(_Fitted(name="root mean square", scale=scale, function=_root_mean_square))
         if own.shape[1] <= _FISHER:
@@ -220,6 +225,44 @@ class _Histogram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Repeated:
+    """ln((a + 1/2)/(b + 1/2)) for the training counts a and b of an output that came again.
+
+    0 for all others. So a value that noise never repeats, such as a record released as it is, has
+    an event of its own, however rare it is and whatever lies around it.
+    """
+
+    fitted: ClassVar[bool] = True
+    ratios: Mapping[bytes, float]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, own: Matrix, other: Matrix) -> _Repeated:
+        counts = Counter(_rows(own)), Counter(_rows(other))
+        ratios = {
+            row: math.log((counts[0][row] + 0.5) / (counts[1][row] + 0.5))
+            for row in sorted(counts[0] | counts[1])
+            if counts[0][row] + counts[1][row] > 1
+        }
+        return cls(ratios=ratios, dtype=own.dtype)
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        return np.array([self.ratios.get(row, 0.0) for row in _rows(matrix)])
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """One of a few outputs, or none of them."""
+        others = (threshold <= 0) if above else (threshold >= 0)  # whether what has 0 is inside
+        listed = [
+            np.frombuffer(row, dtype=self.dtype)
+            for row, ratio in self.ratios.items()
+            if ((ratio >= threshold) if above else (ratio <= threshold)) != others
+        ]
+        shown = ", ".join(" ".join(f"{value:.6g}" for value in row) for row in listed[:_LISTED])
+        more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+        return f"output is {'none' if others else 'one'} of {shown}{more}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Scale:
     """Columns in units of their own spread, outliers drawn in."""
 
@@ -267,6 +310,11 @@ class _Linear:
         # A sum in a fixed order: a matrix product may round differently from block to block.
         product: NDArray[np.float64] = np.einsum("ij,j->i", scaled, self.weights)
         return product
+
+
+def _rows(matrix: Matrix) -> Iterator[bytes]:
+    # The sum makes one zero of both.
+    return (row.tobytes() for row in matrix + matrix.dtype.type(0))
 
 
 def _by_blocks(function: Callable[[Matrix], Matrix], matrix: Matrix) -> Matrix:

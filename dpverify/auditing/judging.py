@@ -35,7 +35,7 @@ from dpverify.auditing.two_binomials import Line, Outcome, claim_lines
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 
-__all__ = ["Counts", "Judgement", "curve_lines", "judge"]
+__all__ = ["Counts", "Judgement", "curve_lines", "floor", "judge"]
 
 POINTS = 64
 """Points of the claimed curve that are tested, evenly spaced from ε = 0, beside the claimed one."""
@@ -86,9 +86,15 @@ class Judgement:
 def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -> tuple[Line, ...]:
     """What the claimed curve allows, by so many points of it and the claimed one.
 
-    They go from ε = 0 to where δ(ε) is out of sight of any draws, each with the upper end of δ(ε).
+    They go from ε = 0 to where δ(ε) falls no further or is out of sight of any draws, each with the
+    upper end of δ(ε).
     """
     return tuple(line for eps, d in _points(curve, delta, points) for line in claim_lines(eps, d))
+
+
+def floor(curve: PrivacyCurve) -> Fraction:
+    """δ below which the curve doesn't fall, as far as draws can reach."""
+    return Fraction(curve.delta(_LARGEST).upper)
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +157,7 @@ def _points(
     curve: PrivacyCurve, delta: Fraction, points: int = POINTS
 ) -> tuple[tuple[float, float], ...]:
     claimed = _claimed(curve, delta)
-    last = max(claimed, _claimed(curve, min(delta, _FARTHEST)))
+    last = max(claimed, _claimed(curve, min(max(floor(curve), _FARTHEST), delta)))
     grid = {claimed, *np.linspace(0.0, last, points).tolist()}
     return tuple((eps, curve.delta(eps).upper) for eps in sorted(grid))
 

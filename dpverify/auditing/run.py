@@ -2,7 +2,9 @@
 
 **Level.** α is split in advance among the kinds that run (`findings.shares`), and within a kind
 among its pairs, so that by Bonferroni a true claim is accused with probability at most α over all
-of them. Exhaustive checks draw nothing and need no share.
+of them. Nearly all goes to the strongest attack, which then finds a bug with hardly less power than
+the test of the best event has that is known beforehand; what the others look for shows at small
+levels too. Exhaustive checks draw nothing and need no share.
 
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
 outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
@@ -37,6 +39,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import Adjacency, EdgeAdjacency
 from dpverify.auditing.draws import both_sides, named, over_the_draw, whole
 from dpverify.auditing.findings import (
@@ -54,6 +57,7 @@ from dpverify.auditing.journal import (
     pair_plain,
     to_plain,
 )
+from dpverify.auditing.judging import floor
 from dpverify.auditing.kinds import KINDS, AuditKind, Omittable
 from dpverify.auditing.memory import constant, copier, remembers
 from dpverify.auditing.neighbours import extreme_pairs, require_known
@@ -76,14 +80,15 @@ __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
 
 _WEIGHTS: dict[str, float] = {
     "grey-box": 1,
-    "white-box": 4,
-    "black-box": 4,
+    "white-box": 36,
+    "black-box": 36,
     "trade-off": 1,
     "sequential": 1,
     "precision": 1,
     "determinism": 1,
 }
 _WITH_FAILURES = ("determinism", "grey-box")  # kinds to which a failure may tell something
+_USUAL = Fraction(1, 10**6)  # the δ at which ε of a whole curve is bounded, if it can be
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
 
@@ -95,7 +100,8 @@ class Report:
     Attributes
     ----------
     mechanism : its name
-    claim : the claimed ε and δ at which ε is bounded
+    claim : the claimed ε, and the δ at which it is claimed and bounded: the claim's own if it is a
+        point; of a whole curve one of its points, the rest of which is audited too
     alpha : probability with which a true claim is accused by any of the findings
     findings : of all kinds, in the order of `KINDS`
     failed : pairs at which the mechanism couldn't be drawn from, each in a sentence
@@ -148,7 +154,7 @@ def audit(
     ----------
     mechanism : anything with `release`, `adjacency` and `privacy`
     alpha : level of the whole report, in (0, 1)
-    delta : at which ε is bounded; by default the one of `fitting_delta`
+    delta : at which ε is bounded, exactly; by default the one of `fitting_delta`
     draws : counted on each side of each pair by each kind
     seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
@@ -287,17 +293,18 @@ def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:
 
 
 def fitting_delta(curve: PrivacyCurve) -> Fraction:
-    """The δ at which to audit a claim that names none.
+    """The δ at which to bound ε where nobody names one.
 
-    0 where it promises pure differential privacy, else the least power of ten from 10⁻⁶ on at which
-    it promises anything.
+    Of a point, its own. Of a whole curve, all of which is audited whatever this is: 0 where it
+    promises pure differential privacy, else 10⁻⁶, or 10⁻⁶ above the δ that it never falls below.
     """
-    candidates = [Fraction(0)] + [Fraction(1, 10**power) for power in range(6, 0, -1)]
-    for delta in candidates:
+    if isinstance(curve, PointCurve):
+        return curve.leak
+    for delta in (Fraction(0), _USUAL, floor(curve) + _USUAL):
         with suppress(ParameterError):  # some refuse a delta at which they promise nothing
             if math.isfinite(claimed_epsilon(curve, delta)):
                 return delta
-    raise ParameterError("claim", curve, "finite at some delta up to 0.1", "Name the delta.")
+    raise ParameterError("claim", curve, "finite at some delta", "Name the delta.")
 
 
 def applicable(

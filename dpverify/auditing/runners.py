@@ -39,8 +39,7 @@ class Plan:
 
     `pairs` can be drawn from on both sides; `known_pairs` are those and the others, whose failures
     may tell the sides apart. `space` is what data sets are made of where pairs are searched for,
-    and None where they are named. `only_whole` leaves the precision of doubles
-    out.
+    and None where they are named. `only_whole` leaves the precision of doubles out.
     """
 
     mechanism: Any

@@ -42,6 +42,7 @@ from dpverify.auditing.blackbox import choose
 from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.findings import Finding, undrawn
 from dpverify.auditing.gaussian_model import gaussian_fit
+from dpverify.enclosure import Enclosure
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair, WhiteBox
@@ -183,7 +184,8 @@ def trade_off(
     found = band(own, other, alpha=alpha)
     curve = mechanism.privacy()
     claimed = claimed_epsilon(curve, delta)
-    lower, refuted = found.epsilon_lower(float(delta)), found.refuted_at(curve, delta)
+    lower = found.epsilon_lower(Enclosure.of_exact(delta).upper)
+    refuted = found.refuted_at(curve, delta)
     visible = found.visible(curve, delta)
     seen = [eps for eps, least in visible if least <= 2 * curve.delta(eps).upper]
     evidence: dict[str, Any] = {

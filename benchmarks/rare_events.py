@@ -1,0 +1,317 @@
+"""Bugs that show in rare outputs: how often an audit finds them; prints a table.
+
+Every subject claims (1, δ). The broken one has 2.8 times that δ, nearly all of it in outputs that
+the other side hardly ever gives; the correct twin attains its claim exactly. The reference is told
+the best event beforehand and spends the whole level on it with the same exact test: the draws are
+as many as give it a power of 80 %, computed, not simulated. The audit knows the outputs alone. What
+it must reach is 72 %.
+
+A run draws training and counted outputs and makes the black-box attack at the level that it has in
+an audit of all kinds; the other kinds can only add to what it finds. `--whole` runs that audit,
+release by release. Each count comes with its 95 % interval (Clopper and Pearson).
+
+``--full`` makes 200 runs at each δ; else ``--runs`` and ``--deltas`` say. What is done is kept in
+``out/rare_events.jsonl``, from which an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from scipy.stats import beta, binom
+
+from benchmarks.kept import Kept
+from dpverify.accounting.point import PointCurve
+from dpverify.adjacency import L1Ball
+from dpverify.auditing.blackbox import choose
+from dpverify.auditing.judging import Counts, curve_lines, judge
+from dpverify.auditing.run import Report, audit
+from dpverify.mechanism import Pair
+from dpverify.sampling.words import Words
+from dpverify.settings import PROFILES
+
+__all__ = ["ALPHA", "AT_LEAST", "FACTOR", "SUBJECTS", "Law", "Rare", "draws_for", "finds", "whole"]
+
+ALPHA = 0.01
+FACTOR = 2.8
+"""The broken mechanism's δ over the claimed one."""
+POWER = 0.8
+AT_LEAST = 0.72
+DELTAS = ("0.01", "0.001", "0.0001")
+_PAIR = Pair(name="0 and 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+
+Law = Callable[[float, int, float, np.random.Generator], NDArray[Any]]
+"""Outputs of the record 0 or 1, so many, of the mechanism whose δ is that."""
+
+
+def _threshold(delta: float) -> float:
+    """At which a count of 1 with Laplace noise is above with probability δ."""
+    return 1 - math.log(2 * delta)
+
+
+def _histogram(x: float, size: int, delta: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Three noisy counts, those of x, 5 and 9 people; 0 below the threshold or without people."""
+    noisy = np.array([x, 5.0, 9.0]) + rng.laplace(size=(size, 3))
+    shown = (noisy > _threshold(delta)) & np.array([x > 0, True, True])
+    return np.where(shown, noisy, 0.0)
+
+
+def _partitions(x: float, size: int, delta: float, rng: np.random.Generator) -> NDArray[Any]:
+    """The names of those that are above it, as sets."""
+    shown = _histogram(x, size, delta, rng) > 0
+    sets = np.empty(size, dtype=object)
+    sets[:] = [frozenset(np.array(["Ada", "Bern", "Chur"])[row].tolist()) for row in shown]
+    return sets
+
+
+def _raw(x: float, size: int, delta: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Laplace noise, but for a share of δ that is released as it is."""
+    noisy = x + rng.laplace(size=(size, 1))
+    return np.where(rng.random((size, 1)) < delta, x, noisy)
+
+
+def _clipped(x: float, size: int, delta: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Laplace noise that is clipped where more of it has probability δ for a move of 1."""
+    reach = _threshold(delta)
+    return x + np.clip(rng.laplace(size=(size, 1)), -reach, reach)
+
+
+def _loss_rates(sigma: float, t: float) -> tuple[float, float]:
+    """P[L ≥ t] of Gaussian noise on a move of 1, on both sides."""
+    centre, spread = 1 / (2 * sigma**2), 1 / sigma
+    return float(ndtr((centre - t) / spread)), float(ndtr((-centre - t) / spread))
+
+
+@cache
+def _sigma(delta: float) -> float:
+    """Of the Gaussian noise that is (1, δ)-private for a move of 1."""
+
+    def excess(sigma: float) -> float:
+        p, q = _loss_rates(sigma, 1.0)
+        return p - math.e * q - delta
+
+    return float(brentq(excess, 0.1, 100))
+
+
+def _gaussian(x: float, size: int, delta: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Gaussian noise whose δ at ε = 1 is that."""
+    return x + _sigma(delta) * rng.normal(size=(size, 1))
+
+
+def _alone(delta: float, claimed: float) -> tuple[float, float]:
+    """An event of probability δ that the other side never gives."""
+    return delta, 0.0
+
+
+def _by_loss(delta: float, claimed: float) -> tuple[float, float]:
+    """The event {L ≥ t} that exceeds the claim by most standard errors."""
+
+    def errors(rates: tuple[float, float]) -> float:
+        p, q = rates
+        variance = p * (1 - p) + math.e**2 * q * (1 - q)
+        return (p - math.e * q - claimed) / math.sqrt(variance)
+
+    return max(
+        (_loss_rates(_sigma(delta), t) for t in np.linspace(0.5, 3, 26).tolist()), key=errors
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rare:
+    """A mechanism whose δ is mostly in rare outputs.
+
+    Attributes
+    ----------
+    name : in words
+    law : its outputs
+    best : probabilities of the best event on both sides, by the mechanism's δ and the claimed one
+    """
+
+    name: str
+    law: Law
+    best: Callable[[float, float], tuple[float, float]]
+
+
+SUBJECTS = (
+    Rare(name="thresholded histogram, counts", law=_histogram, best=_alone),
+    Rare(name="thresholded histogram, sets of keys", law=_partitions, best=_alone),
+    Rare(name="a raw record now and then", law=_raw, best=_alone),
+    Rare(name="clipped noise", law=_clipped, best=_alone),
+    Rare(name="Gaussian noise", law=_gaussian, best=_by_loss),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A subject with its δ and its claim."""
+
+    subject: Rare
+    delta: float
+    claim: PointCurve
+    adjacency = L1Ball(radius=Fraction(1))
+
+    def release(self, records: NDArray[np.float64], *, rng: Words) -> Any:
+        """One output."""
+        seed = np.random.SeedSequence(rng.words(4).tolist())
+        drawn = self.subject.law(float(records[0, 0]), 1, self.delta, np.random.default_rng(seed))
+        return drawn[0]
+
+    def privacy(self) -> PointCurve:
+        """ε = 1 at the claimed δ."""
+        return self.claim
+
+
+def _claim(delta: Fraction) -> PointCurve:
+    return PointCurve(bound=Fraction(1), leak=delta)
+
+
+def whole(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> Report:
+    """The audit of all kinds, as it is by default where one develops."""
+    mechanism = Mechanism(subject, factor * float(delta), _claim(delta))
+    without = PROFILES["dev"].without
+    return audit(
+        mechanism,
+        alpha=ALPHA,
+        draws=draws,
+        seed=seed,
+        pairs=[_PAIR],
+        without=without,
+        workers=1,
+    )
+
+
+@cache
+def share() -> float:
+    """Level of the black-box attack in such an audit."""
+    report = whole(SUBJECTS[0], Fraction(1, 100), 40, 0, factor=1.0)
+    return next(found.level for found in report.findings if found.audit == "black-box")
+
+
+def finds(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> bool:
+    """Whether the black-box attack accuses, at its level in an audit of all kinds."""
+    rng, at = np.random.default_rng((seed, round(10 * factor))), factor * float(delta)
+    lines = curve_lines(_claim(delta), delta, points=8)
+    training = [subject.law(x, 2 * draws, at, rng) for x in (0.0, 1.0)]
+    choice = choose(*training, delta=float(delta), lines=lines)
+    outcome = choice.outcome(*(subject.law(x, draws, at, rng) for x in (0.0, 1.0)))
+    counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=draws)
+    return judge(counts, _claim(delta), delta, share()).refuted_at is not None
+
+
+def power(p: float, q: float, delta: Fraction, draws: int) -> float:
+    """Probability that the test of one event at the whole level refutes the claim.
+
+    Over five equally likely counts of the other side.
+    """
+    found = []
+    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
+        false_hits = int(binom.ppf(part, draws, q))
+
+        def refuted(hits: int, false_hits: int = false_hits) -> bool:
+            counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
+            return judge(counts, _claim(delta), delta, ALPHA).refuted_at is not None
+
+        few, many = (int(binom.ppf(part, draws, p)) for part in (1e-9, 1 - 1e-9))
+        if not refuted(many):
+            found.append(0.0)
+            continue
+        while many - few > 1:
+            middle = (few + many) // 2
+            few, many = (few, middle) if refuted(middle) else (middle, many)
+        found.append(float(binom.sf(many - 1, draws, p)))
+        if q == 0:
+            break
+    return float(np.mean(found))
+
+
+def draws_for(subject: Rare, delta: Fraction) -> int:
+    """Fewest draws, to 3 %, with which the test of the best event has its power."""
+    p, q = subject.best(FACTOR * float(delta), float(delta))
+
+    def enough(draws: int) -> bool:
+        return power(p, q, delta, draws) >= POWER
+
+    few, many = 1, math.ceil(4 / delta)
+    while not enough(many):
+        few, many = many, 2 * many
+    while many > 1.03 * few:
+        middle = math.ceil(math.sqrt(few * many))
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many
+
+
+def interval(count: int, runs: int) -> tuple[float, float]:
+    """Clopper's and Pearson's, 95 %."""
+    low = float(beta.ppf(0.025, count, runs - count + 1)) if count else 0.0
+    high = float(beta.ppf(0.975, count + 1, runs - count)) if count < runs else 1.0
+    return low, high
+
+
+def _cell(count: int, runs: int) -> str:
+    low, high = interval(count, runs)
+    return f"{count} of {runs} ({low:.1%} to {high:.1%})"
+
+
+def table(kept: Kept, *, runs: int, deltas: list[str], entire: int) -> str:
+    """Markdown; `entire` runs of each are of the whole audit, at the first δ."""
+    lines = [
+        f"| mechanism, level {ALPHA} | δ | draws | bug found | twin accused | whole audit: found "
+        "| accused |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for delta in map(Fraction, deltas):
+        for subject in SUBJECTS:
+            key = f"{subject.name}/{float(delta):g}"
+            draws = kept.get(f"{key}/draws", partial(draws_for, subject, delta))
+            cells = []
+            for name, count in (
+                ("attack", runs),
+                ("whole", entire if delta == max(map(Fraction, deltas)) else 0),
+            ):
+                for factor in (FACTOR, 1.0):
+                    hits = 0
+                    for seed in range(count):
+                        make = _ATTACKS[name]
+                        run = partial(make, subject, delta, draws, seed, factor=factor)
+                        hits += kept.get(f"{key}/{name}/{factor}/{seed}", run)
+                    cells.append(_cell(hits, count) if count else "")
+            lines.append(f"| {subject.name} | {float(delta):g} | {draws:,} | {' | '.join(cells)} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def _accuses(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> bool:
+    return whole(subject, delta, draws, seed, factor=factor).verdict == "violation"
+
+
+_ATTACKS: dict[str, Callable[..., bool]] = {"attack": finds, "whole": _accuses}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--full", action="store_true", help="200 runs at each δ")
+    parser.add_argument("--runs", type=int, default=20, help="of each")
+    parser.add_argument("--deltas", nargs="+", default=["0.01"], help="that are claimed")
+    parser.add_argument("--whole", type=int, default=0, help="runs of the whole audit")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    given = parser.parse_args()
+    kept = Kept(given.out / "rare_events.jsonl")
+    runs, deltas = (200, [*DELTAS]) if given.full else (given.runs, given.deltas)
+    print(table(kept, runs=runs, deltas=deltas, entire=200 if given.full else given.whole))
+
+
+if __name__ == "__main__":
+    main()
