@@ -68,6 +68,8 @@ def audited(function: Function, *, seed: int = 1, **options: Any) -> Report:
         function,
         adjacency=AttributeAdjacency(beta=Fraction(1)),
         claim=PointCurve(bound=Fraction(1)),
+        of="record",
+        attributes=1,
         domain=Box(low=Fraction(0), high=Fraction(10)),
     )
     dev = PROFILES["dev"]

@@ -1,0 +1,83 @@
+"""The δ at which a claim is audited is the claim's own, and rare events are found at it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from benchmarks.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
+from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.point import PointCurve
+from dpverify.auditing.blackbox import choose
+from dpverify.auditing.judging import curve_lines, floor
+from dpverify.auditing.run import fitting_delta
+from dpverify.auditing.text import lines
+from dpverify.guarantee import PrivacyCurve
+
+ONE_HUNDREDTH = Fraction(1, 100)
+DRAWS = 1671
+"""With which the test of the best event, at level 0.01 and δ of 0.01, has a power of 80 %."""
+
+
+@pytest.mark.parametrize("leak", ["0", "1e-9", "2.5e-4", "1e-3", "0.3"])
+def test_a_point_is_audited_at_its_own_delta(leak: str) -> None:
+    assert fitting_delta(PointCurve(bound=Fraction(1), leak=Fraction(leak))) == Fraction(leak)
+
+
+@pytest.mark.parametrize(
+    ("curve", "delta"),
+    [
+        (GaussianCurve(mu_squared=Fraction(1)), Fraction(1, 10**6)),
+        (GaussianCurve(mu_squared=Fraction(10**4)), Fraction(1, 10**6)),
+    ],
+)
+def test_a_curve_is_bounded_at_one_millionth(curve: PrivacyCurve, delta: Fraction) -> None:
+    assert fitting_delta(curve) == delta
+
+
+def test_the_report_says_which() -> None:
+    report = whole(SUBJECTS[0], Fraction(1, 4000), 40, 1, factor=1.0)
+    assert report.claim == (1.0, Fraction(1, 4000))
+    assert "epsilon 1 at delta 0.00025" in "\n".join(lines(report))
+
+
+def test_no_point_of_a_curve_is_wasted_beyond_where_it_is_flat() -> None:
+    """Those that are tested lie where δ(ε) falls, whatever δ the bound is at."""
+    for delta in (ONE_HUNDREDTH, Fraction(1, 10)):
+        curve = PointCurve(bound=Fraction(1), leak=ONE_HUNDREDTH)
+        assert floor(curve) == pytest.approx(ONE_HUNDREDTH)
+        slopes = [slope for slope, _ in curve_lines(curve, delta)]
+        assert max(slopes) == pytest.approx(np.e, rel=1e-3)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_the_rare_event_is_chosen(subject: Rare) -> None:
+    """Against the claim; against none, a more frequent one that shows a larger ε."""
+    rng = np.random.default_rng(1)
+    at = FACTOR * float(ONE_HUNDREDTH)
+    training = [subject.law(x, 2 * DRAWS, at, rng) for x in (0.0, 1.0)]
+    claim = PointCurve(bound=Fraction(1), leak=ONE_HUNDREDTH)
+    allowed = curve_lines(claim, ONE_HUNDREDTH, points=8)
+    chosen = choose(*training, delta=0.01, lines=allowed)
+    assert chosen.excess > 2
+    assert chosen.p < 0.05 or "Gaussian" in subject.name
+    assert choose(*training, delta=0.01).p > 0.05
+
+
+@pytest.mark.parametrize("subject", SUBJECTS[:3], ids=lambda subject: subject.name)
+def test_most_bugs_that_the_best_event_shows_are_found(subject: Rare) -> None:
+    """Of 20 runs with a power of 72 % fewer than 7 find it with probability 1e-4."""
+    found = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=FACTOR) for seed in range(20))
+    assert found >= 7
+    accused = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=1.0) for seed in range(20))
+    assert accused <= 3  # at level 0.01, more with probability 4e-5
+
+
+def test_the_whole_audit_finds_one() -> None:
+    """With half as many draws again, at which the test of the best event hardly misses."""
+    report = whole(SUBJECTS[1], ONE_HUNDREDTH, 3 * DRAWS // 2, 1, factor=FACTOR)
+    (found,) = (finding for finding in report.violations if finding.audit == "black-box")
+    assert "Ada" in found.evidence["event"]
+    assert whole(SUBJECTS[1], ONE_HUNDREDTH, 300, 1, factor=1.0).verdict == "no_violation_found"
