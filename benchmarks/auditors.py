@@ -441,7 +441,7 @@ the libraries were loaded; draws are counted draws on each side.
 
 ## By outputs alone
 
-At most as many draws again are for training. The mechanisms are textbook code in doubles; the claim
+Twice as many draws again are for training. The mechanisms are textbook code in doubles; the claim
 of “Laplace, scale halved” is ε = 1, of which its bound is a refutation.
 
 {black}

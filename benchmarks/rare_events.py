@@ -207,7 +207,8 @@ def finds(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: floa
     choice = choose(*training, delta=float(delta), lines=lines)
     outcome = choice.outcome(*(subject.law(x, draws, at, rng) for x in (0.0, 1.0)))
     counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=draws)
-    return judge(counts, _claim(delta), delta, share()).refuted_at is not None
+    judged = judge(counts, _claim(delta), delta, share(), caution=choice.caution)
+    return judged.refuted_at is not None
 
 
 def power(p: float, q: float, delta: Fraction, draws: int) -> float:
@@ -221,7 +222,9 @@ def power(p: float, q: float, delta: Fraction, draws: int) -> float:
 
         def refuted(hits: int, false_hits: int = false_hits) -> bool:
             counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
-            return judge(counts, _claim(delta), delta, ALPHA).refuted_at is not None
+            caution = 1.0 if q == 0 else None
+            judged = judge(counts, _claim(delta), delta, ALPHA, caution=caution)
+            return judged.refuted_at is not None
 
         few, many = (int(binom.ppf(part, draws, p)) for part in (1e-9, 1 - 1e-9))
         if not refuted(many):

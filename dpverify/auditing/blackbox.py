@@ -16,8 +16,7 @@ on all of them where the score wasn't fitted to them. Two rules choose.
 
 **Power.** So one event is tested, at a level next to that of the test that is told the best event,
 on as many draws. What is lost is the level that the other kinds have, and the runs in which another
-event looked better in training: twice the draws show there what the count shows to one in five
-runs only by luck.
+event looked better in training: few, as training has twice the draws.
 
 **Level.** The event is a function of the training draws alone, and the counted draws are
 independent of them. Given the training draws the counts are therefore two binomials, and one exact
@@ -30,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -58,6 +57,7 @@ _THRESHOLDS = 400  # of a score that are tried, by their quantiles
 _TRAINED = 2  # training draws for each that is counted
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
+_FEW = 1.0  # z of the ordering for a rare event
 _POINTS = 8  # of the claimed curve that rare events are compared with
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
@@ -78,6 +78,7 @@ class Choice:
     p, q : its probabilities on its own side and on the other, estimated
     bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
     excess : over the claim, in standard errors of the draws that chose it; −∞ for none
+    rare : whether it was chosen as a rare event
     """
 
     columns: Features
@@ -89,6 +90,12 @@ class Choice:
     q: float
     bound: float
     excess: float
+    rare: bool = False
+
+    @property
+    def caution(self) -> float | None:
+        """That of the test's ordering: a rare event is to have next to no false hits."""
+        return _FEW if self.rare else None
 
     @property
     def event(self) -> str:
@@ -147,7 +154,7 @@ def choose(
     # The simple ones come first.
     simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
     clear = max(rare, key=lambda choice: choice.excess)
-    return clear if clear.excess > max(simple.excess, _CLEAR) else simple
+    return replace(clear, rare=True) if clear.excess > max(simple.excess, _CLEAR) else simple
 
 
 def black_box(
@@ -222,7 +229,7 @@ def _judged(
 ) -> Finding:
     claimed = claimed_epsilon(curve, delta)
     counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=outcome.draws)
-    judgement = judge(counts, curve, delta, alpha)
+    judgement = judge(counts, curve, delta, alpha, caution=choice.caution)
     lower, refuted = judgement.epsilon_lower, judgement.refuted_at is not None
     own, other = ("neighbour", "record") if choice.swapped else ("record", "neighbour")
     counted = (

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -105,6 +105,7 @@ def judge(
     level: float,
     *,
     ordering: float | None = None,
+    caution: float | None = None,
 ) -> Judgement:
     """What the counts prove, at the given level for all of it together.
 
@@ -113,7 +114,8 @@ def judge(
     counts : of an event chosen beforehand
     curve, delta : the claim, and where ε is bounded below
     level : of everything
-    ordering : δ′ of the ordering, fixed with the event; delta if not given
+    ordering, caution : δ′ and z of the ordering, fixed with the event; delta and the level's z if
+        not given
 
     Raises
     ------
@@ -123,32 +125,34 @@ def judge(
     outcome, claimed = counts.outcome(), Enclosure.of_exact(delta).upper
     if ordering is None or ordering == claimed:
         ordering = claimed
-        bound = outcome.epsilon_lower(delta=claimed, alpha=level)
+        bound = outcome.epsilon_lower(delta=claimed, alpha=level, caution=caution)
     else:
-        bound = _epsilon_lower(counts, claimed, level, ordering)
+        bound = _epsilon_lower(counts, claimed, level, ordering, caution)
     lines = curve_lines(curve, delta)
     refuted = bound > claimed_epsilon(curve, delta) or outcome.refutes(
-        lines, alpha=level, delta=ordering
+        lines, alpha=level, delta=ordering, caution=caution
     )
     return Judgement(
         epsilon_lower=bound, refuted_at=_place(counts, curve, delta) if refuted else None
     )
 
 
-def _epsilon_lower(counts: Counts, delta: float, level: float, ordering: float) -> float:
+def _epsilon_lower(
+    counts: Counts, delta: float, level: float, ordering: float, caution: float | None
+) -> float:
     """An ε that is rejected at delta, next to the largest, or 0; by another ordering than its own.
 
     Halving in place of `Outcome.epsilon_lower`, up to the ratio of the counts themselves.
     """
-    outcome, least, most = counts.outcome(), counts.false_hits + 1, counts.hits + 1
+    least, most = counts.false_hits + 1, counts.hits + 1
     own, other = most / least, (counts.draws + 2 - least) / (counts.draws + 2 - most)
     low, high = 0.0, math.log(max(own, other))
-    if not outcome.refutes(claim_lines(low, delta), alpha=level, delta=ordering):
+    rejects = partial(counts.outcome().refutes, alpha=level, delta=ordering, caution=caution)
+    if not rejects(claim_lines(low, delta)):
         return low  # as most events at a small level
     while high - low > 1e-3 * (1 + low):
         middle = (low + high) / 2
-        rejected = outcome.refutes(claim_lines(middle, delta), alpha=level, delta=ordering)
-        low, high = (middle, high) if rejected else (low, middle)
+        low, high = (middle, high) if rejects(claim_lines(middle, delta)) else (low, middle)
     return low
 
 

@@ -9,7 +9,9 @@ rises. A whole curve is such a claim with more lines.
 
     T(x, y) = ln(x/n − δ) − ln(ỹ/m) − z·√V,    V = p̂(1 − p̂)/(n(p̂ − δ)²) + 1/ỹ,    ỹ = y + z²/4,
 
-the lower limit of ln((p − δ)/q) that the delta method gives. It is fixed beforehand, so that it
+the lower limit of ln((p − δ)/q) that the delta method gives, with the level's own z, or a smaller
+one where few false hits are expected: at those the limit is far too low, so that outcomes without
+any, which tell most, would rank too low as well. It is fixed beforehand, so that it
 doesn't depend on the claim tested; it rises in x (so does each of its terms) and falls in y (its
 derivative in ỹ is −1/ỹ + z/(2ỹ²√V) ≤ −1/ỹ + z/(2ỹ^{3/2}) ≤ 0, since √V ≥ ỹ^{−1/2} and ỹ ≥ z²/4).
 With R the outcomes at least as extreme as the one seen, P[R] rises with p and falls with q. Under
@@ -107,18 +109,25 @@ class Outcome:
         require(0 <= self.hits <= self.draws, "hits", self.hits, rule)
         require(0 <= self.false_hits <= self.false_draws, "false_hits", self.false_hits, rule)
 
-    def refutes(self, lines: Sequence[Line], *, alpha: float, delta: float = 0.0) -> bool:
+    def refutes(
+        self,
+        lines: Sequence[Line],
+        *,
+        alpha: float,
+        delta: float = 0.0,
+        caution: float | None = None,
+    ) -> bool:
         """Whether the claim p ≤ min over lines of slope·q + intercept is rejected at level alpha.
 
         Parameters
         ----------
         lines : a claim, as `claim_lines` makes it; of a curve, of several of its points
         alpha : level in (0, 1), kept exactly
-        delta : that of the ordering, fixed beforehand
+        delta, caution : δ and z of the ordering, fixed beforehand; by default the level's z
         """
-        return _Test(self, alpha, delta).refutes(lines)
+        return _Test(self, alpha, delta, caution).refutes(lines)
 
-    def epsilon_lower(self, *, delta: float, alpha: float) -> float:
+    def epsilon_lower(self, *, delta: float, alpha: float, caution: float | None = None) -> float:
         """Lower confidence limit of the ε at which the mechanism is (ε, δ)-private.
 
         The true ε is below it with probability at most alpha. What is returned was rejected itself,
@@ -128,7 +137,7 @@ class Outcome:
         share = self.hits / self.draws
         if share <= delta:
             return 0.0
-        test = _Test(self, alpha, delta)
+        test = _Test(self, alpha, delta, caution)
         if not test.refutes(claim_lines(0.0, delta)):
             return 0.0
         # No limit is above this one, which takes both proportions at their ends.
@@ -159,12 +168,14 @@ def epsilon_limit(
 class _Test:
     """The region R of an outcome, and bounds on its probability."""
 
-    def __init__(self, outcome: Outcome, alpha: float, delta: float) -> None:
+    def __init__(
+        self, outcome: Outcome, alpha: float, delta: float, caution: float | None = None
+    ) -> None:
         require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
         require(0 <= delta < 1, "delta", delta, "in [0, 1)")
         self.n, self.m = outcome.draws, outcome.false_draws
         self.delta = delta
-        self.z = max(float(-ndtri(alpha)), 0.5)
+        self.z = max(float(-ndtri(alpha)), 0.5) if caution is None else caution
         gamma = alpha * _SHARE
         self.level = (alpha - gamma) * (1 - 4 * _ULP)
         low = lower_limit(outcome.false_hits, self.m, gamma / 2)

@@ -17,7 +17,7 @@ from dpverify.auditing.text import lines
 from dpverify.guarantee import PrivacyCurve
 
 ONE_HUNDREDTH = Fraction(1, 100)
-DRAWS = 1671
+DRAWS = 932
 """With which the test of the best event, at level 0.01 and δ of 0.01, has a power of 80 %."""
 
 

@@ -27,12 +27,12 @@ def true_epsilon(p: float, q: float, delta: float) -> float:
 
 
 @cache
-def limits(n: int, m: int, delta: float) -> np.ndarray:
+def limits(n: int, m: int, delta: float, caution: float | None = None) -> np.ndarray:
     return np.array(
         [
             [
                 Outcome(hits=x, draws=n, false_hits=y, false_draws=m).epsilon_lower(
-                    delta=delta, alpha=ALPHA
+                    delta=delta, alpha=ALPHA, caution=caution
                 )
                 for y in range(m + 1)
             ]
@@ -41,19 +41,22 @@ def limits(n: int, m: int, delta: float) -> np.ndarray:
     )
 
 
-def error(n: int, m: int, delta: float, p: float, q: float) -> float:
+def error(n: int, m: int, delta: float, p: float, q: float, caution: float | None = None) -> float:
     """P[limit > true ε], exactly."""
     weights = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, q))
-    return float(weights[limits(n, m, delta) > true_epsilon(p, q, delta)].sum())
+    return float(weights[limits(n, m, delta, caution) > true_epsilon(p, q, delta)].sum())
 
 
 SIZES = [(8, 8, 0.0), (8, 8, 0.05), (12, 5, 0.0)]
 GRID = [0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99]
 
 
+@pytest.mark.parametrize("caution", [None, 1.0])
 @pytest.mark.parametrize(("n", "m", "delta"), SIZES)
-def test_level_at_every_nuisance_parameter(n: int, m: int, delta: float) -> None:
-    worst = max(error(n, m, delta, p, q) for p, q in product(GRID, GRID))
+def test_level_at_every_nuisance_parameter(
+    n: int, m: int, delta: float, caution: float | None
+) -> None:
+    worst = max(error(n, m, delta, p, q, caution) for p, q in product(GRID, GRID))
     assert worst <= ALPHA
     # And the level is used: a test that never rejects would keep it too.
     assert worst >= 0.02
@@ -63,8 +66,8 @@ def test_a_test_that_forgets_the_nuisance_parameter_fails(monkeypatch: pytest.Mo
     """With q set to its estimate in place of the interval's maximum."""
     correct = two_binomials._Test.__init__
 
-    def careless(self, outcome, alpha, delta):  # type: ignore[no-untyped-def]
-        correct(self, outcome, alpha, delta)
+    def careless(self, outcome, alpha, delta, caution=None):  # type: ignore[no-untyped-def]
+        correct(self, outcome, alpha, delta, caution)
         estimate = (outcome.false_hits + 1e-3) / (outcome.false_draws + 2e-3)
         self.ends = estimate * (1 - 1e-6), estimate
         self.level = alpha
@@ -143,6 +146,14 @@ def test_a_curve_is_refuted_where_one_of_its_points_is() -> None:
     assert outcome.refutes(strict, alpha=ALPHA)
     assert not outcome.refutes(loose, alpha=ALPHA)
     assert outcome.refutes([*loose, *strict], alpha=ALPHA)
+
+
+def test_few_false_hits_count_for_much_with_little_caution() -> None:
+    """27 of 10,000 against none refute ε = 1 at δ = 0.001; by the level's own z they don't."""
+    seen, claim = Outcome(hits=27, draws=10_000, false_hits=0, false_draws=10_000), (1.0, 0.001)
+    lines = claim_lines(*claim)
+    assert seen.refutes(lines, alpha=0.01, delta=0.001, caution=1.0)
+    assert not seen.refutes(lines, alpha=0.01, delta=0.001)
 
 
 def test_the_complement_counts() -> None:
