@@ -36,8 +36,9 @@ from benchmarks.kept import Kept
 from dpverify.accounting.point import PointCurve
 from dpverify.adjacency import L1Ball
 from dpverify.auditing.blackbox import choose
-from dpverify.auditing.judging import Counts, curve_lines, judge
+from dpverify.auditing.judging import Counts, judge
 from dpverify.auditing.run import Report, audit
+from dpverify.auditing.two_binomials import claim_lines
 from dpverify.mechanism import Pair
 from dpverify.sampling.words import Words
 from dpverify.settings import PROFILES
@@ -202,7 +203,7 @@ def share() -> float:
 def finds(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> bool:
     """Whether the black-box attack accuses, at its level in an audit of all kinds."""
     rng, at = np.random.default_rng((seed, round(10 * factor))), factor * float(delta)
-    lines = curve_lines(_claim(delta), delta, points=8)
+    lines = claim_lines(1.0, float(delta))[:1]
     training = [subject.law(x, 2 * draws, at, rng) for x in (0.0, 1.0)]
     choice = choose(*training, delta=float(delta), lines=lines)
     outcome = choice.outcome(*(subject.law(x, draws, at, rng) for x in (0.0, 1.0)))

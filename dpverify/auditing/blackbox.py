@@ -41,8 +41,8 @@ from scipy.special import ndtri
 from dpverify.auditing.draws import both_sides, named
 from dpverify.auditing.features import Features, Matrix, Score, features, learned
 from dpverify.auditing.findings import Finding, undrawn
-from dpverify.auditing.judging import Counts, curve_lines, judge
-from dpverify.auditing.two_binomials import Line, Outcome
+from dpverify.auditing.judging import Counts, judge
+from dpverify.auditing.two_binomials import Line, Outcome, claim_lines
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.mechanism import Mechanism, Pair
@@ -58,7 +58,6 @@ _TRAINED = 2  # training draws for each that is counted
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
-_POINTS = 8  # of the claimed curve that rare events are compared with
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
 _KINDS = tuple(product((True, False), (False, True)))
@@ -154,7 +153,7 @@ def choose(
     # The simple ones come first.
     simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
     clear = max(rare, key=lambda choice: choice.excess)
-    return replace(clear, rare=True) if clear.excess > max(simple.excess, _CLEAR) else simple
+    return replace(clear, rare=True) if clear.excess >= max(simple.excess, _CLEAR) else simple
 
 
 def black_box(
@@ -204,7 +203,7 @@ def black_box(
         )
 
     curve = mechanism.privacy()
-    lines = curve_lines(curve, delta, points=_POINTS)
+    lines = claim_lines(min(claimed_epsilon(curve, delta), 50.0), float(delta))[:1]
     replay = (
         f"black_box({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
         f"{seed=!r}, {unpack=!r})"
