@@ -53,7 +53,7 @@ COUNTED = "black-box counted"
 """Kind of the draws that are counted, as their streams are named."""
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
-_THRESHOLDS = 400  # of a score that are tried, by their quantiles
+_THRESHOLDS = 400  # of a score that are tried, by their quantiles, with their neighbours
 _TRAINED = 2  # training draws for each that is counted
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
@@ -323,7 +323,7 @@ class _Events:
     ) -> _Events:
         sides = np.sort(score(record)), np.sort(score(neighbour))
         values = np.sort(np.concatenate(sides))
-        thresholds = np.unique(values[_ranks(values.size)])
+        thresholds = _thresholds(values)
         sizes = np.array([sides[swapped].size for _, swapped in _KINDS])[:, None]
         false_sizes = np.array([sides[not swapped].size for _, swapped in _KINDS])[:, None]
         hits = np.stack([_counts(sides[swapped], thresholds, above) for above, swapped in _KINDS])
@@ -369,12 +369,20 @@ class _Events:
         )
 
 
-def _ranks(size: int) -> NDArray[np.int64]:
-    """Ranks that are tried: evenly spaced, ever closer at both ends, for rare values may tell."""
-    steps = math.ceil(math.log(size) / math.log(_STEP))
-    near = np.geomspace(1, size, steps + 1).astype(np.int64) - 1
-    middle = np.arange(0, size, max(1, size // _THRESHOLDS))
-    return np.unique(np.concatenate([near, middle, size - 1 - near]))
+def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those that are tried, of sorted scores: evenly spaced ranks, ever closer at both ends.
+
+    Rare values may tell most. With each value come those next to it, so that an event may begin
+    right where a value that came often ends.
+    """
+    steps = math.ceil(math.log(values.size) / math.log(_STEP))
+    near = np.geomspace(1, values.size, steps + 1).astype(np.int64) - 1
+    middle = np.arange(0, values.size, max(1, values.size // _THRESHOLDS))
+    ranks = np.concatenate([near, middle, values.size - 1 - near])
+    distinct = np.unique(values)
+    places = np.searchsorted(distinct, np.unique(values[ranks]))
+    beside = np.concatenate([places - 1, places, places + 1])
+    return distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]
 
 
 def _counts(
