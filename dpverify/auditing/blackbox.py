@@ -382,7 +382,8 @@ def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
     distinct = np.unique(values)
     places = np.searchsorted(distinct, np.unique(values[ranks]))
     beside = np.concatenate([places - 1, places, places + 1])
-    return distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]
+    tried: NDArray[np.float64] = distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]
+    return tried
 
 
 def _counts(

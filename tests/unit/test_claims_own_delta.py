@@ -81,3 +81,11 @@ def test_the_whole_audit_finds_one() -> None:
     (found,) = (finding for finding in report.violations if finding.audit == "black-box")
     assert "Ada" in found.evidence["event"]
     assert whole(SUBJECTS[1], ONE_HUNDREDTH, 300, 1, factor=1.0).verdict == "no_violation_found"
+
+
+def test_an_event_begins_where_a_frequent_value_ends() -> None:
+    """All 51 outputs that only one side gives are in it, whatever their rank."""
+    other = np.zeros((20_000, 1))
+    own = np.where(np.arange(20_000) < 51, np.linspace(6, 900, 20_000), 0.0)[:, None]
+    chosen = choose(own, other, delta=1e-3, lines=claim_lines(1.0, 1e-3)[:1])
+    assert (chosen.p, chosen.q) == (51 / 20_000, 0)
