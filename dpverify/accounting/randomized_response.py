@@ -208,8 +208,10 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
     precision = 128
     while precision <= 1 << 16:
         with ctx.workprec(precision):
-            odds = (to_arb(eps) / positions).exp()
-            parts = (odds / (odds + (values - 1)) * _COIN).floor().unique_fmpz()
+            kept = 1 / (1 + (values - 1) * (-to_arb(eps) / positions).exp())
+            if kept >= to_arb(LARGEST_KEEP):  # further digits are so near 1 that they stay open
+                return LARGEST_KEEP
+            parts = (kept * _COIN).floor().unique_fmpz()
         if parts is not None:
             return _coin(int(parts), values)
         precision *= 2

@@ -158,7 +158,8 @@ def test_wrong_shares_are_refused(differ: Fraction) -> None:
 
 
 def test_coins_stop_short_of_certainty() -> None:
-    assert keep_probability(Fraction(1000)) == LARGEST_KEEP
+    for epsilon in (28, 1000, 10**5, 10**6, 10**300):
+        assert keep_probability(Fraction(epsilon)) == LARGEST_KEEP
     assert keep_probability(Fraction(0)) == Fraction(1, 2)
     with pytest.raises(ParameterError, match="epsilon"):
         keep_probability(Fraction(0), values=3)  # no whole number of 2⁻⁶⁴ is a third
