@@ -183,6 +183,10 @@ def audit(
     require(draws >= 20, "draws", draws, "at least 20")
     require(time_limit > 0, "time_limit", time_limit, "positive")
     without = tuple(without)
+    parts = ("release", "adjacency", "privacy")
+    whole = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
+    rule = "an object with `release`, `adjacency` and `privacy`"
+    require(whole, "mechanism", repr(mechanism), rule, "Or adapt a function.")
     chosen = applicable(mechanism, kinds, without=without)
     only_whole = kinds is None and "precision-of-doubles" in without and "precision" in chosen
     curve = mechanism.privacy()
@@ -358,7 +362,10 @@ def _few_outputs(mechanism: Any) -> bool:
 def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     """Pairs that are given, or that the mechanism names."""
     if pairs is None:
-        return tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
+        own = tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
+        for pair in own:
+            _require_neighbours(mechanism, pair)
+        return own
     require(isinstance(pairs, Sequence) and bool(pairs), "pairs", pairs, "at least one, in a list")
     for pair in pairs:
         _require_meant(mechanism, pair)
@@ -368,11 +375,9 @@ def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
 
 
 def _require_meant(mechanism: Any, pair: Pair) -> None:
-    """Refuse a pair that isn't one of neighbours which the mechanism is a mechanism of."""
-    require(isinstance(pair, Pair), "pair", pair, "a Pair(name=…, record=…, neighbour=…)")
+    """Refuse a pair that the mechanism isn't one of, or whose sides are no neighbours."""
+    require(isinstance(pair, Pair), "pair", pair, _PAIR)
     name, sides = repr(pair.name), (pair.record, pair.neighbour)
-    printable = isinstance(pair.name, str) and pair.name.isprintable()
-    require(printable, "pair", name, "named by printable characters")
     adjacency: Any = mechanism.adjacency
     domain: Any = getattr(mechanism, "domain", None)
     if hasattr(mechanism, "admit"):
@@ -383,6 +388,25 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
         rule = "of two data sets of shape (n, p), a row each record"
         flat = all(len(shape) == 2 for shape in shapes)
         require(flat, "pair", f"{name} of shapes {shapes}", rule)
+    _require_neighbours(mechanism, pair)
+    if domain is not None:
+        try:
+            for side in sides:
+                domain.admit(side)
+        except RecordsError as error:
+            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
+
+
+_PAIR = "a Pair(name=…, record=…, neighbour=…)"
+
+
+def _require_neighbours(mechanism: Any, pair: Pair) -> None:
+    """Refuse a pair, also of the mechanism's own, whose sides aren't two neighbours."""
+    require(isinstance(pair, Pair), "pair", pair, _PAIR)
+    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    printable = isinstance(pair.name, str) and pair.name.isprintable()
+    require(printable, "pair", name, "named by printable characters")
+    adjacency: Any = mechanism.adjacency
     try:
         related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
     except Exception as error:  # whatever an object of the caller's raises
@@ -403,12 +427,6 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
         "of two different data sets, and these are equal",
         "Copy one before you change it.",
     )
-    if domain is not None:
-        try:
-            for side in sides:
-                domain.admit(side)
-        except RecordsError as error:
-            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
 
 
 def _equal(first: Any, second: Any) -> bool:

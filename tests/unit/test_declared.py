@@ -535,3 +535,39 @@ def test_an_object_that_refuses_zero_is_named() -> None:
 def test_arguments_of_a_wrong_kind_are_named(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         of(mean, of="record", **options)
+
+
+@dataclass(frozen=True)
+class NamesPairs:
+    """A mechanism with pairs of its own, which may be wrong."""
+
+    pairs: Sequence[Any]
+    adjacency: Any = UNIT
+
+    def release(self, records: Any, *, rng: Any) -> Any:
+        never()
+
+    def privacy(self) -> PointCurve:
+        return CLAIM
+
+    def worst_pairs(self) -> Sequence[Any]:
+        return self.pairs
+
+
+@pytest.mark.parametrize(
+    ("pair", "says"),
+    [
+        (1, r"a Pair\(name"),
+        (Pair(name="same", record=ZEROS, neighbour=ZEROS.copy()), "neighbours|different data sets"),
+        (Pair(name="far", record=ZEROS, neighbour=3 * ONE), "one of neighbours"),
+    ],
+)
+def test_the_mechanisms_own_pairs_are_neighbours_too(pair: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        audited(NamesPairs([pair]))
+
+
+@pytest.mark.parametrize("subject", [NamesPairs, Randomises(), Later(), 7])
+def test_what_is_no_mechanism_is_refused(subject: Any) -> None:
+    with pytest.raises(ParameterError, match="`release`, `adjacency` and `privacy`"):
+        audited(subject)
