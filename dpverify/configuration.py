@@ -24,7 +24,7 @@ from pydantic import (
 from dpverify.adjacency import Adjacency
 from dpverify.domain import Domain
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, place
 from dpverify.kinds import ADJACENCIES, DOMAINS
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
@@ -235,7 +235,7 @@ def _undecided(value: Any, where: str = "") -> Iterator[str]:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "the file"
+    where = place(problem["loc"]) or "the file"
     if problem["type"] == "extra_forbidden":
         return f"unknown key {where}. {_suggestion(problem['loc'])}"
     if problem["type"] == "missing":

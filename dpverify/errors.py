@@ -23,6 +23,7 @@ __all__ = [
     "ParameterError",
     "RecordsError",
     "did_you_mean",
+    "place",
     "require",
 ]
 
@@ -127,6 +128,11 @@ def did_you_mean(given: str, known: Iterable[str], *, otherwise: str = "") -> st
     if close:
         return f"Did you mean {close[0]}?"
     return otherwise or (f"Known: {', '.join(names)}." if names else "None is installed.")
+
+
+def place(path: Iterable[str | int]) -> str:
+    """Where something stands in a document, as in code: ``parts[0].file``."""
+    return "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in path).lstrip(".")
 
 
 def _refuse(name: str, value: object, rule: str, way_out: str) -> NoReturn:

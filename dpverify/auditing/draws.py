@@ -43,7 +43,7 @@ __all__ = [
     "whole",
 ]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 CHUNK = 1000
 """Draws that share a stream of words."""
@@ -191,7 +191,7 @@ def one_side(
 
 
 def guarded(
-    work: Callable[[], T],
+    work: Callable[[], _T],
     mechanism: object,
     pair: Pair,
     side: int | None,
@@ -199,7 +199,7 @@ def guarded(
     time_limit: float,
     *,
     passed: type[Exception] = DrawError,
-) -> T:
+) -> _T:
     """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
 
     Parameters

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 __all__ = ["Late", "within"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FINEST = 1e-3
 """Seconds between two ticks at the least: a handler must end before it is called again."""
@@ -37,7 +37,7 @@ class Late(BaseException):
     """An output passed its time limit; no `except Exception` of a mechanism swallows it."""
 
 
-def within(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
+def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     """Call ``work``, and raise `Late` in it where two ticks of a clock find equally many outputs.
 
     A tick each time limit costs nothing an output; a late one is stopped before twice its limit.
@@ -68,7 +68,7 @@ def within(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
     return _by_thread(time_limit, outputs, work)
 
 
-def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
+def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     """A process has one alarm: whoever else set it, gets it back with the seconds it had left."""
     seen, running = -1, False
 
@@ -104,7 +104,7 @@ def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
                     signal.setitimer(signal.ITIMER_REAL, rest, again)
 
 
-def _by_thread(time_limit: float, outputs: Sized, work: Callable[[], T]) -> T:
+def _by_thread(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     clock = _Clock(time_limit, outputs)
     try:
         try:

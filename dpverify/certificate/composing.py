@@ -44,7 +44,7 @@ from dpverify.certificate.model import (
 from dpverify.certificate.reliance import relied_on
 from dpverify.certificate.verify import Check, check_digest, differences, misfit, verify
 from dpverify.enclosure import Real, exact_string, rational
-from dpverify.errors import CertificateError, DPVerifyError, require
+from dpverify.errors import CertificateError, DPVerifyError, place, require
 from dpverify.guarantee import Guarantee
 from dpverify.mechanism import Certifiable
 
@@ -242,11 +242,11 @@ def _folder_of(part: Mapping[str, Any], folder: Path) -> Path | None:
     except (KeyError, TypeError):
         return None
     places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-    for place in places:
-        path = place / name
+    for at in places:
+        path = at / name
         try:
             if path.is_file() and sha256_file(path) == sha256:
-                return place
+                return at
         except OSError:  # a folder beside it that is not ours to read
             continue
     return None
@@ -278,7 +278,7 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
         certificate = Certificate.model_validate(fields)
     except ValidationError as error:
         problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
+        where = place(problem["loc"])
         raise CertificateError(f"release {number}: {where}: {problem['msg']}.") from None
     if certificate.release is None:
         raise CertificateError(f"release {number}: nothing was released, and so nothing composes.")

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from dpverify.configuration import MAX_SEED, OwnerSettings
 from dpverify.enclosure import Enclosure, exact_string
-from dpverify.errors import ConfigurationError
+from dpverify.errors import ConfigurationError, place
 from dpverify.sampling.words import SecureWords
 from dpverify.visible import hidden
 
@@ -199,7 +199,7 @@ class Inputs(_Part):
             return cls(**fields)
         except ValidationError as error:
             problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"]))
+            where = place(problem["loc"])
             raise ConfigurationError(
                 f"{where} can't stand in a certificate: {problem['msg']}."
             ) from None

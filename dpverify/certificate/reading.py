@@ -12,7 +12,7 @@ from dpverify.certificate.archive import read_array
 from dpverify.certificate.derive import build
 from dpverify.certificate.model import Certificate
 from dpverify.certificate.verify import check_terms, read_certificate, released
-from dpverify.errors import CertificateError
+from dpverify.errors import CertificateError, place
 from dpverify.mechanism import Certifiable
 
 __all__ = ["open_release"]
@@ -43,7 +43,7 @@ def open_release(path: Path | str) -> tuple[Certifiable, NDArray[Any]]:
         certificate = Certificate.model_validate(read_certificate(path))
     except ValidationError as error:
         problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
+        where = place(problem["loc"])
         raise CertificateError(f"{path}: {where}: {problem['msg']}.") from None
     release = certificate.release
     if release is None:

@@ -18,7 +18,7 @@ from dpverify.certificate.derive import build, canonical, collect, derive, misfi
 from dpverify.certificate.make import REPORT, document_digest, environment
 from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.certificate.report_check import likeness
-from dpverify.errors import CertificateError, ClusterError, DPVerifyError
+from dpverify.errors import CertificateError, ClusterError, DPVerifyError, place
 from dpverify.mechanism import Certifiable, Within
 from dpverify.versions import drawing_versions, versions
 
@@ -202,7 +202,7 @@ def verify(
 def misfit(error: ValidationError) -> Check:
     """How a document doesn't fit its schema."""
     problems = error.errors()
-    wrong = tuple(".".join(map(str, problem["loc"])) or "document" for problem in problems)
+    wrong = tuple(place(problem["loc"]) or "document" for problem in problems)
     return Check(name="schema", status="differs", detail=problems[0]["msg"], fields=wrong)
 
 

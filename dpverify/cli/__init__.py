@@ -78,6 +78,8 @@ def _run(arguments: list[str] | None) -> int:
         return 130
     except DPVerifyError as error:
         click.echo(escaped(f"dpverify: {error}"), err=True)
+        for note in getattr(error, "__notes__", ()):  # lines of ours, to be copied
+            click.echo(escaped(note, lines=True), err=True)
         return error.exit_code
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit

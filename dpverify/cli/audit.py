@@ -265,11 +265,12 @@ def _loaded(target: str) -> Any:
         rule = f"{target} is neither a mechanism nor a list of them"
         if not callable(found):
             raise ConfigurationError(f"{rule}. Name an object with `release`, or a list of such.")
-        raise ConfigurationError(
+        refusal = ConfigurationError(
             f"{rule}. A function doesn't say what it claims. Put that beside it (here: epsilon 1, "
-            f"for one record of one attribute that moves by 1), and audit {module}:audited\n"
-            f"{_CLAIMED.format(name=name)}"
+            f"for one record of one attribute that moves by 1), and audit {module}:audited"
         )
+        refusal.add_note(_CLAIMED.format(name=name))
+        raise refusal
     return found
 
 

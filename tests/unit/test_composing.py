@@ -30,9 +30,9 @@ from dpverify.certificate.model import Inputs
 from dpverify.certificate.signing import check_signatures, envelope_beside, sign, statement
 from dpverify.cli import _run
 from dpverify.enclosure import Enclosure, Real
-from dpverify.errors import CertificateError, ParameterError
+from dpverify.errors import CertificateError, ParameterError, place
 from tests.conftest import CONFIGURATION
-from tests.unit.test_verify import changed, leaves, named
+from tests.unit.test_verify import changed, leaves
 
 SIGNS: dict[str, Any] = {
     "mechanism": "dp-signrp-rr",
@@ -243,7 +243,7 @@ def test_every_field_of_the_total_changed_alone_is_noticed(
         checks = {check.name: check for check in verify_document(altered, releases)}
         assert checks["total"].status == "differs", path
         if path[0] == "total":
-            assert named(path) in checks["total"].fields
+            assert place(path) in checks["total"].fields
 
 
 def test_a_changed_part_is_named(composed: dict[str, Any], releases: Path) -> None:

@@ -16,7 +16,7 @@ from dpverify.certificate.derive import collect
 from dpverify.certificate.make import CERTIFICATE, document_digest, environment
 from dpverify.certificate.model import Certificate, Evidence, Inputs
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.errors import CertificateError
+from dpverify.errors import CertificateError, place
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(/\d+)?")
 
@@ -61,10 +61,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, str) and bool(NUMBER.fullmatch(value)))
 
 
-def named(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
-
-
 def test_an_untouched_certificate_agrees(certificate: dict[str, Any], workplace: Path) -> None:
     checks = verify(certificate, workplace / "out")
     assert {check.status for check in checks} == {"agrees"}
@@ -101,13 +97,13 @@ def test_every_number_changed_alone_is_noticed_without_the_digest(
         altered["digest"] = document_digest(altered)
         wrong = [c for c in verify(altered, workplace / "out") if c.status == "differs"]
         if not wrong:
-            unnoticed.append(named(path))
+            unnoticed.append(place(path))
         elif not any(check.fields for check in wrong):
-            unnamed.append(named(path))
+            unnamed.append(place(path))
         elif path[0] in {"evidence", "derived"}:
             # What isn't an input is named itself (or its list is, where the form is wrong).
             fields = [field for check in wrong for field in check.fields]
-            assert any(named(path).startswith(field) for field in fields)
+            assert any(place(path).startswith(field) for field in fields)
     assert not unnoticed
     assert not unnamed
 

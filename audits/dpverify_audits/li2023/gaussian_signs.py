@@ -18,7 +18,7 @@ from flint import acb, arb
 from dpverify.auditing.claims import Claim, Evidence
 from dpverify_audits.truth import at_most, ball, cdf, density, equals, integral, number, rounded
 
-__all__ = ["CLAIMS", "maximum_bound", "n_plus", "rr_variance"]
+__all__ = ["CLAIMS", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
 
 _PAIRS = [
     (Fraction(1, 2), Fraction(1, 3)),
