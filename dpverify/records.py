@@ -285,7 +285,7 @@ def _csv(path: Path) -> NDArray[np.float64]:
             if not fields:
                 continue
             try:
-                row = [float(field) for field in fields]
+                row = [_number(field) for field in fields]
             except ValueError:
                 if number == 1 and not any(_is_number(field) for field in fields):
                     names = fields
@@ -323,9 +323,16 @@ def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> Re
     )
 
 
+def _number(field: str) -> float:
+    """The number in a cell; `float` alone reads ``1_0`` too, and the digits of any script."""
+    if not field.isascii() or "_" in field:
+        raise ValueError(field)
+    return float(field)
+
+
 def _is_number(field: str) -> bool:
     try:
-        float(field)
+        _number(field)
     except ValueError:
         return False
     return True

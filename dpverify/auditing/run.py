@@ -184,12 +184,12 @@ def audit(
     require(time_limit > 0, "time_limit", time_limit, "positive")
     without = tuple(without)
     parts = ("release", "adjacency", "privacy")
-    whole = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
+    claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
     rule = "an object with `release`, `adjacency` and `privacy`"
-    require(whole, "mechanism", repr(mechanism), rule, "Or adapt a function.")
+    require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
     chosen = applicable(mechanism, kinds, without=without)
     only_whole = kinds is None and "precision-of-doubles" in without and "precision" in chosen
-    curve = mechanism.privacy()
+    curve = _claim(mechanism)
     at = fitting_delta(curve) if delta is None else delta
     claimed = claimed_epsilon(curve, at)
     require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
@@ -285,6 +285,20 @@ def audit(
         searched=searched,
         replay=replay or line,
     )
+
+
+def _claim(mechanism: Mechanism) -> PrivacyCurve:
+    """What the mechanism's own code says that it promises."""
+    rule = "a privacy curve, with `delta` and `epsilon`"
+    try:
+        curve = mechanism.privacy()
+    except DPVerifyError:
+        raise
+    except Exception as error:
+        raised = f"it raised {type(error).__name__}: {error}"
+        raise ParameterError("privacy()", raised, rule) from error
+    require(hasattr(curve, "delta") and hasattr(curve, "epsilon"), "privacy()", repr(curve), rule)
+    return curve
 
 
 def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:

@@ -81,6 +81,10 @@ def _run(arguments: list[str] | None) -> int:
         for note in getattr(error, "__notes__", ()):  # lines of ours, to be copied
             click.echo(escaped(note, lines=True), err=True)
         return error.exit_code
+    except MemoryError:
+        text = "dpverify: not enough memory for inputs of this size; the outputs are as they were."
+        click.echo(text, err=True)
+        return 2
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
         return 0

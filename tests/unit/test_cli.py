@@ -448,6 +448,17 @@ def test_internal_errors_say_so(
     assert "internal error: RuntimeError: a bug" in capsys.readouterr().err
 
 
+def test_too_little_memory_is_an_error_of_the_inputs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def large(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("dpverify.cli.mechanisms.families", large)
+    assert run("mechanisms") == 2
+    assert capsys.readouterr().err.startswith("dpverify: not enough memory for inputs of this size")
+
+
 @pytest.mark.parametrize("command", ["account", "calibrate", "sign"])
 def test_examples_in_help_keep_their_lines(
     command: str, capsys: pytest.CaptureFixture[str]

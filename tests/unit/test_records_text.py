@@ -18,6 +18,8 @@ from dpverify.records import load_records
         ("a\tb\n31\t1\n", "line 2: the values look separated by tabs"),
         ("a,b\n31,\n", "line 2, column 2 (b): the value is missing. Leave such rows"),
         ("a,b\n31,n/a\n", "line 2, column 2 (b): 'n/a' is not a number. Leave such a row"),
+        ("a,b\n31,1_0\n", "line 2, column 2 (b): '1_0' is not a number"),
+        ("a,b\n31,٥\n", "line 2, column 2 (b): '٥' is not a number"),
         ("a,b\n31,1,2\n4,5\n", "line 3: has 2 values, and the first record has 3"),
     ],
 )

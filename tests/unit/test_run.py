@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from dpverify.auditing.run import KINDS, Report, audit
 from dpverify.auditing.text import finding_lines, lines
 from dpverify.auditing.two_binomials import claim_lines
 from dpverify.domain import Box
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.mechanism import Pair
 from dpverify.testing.adapters import adapt
@@ -137,6 +139,21 @@ def test_bets_are_against_the_whole_curve() -> None:
     report = audited(laplace, claim, kinds=["sequential"], delta=Fraction(0))
     assert report.verdict == "violation"
     assert report.violations[0].evidence["slope"] < claim_lines(3.0, 0.0)[0][0]
+
+
+@pytest.mark.parametrize("claim", [lambda: None, lambda: 1 / 0])
+def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
+    class Claimless:
+        adjacency = UNIT
+
+        def release(self, records: Any, *, rng: Any) -> Any:
+            return 0.0
+
+        def privacy(self) -> Any:
+            return claim()
+
+    with pytest.raises(ParameterError, match=r"^privacy\(\)=.* must be a privacy curve"):
+        audit(Claimless(), workers=1)
 
 
 def test_levels_of_all_kinds_add_up_to_at_most_alpha() -> None:
