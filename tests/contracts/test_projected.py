@@ -113,12 +113,13 @@ def given(mechanism: Any, rng: np.random.Generator) -> Iterator[tuple[Any, Any]]
 
 
 def _pair(domain: Domain, adjacency: Adjacency, mechanism: Any, rng: Any) -> tuple[Any, Any]:
+    bits = isinstance(mechanism, RandomizedResponse) or mechanism.adjacency == BitFlip()
     match domain:
         case Graphs():
             return _graphs(adjacency, mechanism.vertices, rng)
         case Sets():
             return _sets(domain, adjacency, _attributes(mechanism), rng)
-        case Box() if isinstance(mechanism, RandomizedResponse) or mechanism.adjacency == BitFlip():
+        case Box() if bits:
             one = _bits(domain, (_rows(mechanism), _attributes(mechanism)), rng)
         case Box():
             step = float(mechanism.grid.step)
@@ -127,7 +128,7 @@ def _pair(domain: Domain, adjacency: Adjacency, mechanism: Any, rng: Any) -> tup
             one = _in_ball(domain, _attributes(mechanism), rng)
     while True:
         two = one.copy()
-        _move(two[-1], domain, adjacency, rng)
+        _move(two[-1], domain, adjacency, rng, bits=bits)
         if adjacency.relates(one, two) and (domain.outside == "clip" or _admitted(domain, two)):
             return one, two
 
@@ -179,7 +180,7 @@ def _in_ball(domain: Ball, p: int, rng: Any) -> NDArray[np.float64]:
     return np.asarray(direction * float(domain.radius) * rng.choice([largest, rng.random()]))
 
 
-def _move(record: Any, domain: Box | Ball, adjacency: Adjacency, rng: Any) -> None:
+def _move(record: Any, domain: Box | Ball, adjacency: Adjacency, rng: Any, *, bits: bool) -> None:
     """Move a record in place to where a neighbour may be; the caller asks whether it is one."""
     places = rng.permutation(record.size)
     sign, share = rng.choice([-1, 1]), rng.choice([1.0, rng.random()])
@@ -199,7 +200,7 @@ def _move(record: Any, domain: Box | Ball, adjacency: Adjacency, rng: Any) -> No
         case RecordAdjacency():
             if isinstance(domain, Ball):
                 record[:] = _in_ball(domain, record.size, rng)[0]
-            elif set(record.tolist()) <= {-2, -1, 0, 1, 2, 3}:  # bits, or what is clipped to them
+            elif bits:
                 record[:] = _bits(domain, (1, record.size), rng)[0]
             else:
                 record[:] = _numbers(domain, 0.01, (1, record.size), rng)[0]
