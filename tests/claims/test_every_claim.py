@@ -85,6 +85,7 @@ OTHERS: Mapping[str, Formula] = {
 BOTH_SIDES = {"li2023.section-4.post-processing", "stausholm2021.lemma-4.post-processing"}
 # The checks that take seconds for all their changes.
 SLOW = {
+    "li2023.theorem-4.8.l1",
     "li2023.definition-2.3",
     "li2023.equation-7-8",
     "li2023.remark-3.1.reduces",
