@@ -184,7 +184,7 @@ def _partitions(threshold: float, x: Any, rng: Any) -> frozenset[int]:
 
 
 def _warner(odds: float, x: Any, rng: Any) -> float:
-    """A coin decides whether the truth is told, a second one what is told else."""
+    """The first coin decides whether to answer truly, the second gives the answer otherwise."""
     if rng.random() < odds:
         return float(x[0])
     return float(rng.integers(2))
