@@ -8,7 +8,9 @@ Each text is a file under tests/snapshots. After a change that is meant, write t
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ FOLDER = Path(__file__).parents[1] / "snapshots"
 SCREEN = 40  # lines
 WRITE = "DPVERIFY_WRITE_SNAPSHOTS"
 
-MINE = """
+MINE = """\
 from fractions import Fraction
 
 from dpverify.accounting.point import PointCurve
@@ -85,12 +87,13 @@ def compare(name: str, shown: str) -> None:
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.delitem(__import__("sys").modules, "mine", raising=False)
+    yield
+    sys.modules.pop("mine", None)
 
 
 @pytest.mark.usefixtures("mine")
@@ -129,7 +132,7 @@ def test_what_a_refused_function_lacks_works_as_printed(capsys: pytest.CaptureFi
     claim = textwrap.dedent(message.partition("mine:audited\n")[2])
     with Path("mine.py").open("a", encoding="utf-8") as file:
         file.write(claim)
-    __import__("sys").modules.pop("mine")
+    sys.modules.pop("mine")
     arguments = ["mine:audited", "--draws", "1000", "--kind", "trade-off", "--workers", "1"]
     assert _run(["audit", *arguments]) == 1
     assert "refuted by" in capsys.readouterr().out
