@@ -29,21 +29,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from benchmarks.kept import Kept
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
-from dpverify.auditing import whitebox
-from dpverify.auditing.blackbox import COUNTED, black_box
-from dpverify.auditing.draws import both_sides
-from dpverify.auditing.sequential import sequential_audit
-from dpverify.auditing.tradeoff import trade_off
-from dpverify.auditing.two_binomials import Outcome, claim_lines, epsilon_limit
-from dpverify.domain import Box
-from dpverify.mechanism import Pair, WhiteBox
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks import white_box as whitebox
+from dpverify.auditing.attacks.black_box import COUNTED, black_box
+from dpverify.auditing.attacks.sequential import sequential_audit
+from dpverify.auditing.attacks.trade_off import trade_off
+from dpverify.auditing.outputs.draws import both_sides
+from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.data.domain import Box
+from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     RademacherProjection,

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpverify.accounting.curves.rank_one import largest_gamma
 from dpverify.accounting.published import (
     sigma_classical,
     sigma_kenthapadi,
@@ -23,22 +24,21 @@ from dpverify.accounting.published import (
     sigma_li_any_projection,
 )
 from dpverify.accounting.published_counts import differing_signs
-from dpverify.accounting.rank_one import largest_gamma
-from dpverify.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency
-from dpverify.domain import Ball, Box, Sets
-from dpverify_mechanisms.estimators import SquaredDistance
-from dpverify_mechanisms.flip_rules import Ladder
-from dpverify_mechanisms.hadamard import FJLT
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.min_hash_rules import BucketResponse
-from dpverify_mechanisms.noise_addition import NoiseAddition, published_sigma
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import GaussianProjection
-from dpverify_mechanisms.secret_design import rows_for_accuracy
-from dpverify_mechanisms.secret_projection import CovarianceSketch
-from dpverify_mechanisms.sign_sketch import SignSketch
-from dpverify_mechanisms.sjlt import SJLT
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency
+from dpverify.data.domain import Ball, Box, Sets
+from dpverify_mechanisms.baselines.noise_addition import NoiseAddition, published_sigma
+from dpverify_mechanisms.linear.estimators import SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.min_hash.rules import BucketResponse
+from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.hadamard import FJLT
+from dpverify_mechanisms.projections.independent import GaussianProjection
+from dpverify_mechanisms.projections.sjlt import SJLT
+from dpverify_mechanisms.secret.design import rows_for_accuracy
+from dpverify_mechanisms.secret.sketch import CovarianceSketch
+from dpverify_mechanisms.sign.flip_rules import Ladder
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
 ONE = AttributeAdjacency(beta=Fraction(1))

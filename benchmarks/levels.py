@@ -24,15 +24,15 @@ from scipy.stats import binom
 
 from benchmarks.auditors import Laplace, Normal
 from benchmarks.kept import Kept
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.auditing import moments
-from dpverify.auditing.exhaustive import exhaust
-from dpverify.auditing.findings import AuditKind
-from dpverify.auditing.run import audit
-from dpverify.auditing.tradeoff import trade_off
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks.exhaustive import exhaust
+from dpverify.auditing.attacks.trade_off import trade_off
+from dpverify.auditing.engine import audit
+from dpverify.auditing.finding import AuditKind
+from dpverify.estimation import moments
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.privacy import Pair
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports

@@ -14,16 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.loss import (
-    GaussianLoss,
-    LaplaceLoss,
-    Log,
-    Losses,
-    NormalRowsLoss,
-    PositionLoss,
-    ResponseLoss,
-)
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
+from dpverify.accounting.losses.discrete import ResponseLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.sampling.words import ReplayableWords
 
 DELTA = Fraction(1, 10**6)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets, indicator
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets, indicator
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.hashing import KeyedHashes
-from dpverify_mechanisms.min_hash import MinHash
+from dpverify_mechanisms.min_hash.hashing import KeyedHashes
+from dpverify_mechanisms.min_hash.sketch import MinHash
 
 K, ITEMS, UNIVERSE = 128, 1000, 1_000_000
 REPETITIONS = 41

@@ -24,12 +24,12 @@ import numpy as np
 from scipy.stats import binom
 
 from benchmarks.kept import Kept
-from dpverify.auditing import moments
-from dpverify.auditing.findings import AuditKind
-from dpverify.auditing.run import applicable, audit, fitting_delta
+from dpverify.auditing.engine import applicable, audit, fitting_delta
+from dpverify.auditing.finding import AuditKind
 from dpverify.errors import ParameterError
+from dpverify.estimation import moments
 from dpverify.guarantee import claimed_epsilon
-from dpverify.mechanism import WhiteBox
+from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords
 from dpverify_audits.planted import SUITE, PlantedBug
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency, L1Ball
-from dpverify.auditing import precision
-from dpverify.mechanism import Pair
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks import precision
+from dpverify.data.adjacency import Adjacency, L1Ball
+from dpverify.privacy import Pair
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
 
 __all__ = ["Played", "attacked"]

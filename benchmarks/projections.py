@@ -18,10 +18,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.random_projection import SparseRandomProjection
 
-from dpverify_mechanisms.hadamard import FJLT, walsh_hadamard
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, SparseProjection
-from dpverify_mechanisms.sjlt import SJLT
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.hadamard import FJLT, walsh_hadamard
+from dpverify_mechanisms.projections.independent import OPORP, GaussianProjection, SparseProjection
+from dpverify_mechanisms.projections.sjlt import SJLT
 
 P, K, ENTRIES = 1_000_000, 256, 100
 REPETITIONS = 9

@@ -33,15 +33,15 @@ from scipy.special import ndtr
 from scipy.stats import beta, binom
 
 from benchmarks.kept import Kept
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import L1Ball
-from dpverify.auditing.blackbox import choose
-from dpverify.auditing.judging import Counts, judge
-from dpverify.auditing.run import Report, audit
-from dpverify.auditing.two_binomials import claim_lines
-from dpverify.mechanism import Pair
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.settings import PROFILES
+from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.data.adjacency import L1Ball
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
-from dpverify.settings import PROFILES
 
 __all__ = ["ALPHA", "AT_LEAST", "FACTOR", "SUBJECTS", "Law", "Rare", "draws_for", "finds", "whole"]
 

@@ -12,7 +12,7 @@ from math import sqrt
 from time import process_time
 
 from dpverify.enclosure import squared
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     RademacherProjection,
     UniformProjection,

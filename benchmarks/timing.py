@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import ks_2samp
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 __all__ = ["Measure", "compare", "main", "microseconds", "peak"]
 

@@ -36,7 +36,7 @@ from scipy.optimize import brentq
 
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case
-from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
-from dpverify.adjacency import Adjacency
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real
 
 __all__ = ["Draw", "Guarantee", "PrivacyCurve", "claimed_epsilon"]

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.discrete_gaussian import DiscreteGaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.run import Report, audit
-from dpverify.auditing.text import finding_lines
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussianCurve
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.reporters.text import finding_lines
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Mechanism, Pair
-from dpverify.testing.adapters import adapt
+from dpverify.privacy import Mechanism, Pair
 
 ONE = AttributeAdjacency(beta=Fraction(1))
 DELTA = Fraction(1, 100_000)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import RecordAdjacency
-from dpverify.auditing.run import audit
-from dpverify.auditing.text import lines
-from dpverify.domain import Box
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import audit
+from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import RecordAdjacency
+from dpverify.data.domain import Box
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
 

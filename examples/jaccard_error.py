@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dpverify.accounting.randomized_response import keep_probability
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets, indicator
+from dpverify.accounting.curves.randomized_response import keep_probability
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets, indicator
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.hashing import KeyedHashes
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.min_hash_levels import published_differing
-from dpverify_mechanisms.min_hash_rules import BucketResponse
+from dpverify_mechanisms.min_hash.hashing import KeyedHashes
+from dpverify_mechanisms.min_hash.levels import published_differing
+from dpverify_mechanisms.min_hash.rules import BucketResponse
+from dpverify_mechanisms.min_hash.sketch import MinHash
 
 EPSILON, DELTA = Fraction(4), Fraction(1, 10**4)
 FUNCTIONS = (10, 20, 40, 80, 160, 320)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpverify.certificate.reading import open_release
+from dpverify.certificate.open_release import open_release
 
 
 def main(certificate: Path = Path("out/mnist/certificate.json"), query: int = 0) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from experiments import averaged, draw_figure, linear_methods, print_table, sign_methods
 from numpy.typing import NDArray
 
-from dpverify.records import load_source
+from dpverify.data.loading import load_source
 
 GOLD = 50
 EVERY = 20  # each so many digits one is a query

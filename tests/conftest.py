@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.certificate.make import CERTIFICATE, certify
-from dpverify.configuration import load_configuration
-from dpverify.domain import Box
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import OPORP
+from dpverify.certificate.certify import CERTIFICATE, certify
+from dpverify.certificate.configuration import load_configuration
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import OPORP
 
 # Two slow cores must not turn a property into a flaky deadline.
 settings.register_profile("dpverify", deadline=None)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.point import PointCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify_audits.control_flow import Case
 from dpverify_audits.control_flow.case import Close, case, claim
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from benchmarks.peers.protocol import Case, Method, serve
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.loss import GaussianLoss, LaplaceLoss, Log, PrivacyLoss, ResponseLoss
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.losses.base import Log, PrivacyLoss
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import ResponseLoss
 from dpverify.enclosure import Enclosure
 
 __all__ = ["ours"]

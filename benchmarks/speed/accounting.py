@@ -29,7 +29,7 @@ from benchmarks.peers.protocol import Case, Reply
 from benchmarks.speed.table import Row, timed
 from benchmarks.truth import truth
 from dpverify.accounting import delta_gaussian, epsilon_gaussian, sigma_gaussian
-from dpverify.accounting.vectorised import delta_gaussian_array
+from dpverify.accounting.fast import delta_gaussian_array
 from dpverify.enclosure import Enclosure
 
 __all__ = ["bits", "compared", "medians", "rows"]

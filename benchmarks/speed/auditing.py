@@ -25,8 +25,8 @@ from benchmarks.auditors import ALPHA, SUBJECTS, Laplace, Subject, measured
 from benchmarks.peers.install import UNPUBLISHED, installed
 from benchmarks.peers.sniper import Draw, snipe
 from benchmarks.speed.table import Row
-from dpverify.auditing.blackbox import COUNTED
-from dpverify.auditing.draws import CHUNK, both_sides, one_side
+from dpverify.auditing.attacks.black_box import COUNTED
+from dpverify.auditing.outputs.draws import CHUNK, both_sides, one_side
 
 __all__ = ["by_release", "by_the_million", "reaching", "rows"]
 

@@ -20,20 +20,24 @@ from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case
 from benchmarks.speed.accounting import bits
 from benchmarks.speed.table import Growth, timed
-from dpverify.adjacency import AttributeAdjacency, BitFlip
-from dpverify.auditing.exhaustive import exhaust
-from dpverify.certificate.make import CERTIFICATE, certify
-from dpverify.certificate.releasing import write_release
+from dpverify.auditing.attacks.exhaustive import exhaust
+from dpverify.certificate._releasing import write_release
+from dpverify.certificate.certify import CERTIFICATE, certify
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.configuration import load_configuration
-from dpverify.domain import Box
-from dpverify.records import open_records
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.domain import Box
+from dpverify.data.loading import open_records
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
-from dpverify_mechanisms.randomized_response import RandomizedResponse
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
 
 __all__ = ["costs", "rows"]
 

@@ -17,10 +17,10 @@ from benchmarks.peers.speed import DRAWS, SCALE
 from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
 from dpverify.sampling.coins import flips
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.geometric_noise import GeometricNoise
+from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 
 __all__ = ["rows"]
 

@@ -25,19 +25,23 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.peers.speed import ITEMS, UNIVERSE, K
 from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
-from dpverify.adjacency import AttributeAdjacency, BitFlip
-from dpverify.domain import Box, indicator
-from dpverify.records import load_source
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.domain import Box, indicator
+from dpverify.data.loading import load_source
 from dpverify.sampling.words import SecureWords
-from dpverify_mechanisms.hadamard import FJLT, walsh_hadamard
-from dpverify_mechanisms.hashing import KeyedHashes
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
-from dpverify_mechanisms.randomized_response import RandomizedResponse
-from dpverify_mechanisms.sign_sketch import SignSketch
-from dpverify_mechanisms.sjlt import SJLT
-from dpverify_mechanisms.textbook import textbook_release
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.linear.textbook import textbook_release
+from dpverify_mechanisms.min_hash.hashing import KeyedHashes
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.hadamard import FJLT, walsh_hadamard
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
+from dpverify_mechanisms.projections.sjlt import SJLT
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 __all__ = ["rows"]
 

@@ -1,6 +1,6 @@
 """The accountant: proves what a mechanism claims, as enclosures."""
 
-from dpverify.accounting.gaussian import (
+from dpverify.accounting.curves.gaussian import (
     GaussianCurve,
     delta_gaussian,
     epsilon_gaussian,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from dpverify.accounting.gaussian import THEOREM, GaussianCurve, sigma_gaussian
-from dpverify.accounting.laplace import LaplaceCurve, scale_laplace_curve
-from dpverify.accounting.randomized_response import (
+from dpverify.accounting.curves.gaussian import THEOREM, GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.laplace import LaplaceCurve, scale_laplace_curve
+from dpverify.accounting.curves.randomized_response import (
     RandomizedResponseCurve,
     keep_probability_curve,
 )
@@ -99,7 +99,7 @@ DISTRIBUTIONS: Mapping[str, NoiseDistribution] = {
         ),
     ),
     "laplace": NoiseDistribution(
-        theorem="the exact hockey-stick divergence; dpverify.accounting.laplace",
+        theorem="the exact hockey-stick divergence; dpverify.accounting.curves.laplace",
         query={"sensitivity": "the l1-sensitivity of the query"},
         defaults={},
         noise=("scale", "the scale b of the noise, of density exp(-|x|/b)/2b"),
@@ -107,7 +107,7 @@ DISTRIBUTIONS: Mapping[str, NoiseDistribution] = {
         calibrate=_scale,
     ),
     "randomized-response": NoiseDistribution(
-        theorem="the exact hockey-stick divergence; dpverify.accounting.randomized_response",
+        theorem="the exact hockey-stick divergence; dpverify.accounting.curves.randomized_response",
         query={
             "values": "how many values an answer may have",
             "positions": "how many answers differ between neighbours",

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpverify.accounting.gaussian import sigma_gaussian
-from dpverify.accounting.laplace import scale_laplace, scale_laplace_curve
+from dpverify.accounting.curves.gaussian import sigma_gaussian
+from dpverify.accounting.curves.laplace import scale_laplace, scale_laplace_curve
 from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
 
 __all__ = ["NoiseVariances", "noise_variances"]

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from flint import acb, arb
 
-from dpverify.accounting.randomized_response import most_differing
+from dpverify.accounting.curves.randomized_response import most_differing
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import ParameterError, require
 

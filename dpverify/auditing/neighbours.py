@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import (
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     BitFlip,
@@ -27,9 +27,9 @@ from dpverify.adjacency import (
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError, require
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 
 __all__ = [
@@ -141,7 +141,7 @@ def require_known(adjacency: Any) -> None:
         isinstance(adjacency, Adjacency),
         "adjacency",
         adjacency,
-        "one of dpverify.adjacency, where neighbours are made",
+        "one of dpverify.data.adjacency, where neighbours are made",
         "Name the pairs, and leave out the search.",
     )
 

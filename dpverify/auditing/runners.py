@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpverify.auditing.draws import guarded
-from dpverify.auditing.exhaustive import exhaust
-from dpverify.auditing.findings import AuditKind, Finding, undrawn
-from dpverify.auditing.judging import curve_lines
-from dpverify.domain import Domain, is_sparse
+from dpverify.auditing.attacks.exhaustive import exhaust
+from dpverify.auditing.finding import AuditKind, Finding, undrawn
+from dpverify.auditing.outputs.draws import guarded
+from dpverify.auditing.statistics.claim_test import curve_lines
+from dpverify.data.domain import Domain, is_sparse
 from dpverify.errors import DPVerifyError, DrawError, ParameterError
 from dpverify.guarantee import claimed_epsilon
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 
 __all__ = ["RUNNERS", "Plan", "Space"]
 
@@ -102,7 +102,7 @@ def _exhaustive(plan: Plan) -> list[Finding]:
 
 
 def _grey_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.greybox import grey_box
+    from dpverify.auditing.attacks.grey_box import grey_box
 
     found = grey_box(
         plan.mechanism,
@@ -119,7 +119,7 @@ def _grey_box(plan: Plan) -> list[Finding]:
 
 
 def _determinism(plan: Plan) -> list[Finding]:
-    from dpverify.auditing import determinism
+    from dpverify.auditing.attacks import determinism
 
     found = determinism.audit(
         plan.mechanism,
@@ -135,7 +135,7 @@ def _determinism(plan: Plan) -> list[Finding]:
 
 
 def _precision(plan: Plan) -> list[Finding]:
-    from dpverify.auditing import precision
+    from dpverify.auditing.attacks import precision
 
     found = precision.audit(
         plan.mechanism,
@@ -152,10 +152,10 @@ def _precision(plan: Plan) -> list[Finding]:
 
 
 def _white_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing import whitebox
+    from dpverify.auditing.attacks import white_box
 
     subject = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
-    found = whitebox.audit(
+    found = white_box.audit(
         subject,
         delta=plan.delta,
         alpha=plan.levels["white-box"],
@@ -168,13 +168,13 @@ def _white_box(plan: Plan) -> list[Finding]:
 
 
 def _black_box(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.blackbox import black_box
+    from dpverify.auditing.attacks.black_box import black_box
 
     return _at_every_pair(plan, "black-box", black_box)
 
 
 def _trade_off(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.tradeoff import trade_off
+    from dpverify.auditing.attacks.trade_off import trade_off
 
     return _at_every_pair(plan, "trade-off", trade_off)
 
@@ -197,7 +197,7 @@ def _at_every_pair(plan: Plan, kind: AuditKind, attack: Callable[..., Finding]) 
 
 
 def _sequential(plan: Plan) -> list[Finding]:
-    from dpverify.auditing.sequential import sequential_audit
+    from dpverify.auditing.attacks.sequential import sequential_audit
 
     lines = curve_lines(plan.mechanism.privacy(), plan.delta, points=_BETS)
     found = []

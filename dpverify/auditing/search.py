@@ -37,13 +37,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import Adjacency, EdgeAdjacency
-from dpverify.auditing.blackbox import choose
-from dpverify.auditing.draws import both_sides, named
+from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.neighbours import drawn_pairs, fits, start_of
-from dpverify.domain import Domain, is_sparse
+from dpverify.auditing.outputs.draws import both_sides, named
+from dpverify.data.adjacency import Adjacency, EdgeAdjacency
+from dpverify.data.domain import Domain, is_sparse
 from dpverify.errors import DrawError, ParameterError, require
-from dpverify.mechanism import Mechanism, Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["CANDIDATES", "LOST", "Searched", "search", "shrunk"]

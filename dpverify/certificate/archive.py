@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.certificate.files import writing
+from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, RecordsError
 
 __all__ = ["ARRAY", "SKETCH", "Contents", "read_array", "read_blocks", "write_array"]

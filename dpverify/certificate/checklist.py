@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dpverify.certificate.hazards import HAZARDS, Case
-from dpverify.certificate.model import Derived, HazardAnswer, Inputs
+from dpverify.certificate.schema import Derived, HazardAnswer, Inputs
 from dpverify.errors import ConfigurationError
 
 __all__ = ["answers", "check_answerable"]

@@ -10,12 +10,14 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
-from dpverify.auditing import moments, planning, whitebox
-from dpverify.auditing.findings import shares
-from dpverify.auditing.judging import Counts, judge
+from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify.auditing.attacks import white_box as whitebox
+from dpverify.auditing.finding import shares
+from dpverify.auditing.statistics import power as planning
+from dpverify.auditing.statistics.claim_test import Counts, judge
 from dpverify.certificate import meaning
 from dpverify.certificate.limits import check_release, check_size, check_target
-from dpverify.certificate.model import (
+from dpverify.certificate.schema import (
     Derived,
     Ends,
     EstimatorFinding,
@@ -32,12 +34,12 @@ from dpverify.certificate.model import (
     SizeError,
     WhiteBoxFinding,
 )
-from dpverify.certificate.reliance import relied_on
-from dpverify.domain import Domain
+from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
-from dpverify.kinds import ADJACENCIES, DOMAINS
-from dpverify.mechanism import Certifiable, MechanismFamily, Pair, Parameter, Request
+from dpverify.estimation import moments
+from dpverify.ledger.reliance import relied_on
+from dpverify.privacy import Certifiable, MechanismFamily, Pair, Parameter, Request
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["build", "canonical", "collect", "derive", "families", "misfits", "total_draws"]

@@ -13,11 +13,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpverify.auditing.draws import CHUNK
-from dpverify.certificate.model import Inputs
+from dpverify.auditing.outputs.draws import CHUNK
+from dpverify.certificate.schema import Inputs
 from dpverify.enclosure import short_string
 from dpverify.errors import require
-from dpverify.mechanism import Certifiable, Streaming
+from dpverify.privacy import Certifiable, Streaming
 
 __all__ = [
     "EPSILONS",

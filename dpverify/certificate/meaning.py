@@ -17,11 +17,11 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Final
 
-from dpverify.accounting.attacker import attacker_bound
-from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.notions.attacker_rates import attacker_bound
 from dpverify.accounting.published import published_delta
-from dpverify.auditing.binomial import lower_limit, upper_limit
-from dpverify.certificate.model import (
+from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
+from dpverify.certificate.schema import (
     AttackerRate,
     CurvePoint,
     Ends,
@@ -32,7 +32,7 @@ from dpverify.certificate.model import (
 from dpverify.enclosure import decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Certifiable, Pair
+from dpverify.privacy import Certifiable, Pair
 
 __all__ = ["FAR", "SIZES", "attacker_rates", "curve_points", "size_errors"]
 

@@ -8,12 +8,12 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
+from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
 from dpverify.certificate.derive import build, families
-from dpverify.certificate.model import Inputs, KindInput
+from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError, did_you_mean
-from dpverify.kinds import ADJACENCIES, DOMAINS, Kinds
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 
 __all__ = ["named_mechanism"]
 

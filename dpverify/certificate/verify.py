@@ -13,14 +13,14 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from dpverify.certificate.archive import SKETCH, Contents, read_blocks
+from dpverify.certificate.certify import REPORT, document_digest, environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, canonical, collect, derive, misfits
-from dpverify.certificate.make import REPORT, document_digest, environment
-from dpverify.certificate.model import Certificate, Ends, Evidence, Inputs, Release
-from dpverify.certificate.report_check import likeness
+from dpverify.certificate.report.check import likeness
+from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, place
-from dpverify.mechanism import Certifiable, Within
-from dpverify.versions import drawing_versions, versions
+from dpverify.execution.versions import drawing_versions, versions
+from dpverify.privacy import Certifiable, Within
 
 __all__ = [
     "MAX_BYTES",
@@ -384,7 +384,7 @@ def _report(certificate: Certificate, folder: Path | None) -> Check:
     except CertificateError as error:
         return Check(name="report", status="differs", detail=str(error), fields=("report",))
     # Imported late: whoever verifies without a report needs no figures.
-    from dpverify.certificate.report import render
+    from dpverify.certificate.report.html import render
 
     recorded = certificate.environment
     here = versions() | drawing_versions()

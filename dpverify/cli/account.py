@@ -20,7 +20,7 @@ from dpverify.cli.output import (
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ConfigurationError, did_you_mean
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 
 __all__ = ["account", "calibrate"]
 

@@ -17,15 +17,15 @@ from typing import Any
 import click
 
 from dpverify import __version__
-from dpverify.auditing.draws import named
-from dpverify.auditing.findings import Finding
-from dpverify.auditing.journal import AuditJournal
-from dpverify.auditing.junit import junit
+from dpverify.auditing.engine import Report
+from dpverify.auditing.engine import audit as run_audit
+from dpverify.auditing.finding import Finding
 from dpverify.auditing.kinds import KINDS, OMITTABLE
-from dpverify.auditing.run import Report
-from dpverify.auditing.run import audit as run_audit
-from dpverify.auditing.text import lines, plain
-from dpverify.certificate.files import write_file
+from dpverify.auditing.outputs.draws import named
+from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.reporters.junit import junit
+from dpverify.auditing.reporters.text import lines, plain
+from dpverify.auditing.settings import PROFILES, Setting, Source, settle
 from dpverify.cli.output import (
     Choice,
     Double,
@@ -38,17 +38,17 @@ from dpverify.cli.output import (
     talk_options,
 )
 from dpverify.cli.where import where_options
+from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
-from dpverify.settings import PROFILES, Setting, Source, settle
 
 __all__ = ["audit"]
 
 _CLAIMED = """
     from fractions import Fraction
-    from dpverify.accounting.point import PointCurve
-    from dpverify.adjacency import AttributeAdjacency
-    from dpverify.testing.adapters import adapt
+    from dpverify.accounting.curves.approximate_dp import PointCurve
+    from dpverify.data.adjacency import AttributeAdjacency
+    from dpverify.auditing.targets.functions import adapt
 
     unit = AttributeAdjacency(beta=Fraction(1))
     claim = PointCurve(bound=Fraction(1))

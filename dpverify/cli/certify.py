@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from dpverify.certificate.archive import SKETCH
+from dpverify.certificate.certify import CERTIFICATE, REPORT, Outcome
+from dpverify.certificate.certify import certify as make_certificate
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.derive import total_draws
-from dpverify.certificate.make import CERTIFICATE, REPORT, Outcome
-from dpverify.certificate.make import certify as make_certificate
-from dpverify.certificate.model import Certificate, Inputs, Release
+from dpverify.certificate.schema import Certificate, Inputs, Release
 from dpverify.cli.output import (
     emit_json,
     emit_table,
@@ -24,8 +25,7 @@ from dpverify.cli.output import (
     talk_options,
 )
 from dpverify.cli.where import where_options, workers_option
-from dpverify.configuration import load_configuration
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 
 __all__ = ["certify"]
 

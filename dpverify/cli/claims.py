@@ -7,7 +7,12 @@ from typing import Any, get_args
 
 import click
 
-from dpverify.auditing.claims import (
+from dpverify.certificate.report import statements
+from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say
+from dpverify.cli.where import where_options, workers_option
+from dpverify.data.atomic_files import write_file
+from dpverify.errors import OutputError, did_you_mean
+from dpverify.ledger.statements import (
     Claim,
     Judgement,
     Verdict,
@@ -16,11 +21,6 @@ from dpverify.auditing.claims import (
     known_claims,
     known_papers,
 )
-from dpverify.certificate import errata
-from dpverify.certificate.files import write_file
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say
-from dpverify.cli.where import where_options, workers_option
-from dpverify.errors import OutputError, did_you_mean
 
 __all__ = ["claims"]
 
@@ -66,9 +66,9 @@ def claims(
         emit_json("claims", [_described(judgement) for judgement in found])
         return
     if html is not None:
-        write_file(html, errata.page(found, known_papers()).encode())
+        write_file(html, statements.page(found, known_papers()).encode())
     if markdown:
-        say(errata.markdown(found, known_papers()), lines=True)
+        say(statements.markdown(found, known_papers()), lines=True)
     if markdown or html is not None:
         return
     if found:

@@ -10,13 +10,13 @@ from typing import Any
 import click
 import rfc8785
 
-from dpverify.certificate.composing import OwnersWord
-from dpverify.certificate.composing import compose as compose_certificates
-from dpverify.certificate.files import write_file
+from dpverify.certificate.compose import OwnersWord
+from dpverify.certificate.compose import compose as compose_certificates
 from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import decimal, emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
+from dpverify.data.atomic_files import write_file
 from dpverify.visible import hidden
 
 __all__ = ["compose"]

@@ -9,11 +9,11 @@ from string import Template
 
 import click
 
-from dpverify.certificate.files import write_file
+from dpverify.certificate.configuration import UNDECIDED
 from dpverify.cli.output import emit_json, emit_table, json_option, talk, talk_options
-from dpverify.configuration import UNDECIDED
+from dpverify.data.atomic_files import write_file
+from dpverify.data.loading import Shape, shape_of
 from dpverify.errors import OutputError
-from dpverify.records import Shape, shape_of
 
 __all__ = ["configuration_text", "init"]
 

@@ -9,7 +9,7 @@ import click
 from dpverify.certificate.derive import families
 from dpverify.cli.output import emit_json, emit_table, json_option
 from dpverify.errors import did_you_mean
-from dpverify.mechanism import MechanismFamily, Parameter
+from dpverify.privacy import MechanismFamily, Parameter
 
 __all__ = ["mechanisms"]
 

@@ -9,8 +9,8 @@ import click
 
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.cli.output import emit_json, emit_table, json_option, say
+from dpverify.data.loading import open_records
 from dpverify.enclosure import Enclosure, squared
-from dpverify.records import open_records
 
 __all__ = ["sensitivity"]
 

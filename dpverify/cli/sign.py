@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from dpverify.certificate.keys import key_id, load_private_key
-from dpverify.certificate.signing import envelope_beside
-from dpverify.certificate.signing import sign as sign_certificate
+from dpverify.certificate.sign import envelope_beside
+from dpverify.certificate.sign import sign as sign_certificate
 from dpverify.certificate.verify import read_certificate
 from dpverify.cli.output import emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, tell, verify_aloud

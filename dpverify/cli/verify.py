@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from dpverify.certificate.composing import verify_document
+from dpverify.certificate.compose import verify_document
 from dpverify.certificate.derive import total_draws
 from dpverify.certificate.keys import load_public_key
-from dpverify.certificate.model import Inputs
-from dpverify.certificate.signing import check_signatures, envelope_beside
+from dpverify.certificate.schema import Inputs
+from dpverify.certificate.sign import check_signatures, envelope_beside
 from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say, talk
 from dpverify.cli.where import where_options, workers_option
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 
 __all__ = ["exit_code", "replay_option", "tell", "verify", "verify_aloud"]
 

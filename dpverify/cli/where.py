@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from dpverify.auditing.settings import checked
 from dpverify.cli.output import Choice, Whole
-from dpverify.parallel import BACKENDS, Backend, workplace
-from dpverify.settings import checked
+from dpverify.execution.parallel import BACKENDS, Backend, workplace
 
 __all__ = ["where_options", "workers_option"]
 

@@ -50,7 +50,7 @@ from scipy.linalg import solve_triangular
 
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError, require
-from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
 
 __all__ = ["LARGEST_ENTRY", "rounded_normals"]

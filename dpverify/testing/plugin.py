@@ -22,16 +22,24 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from dpverify.auditing.settings import (
+    DEFAULTS,
+    PROFILES,
+    VARIABLE,
+    Setting,
+    Source,
+    checked,
+    settle,
+)
 from dpverify.errors import ConfigurationError, DPVerifyError
-from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Setting, Source, checked, settle
 
 if TYPE_CHECKING:
-    from dpverify.adjacency import Adjacency, Of
-    from dpverify.auditing.findings import AuditKind, Verdict
-    from dpverify.auditing.run import Report
-    from dpverify.domain import Domain
+    from dpverify.auditing.engine import Report
+    from dpverify.auditing.finding import AuditKind, Verdict
+    from dpverify.data.adjacency import Adjacency, Of
+    from dpverify.data.domain import Domain
     from dpverify.enclosure import Real
-    from dpverify.mechanism import Pair
+    from dpverify.privacy import Pair
 
 __all__ = ["Auditor", "dp_audit"]
 
@@ -123,8 +131,8 @@ class Auditor:
         adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
         of : of what a plain function is one: "record" or "dataset"; as for `adapt`, and so are
         domain, attributes, rows : of the data sets that the audit makes
-        pairs, search, kinds, draws, alpha : as for `dpverify.auditing.run.audit`; by default
-            the settings' (`dpverify.settings`)
+        pairs, search, kinds, draws, alpha : as for `dpverify.auditing.engine.audit`; by default
+            the settings' (`dpverify.auditing.settings`)
         expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
             of the right one can fail
 
@@ -168,7 +176,7 @@ class Auditor:
                 raise
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         if report.verdict != expect:
-            from dpverify.auditing.text import lines
+            from dpverify.auditing.reporters.text import lines
 
             told = lines(report)
             if expect != "no_violation_found":
@@ -187,7 +195,7 @@ def _audited(
     subject: Any, given: dict[str, Any], settings: dict[str, Any], *, seed: int, replay: str
 ) -> Report:
     """The audit of a mechanism, or of what is adapted to one."""
-    from dpverify.auditing.run import audit
+    from dpverify.auditing.engine import audit
     from dpverify.enclosure import rational
 
     at = None if given.get("delta") is None else rational("delta", given["delta"])
@@ -213,9 +221,9 @@ _OF_FUNCTIONS = ("adjacency", "epsilon", "of", "domain", "attributes", "rows")
 
 def _mechanism(subject: Any, given: dict[str, Any], at: Fraction | None) -> Any:
     """The mechanism to audit: the subject, or a function with the claim that is given."""
-    from dpverify.accounting.point import PointCurve
+    from dpverify.accounting.curves.approximate_dp import PointCurve
+    from dpverify.auditing.targets.functions import adapt
     from dpverify.enclosure import rational
-    from dpverify.testing.adapters import adapt
 
     options = {name: given[name] for name in _OF_FUNCTIONS if name in given}
     if hasattr(subject, "release") and hasattr(subject, "privacy"):

@@ -15,17 +15,17 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverify.adjacency import (
+from dpverify.auditing.neighbours import fits, largest_move, require_known
+from dpverify.data.adjacency import (
     Adjacency,
     BitFlip,
     EdgeAdjacency,
     ItemAdjacency,
     RecordAdjacency,
 )
-from dpverify.auditing.neighbours import fits, largest_move, require_known
-from dpverify.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import require
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 
 __all__ = ["deltas", "epsilons", "neighbours", "records"]
 

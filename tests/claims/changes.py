@@ -17,7 +17,7 @@ from functools import cache, wraps
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from dpverify.auditing.claims import (
+from dpverify.ledger.statements import (
     Claim,
     Evidence,
     Formula,
@@ -26,9 +26,9 @@ from dpverify.auditing.claims import (
     known_claims,
     perturbed,
 )
-from dpverify_audits import cases as cases_module
-from dpverify_audits import truth as truth_module
-from dpverify_audits.aumuller2020.laws import mean_equals
+from dpverify_audits.papers import cases as cases_module
+from dpverify_audits.papers import checks as truth_module
+from dpverify_audits.papers.aumuller2020.laws import mean_equals
 
 __all__ = [
     "alone",

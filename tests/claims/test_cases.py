@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify_audits.cases import order, wherever
+from dpverify_audits.papers.cases import order, wherever
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpverify.auditing.claims import known_claims
+from dpverify.ledger.statements import known_claims
 
 ITEMS = {
     "aumuller2020": "definition 1; lemma 1-6; theorem 3.1 4.1 5.1",

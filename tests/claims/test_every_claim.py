@@ -19,9 +19,9 @@ from math import comb
 import pytest
 from flint import arb
 
-from dpverify.auditing.claims import Claim, Evidence, Formula, judged, known_claims
-from dpverify_audits.li2023 import gaussian_signs
-from dpverify_audits.truth import equals
+from dpverify.ledger.statements import Claim, Evidence, Formula, judged, known_claims
+from dpverify_audits.papers.checks import equals
+from dpverify_audits.papers.li2023 import gaussian_signs
 from tests.claims.changes import (
     evidence,
     formulas,

@@ -3,7 +3,7 @@
 import pytest
 from flint import arb
 
-from dpverify_audits.slides2025 import rows
+from dpverify_audits.papers.slides2025 import rows
 
 
 @pytest.mark.parametrize("ratio", [2, 5])

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify.auditing.claims import judged
-from dpverify_audits.stausholm2021.comparison import noise_at_input
-from dpverify_audits.stausholm2021.fast import input_moments
-from dpverify_audits.stausholm2021.privacy import gaussian_claim
-from dpverify_audits.truth import number
+from dpverify.ledger.statements import judged
+from dpverify_audits.papers.checks import number
+from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
+from dpverify_audits.papers.stausholm2021.fast import input_moments
+from dpverify_audits.papers.stausholm2021.privacy import gaussian_claim
 
 
 def test_the_classical_noise_needs_its_condition() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpverify.adjacency import (
+from dpverify.certificate.derive import families
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     BitFlip,
@@ -15,9 +16,8 @@ from dpverify.adjacency import (
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.certificate.derive import families
-from dpverify.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.mechanism import Certifiable, Request
+from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.privacy import Certifiable, Request
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
 BETA = AttributeAdjacency(beta=Fraction(3, 2))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.auditing import moments
 from dpverify.certificate.derive import families
 from dpverify.enclosure import Enclosure
+from dpverify.estimation import moments
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Certifiable, WhiteBox, Within
+from dpverify.privacy import Certifiable, WhiteBox, Within
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.min_hash import MinHash
+from dpverify_mechanisms.min_hash.sketch import MinHash
 from tests.contracts.cases import CASES, DELTA, made
 
 FAMILIES = families()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dpverify.certificate.certify import certify
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.derive import families
-from dpverify.certificate.make import certify
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.configuration import load_configuration
 
 EXAMPLES = sorted(Path("examples/mechanisms").glob("*.toml"))
 

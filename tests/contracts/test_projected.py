@@ -20,7 +20,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from dpverify.adjacency import (
+from dpverify.certificate.derive import families
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     BitFlip,
@@ -30,18 +31,17 @@ from dpverify.adjacency import (
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.certificate.derive import families
-from dpverify.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
-from dpverify.mechanism import Request
-from dpverify_mechanisms.distance import laplace_row
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.noise_addition import NoiseAddition
-from dpverify_mechanisms.projections import IdentityProjection
-from dpverify_mechanisms.randomized_response import RandomizedResponse
-from dpverify_mechanisms.secret_rows import SecretRows
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify.privacy import Request
+from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.linear.distance import laplace_row
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.projections.independent import IdentityProjection
+from dpverify_mechanisms.secret.rows import SecretRows
+from dpverify_mechanisms.sign.sketch import SignSketch
 from tests.contracts.cases import CASES, request
 
 PAIRS = 25

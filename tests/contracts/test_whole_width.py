@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import AttributeAdjacency
 from dpverify.certificate.derive import families
-from dpverify.domain import Box
-from dpverify.grid import Grid
-from dpverify_mechanisms.linear_sketch import GRID_STEPS
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
+from dpverify_mechanisms.linear.sketch import GRID_STEPS
 from tests.contracts.cases import CASES, request
 from tests.contracts.test_projected import check
 

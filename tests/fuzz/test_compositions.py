@@ -15,16 +15,11 @@ import numpy as np
 import pytest
 
 from dpverify.accounting import epsilon_gaussian
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.loss import (
-    FiniteLoss,
-    GaussianLoss,
-    LaplaceLoss,
-    Log,
-    PositionLoss,
-    PrivacyLoss,
-    ResponseLoss,
-)
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.losses.base import Log, PrivacyLoss
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.errors import ParameterError
 
 FAR_OUT = ("0", "1e-300", "1e-100", "1e-26", "1e-22", "1e-17", "1e-12", "1e-6", "0.01", "0.7")

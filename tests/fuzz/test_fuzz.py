@@ -18,20 +18,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpverify.auditing.journal import AuditJournal
-from dpverify.certificate import make
-from dpverify.certificate.composing import compose, verify_document
+from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.settings import Source, settings_file, settle
+from dpverify.certificate import certify as make
+from dpverify.certificate.compose import compose, verify_document
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.derive import build
 from dpverify.certificate.keys import load_private_key, load_public_key
-from dpverify.certificate.model import Certificate
-from dpverify.certificate.reading import open_release
-from dpverify.certificate.report import render
-from dpverify.certificate.signing import check_signatures, envelope_beside, sign
+from dpverify.certificate.open_release import open_release
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import Certificate
+from dpverify.certificate.sign import check_signatures, envelope_beside, sign
 from dpverify.certificate.verify import Check, read_certificate
-from dpverify.configuration import load_configuration
+from dpverify.data.loading import Table, load_records, open_records, shape_of
 from dpverify.errors import DPVerifyError
-from dpverify.records import Table, load_records, open_records, shape_of
-from dpverify.settings import Source, settings_file, settle
 from tests.conftest import CONFIGURATION
 from tests.fuzz.mutations import HTML, bytes_of, json_of, npy, npz, toml_of
 from tests.fuzz.surfaces import Surface, probe

@@ -11,23 +11,20 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.loss import (
-    FiniteLoss,
-    GaussianLoss,
-    LaplaceLoss,
-    Log,
-    Losses,
-    NormalRowsLoss,
-    PositionLoss,
-    ResponseLoss,
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.randomized_response import (
+    MixedResponseCurve,
+    RandomizedResponseCurve,
 )
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
-from dpverify.accounting.rank_one import RankOneNormalCurve
-from dpverify.accounting.rank_two import RankTwoNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
+from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 

@@ -10,8 +10,7 @@ import mpmath
 import pytest
 from mpmath import mpf
 
-from dpverify.accounting.concentrated import ConcentratedCurve, rho_of_pure
-from dpverify.accounting.renyi import (
+from dpverify.accounting.notions.renyi import (
     FiniteRenyi,
     GaussianRenyi,
     LaplaceRenyi,
@@ -19,6 +18,7 @@ from dpverify.accounting.renyi import (
     RenyiCurve,
     RenyiDivergence,
 )
+from dpverify.accounting.notions.zcdp import ConcentratedCurve, rho_of_pure
 from dpverify.enclosure import Enclosure
 
 ORDERS = [Fraction(1001, 1000), Fraction(3, 2), Fraction(2), Fraction(7), Fraction(60)]

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from dpverify.accounting.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
+from dpverify.accounting.curves.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
 from dpverify.enclosure import SquareRoot
 from tests.oracle.gaussian_oracle import (
     SMALLEST_NORMAL,

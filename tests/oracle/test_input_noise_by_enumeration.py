@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure
-from dpverify.grid import Grid
-from dpverify.sampling.laplace import RoundedLaplace
-from dpverify_mechanisms.estimators import InnerProduct, SquaredDistance
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import OPORP, Projection, RademacherProjection
+from dpverify.sampling.rounded_laplace import RoundedLaplace
+from dpverify_mechanisms.linear.estimators import InnerProduct, SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import OPORP, Projection, RademacherProjection
 
 VALUES = (-3, 0, 3)
 WEIGHTS = (Fraction(1, 6), Fraction(2, 3), Fraction(1, 6))

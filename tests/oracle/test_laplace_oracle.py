@@ -11,9 +11,9 @@ import mpmath
 import pytest
 from flint import arb
 
-from dpverify.accounting import laplace, laplace_lattice
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.laplace_lattice import Shifts, lattice_bounds
+from dpverify.accounting.curves import _laplace_lattice, laplace
+from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
+from dpverify.accounting.curves.laplace import LaplaceCurve
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError
 
@@ -122,8 +122,8 @@ def test_lattice_encloses_the_exact_curve(shifts: Shifts, points: int, epsilon: 
 def test_a_lattice_on_the_wrong_side_would_be_noticed(
     name: str, aligned: bool, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair = (laplace_lattice._spread, laplace_lattice._merged)
-    monkeypatch.setattr(laplace_lattice, name, wrong(*pair))
+    pair = (_laplace_lattice._spread, _laplace_lattice._merged)
+    monkeypatch.setattr(_laplace_lattice, name, wrong(*pair))
     lattice_bounds.cache_clear()
     with pytest.raises((AssertionError, NumericalError)):  # or the ends cross
         test_lattice_encloses_the_exact_curve(ALIGNED if aligned else MANY, 96, Fraction(1, 2))
@@ -134,9 +134,9 @@ def test_a_lattice_on_the_wrong_side_would_be_noticed(
 def test_one_coordinate_on_the_lattice_keeps_both_its_laws(shift: Fraction) -> None:
     """Σ½e^(−kh)ν_k = Σ½e^(kh−a)ν_k = 1, for spreading and for merging."""
     step = Fraction(1, 100)
-    cases = [(laplace_lattice._spread, shift)]
+    cases = [(_laplace_lattice._spread, shift)]
     if shift >= 2 * step:
-        cases.append((laplace_lattice._merged, shift - shift % (2 * step)))
+        cases.append((_laplace_lattice._merged, shift - shift % (2 * step)))
     for masses, a in cases:
         own = other = arb(0)
         for place, mass in enumerate(masses(a, step)):

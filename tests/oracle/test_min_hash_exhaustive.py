@@ -15,15 +15,15 @@ import pytest
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets
 from dpverify.enclosure import to_arb
-from dpverify_mechanisms.geometric_noise import GeometricNoise
-from dpverify_mechanisms.hashing import TabledHashes
-from dpverify_mechanisms.min_hash import MinHash, Reading
-from dpverify_mechanisms.min_hash_estimators import DistanceSimilarity, jaccard
-from dpverify_mechanisms.min_hash_pairs import farthest_sets
-from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule, Plain
+from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
+from dpverify_mechanisms.min_hash.estimators import DistanceSimilarity, jaccard
+from dpverify_mechanisms.min_hash.hashing import TabledHashes
+from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule, Plain
+from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
+from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
 
 RESPONSE = BucketResponse(keep=Fraction(3, 4))
 NOISE = BucketNoise(noise=GeometricNoise(ratio=Fraction(1, 4)))

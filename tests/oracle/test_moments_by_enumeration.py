@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
-from dpverify.grid import Grid
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify_mechanisms.estimators import InnerProduct, SquaredDistance
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import (
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify_mechanisms.linear.estimators import InnerProduct, SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     Projection,

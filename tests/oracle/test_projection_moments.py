@@ -22,9 +22,9 @@ from scipy import sparse
 from scipy.stats import chi2
 
 from dpverify.enclosure import squared
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify_mechanisms.hadamard import FJLT
-from dpverify_mechanisms.projections import (
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify_mechanisms.projections.hadamard import FJLT
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,
@@ -33,7 +33,7 @@ from dpverify_mechanisms.projections import (
     SparseProjection,
     UniformProjection,
 )
-from dpverify_mechanisms.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
+from dpverify_mechanisms.projections.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
 from tests.oracle.projection_oracle import (
     EVERY,
     bin_sizes,

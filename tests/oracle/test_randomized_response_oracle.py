@@ -15,20 +15,20 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpverify.accounting.randomized_response import (
+from dpverify.accounting.curves.randomized_response import (
     MixedResponseCurve,
     RandomizedResponseCurve,
     keep_probability,
     keep_probability_curve,
     most_differing,
 )
-from dpverify.adjacency import BitFlip, RecordAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Estimator
-from dpverify_mechanisms.bit_estimators import HammingDistance, InnerProductOfBits
-from dpverify_mechanisms.randomized_response import RandomizedResponse
+from dpverify.privacy import Estimator
+from dpverify_mechanisms.baselines.bit_estimators import HammingDistance, InnerProductOfBits
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 
 COINS = [
     (Fraction(3, 4), Fraction(1, 4)),

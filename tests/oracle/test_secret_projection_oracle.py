@@ -7,12 +7,12 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.rank_one import RankOneNormalCurve, largest_gamma
-from dpverify.accounting.rank_two import RankTwoNormalCurve, replaced_row_gamma
-from dpverify.adjacency import RowAdjacency
-from dpverify.domain import Ball
-from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.rank_one import RankOneNormalCurve, largest_gamma
+from dpverify.accounting.curves.rank_two import RankTwoNormalCurve, replaced_row_gamma
+from dpverify.data.adjacency import RowAdjacency
+from dpverify.data.domain import Ball
+from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
 EPSILONS = [Fraction(0), Fraction(1, 10), Fraction(1)]

@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.composition import compose
-from dpverify.adjacency import AttributeAdjacency, ItemAdjacency
-from dpverify.domain import Box, Sets
+from dpverify.accounting.composition.compose import compose
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.data.adjacency import AttributeAdjacency, ItemAdjacency
+from dpverify.data.domain import Box, Sets
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Draw
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.hadamard import FJLT
-from dpverify_mechanisms.hashing import KeyedHashes
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.min_hash_rules import BucketResponse
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.min_hash.hashing import KeyedHashes
+from dpverify_mechanisms.min_hash.rules import BucketResponse
+from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.hadamard import FJLT
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,
@@ -36,9 +36,9 @@ from dpverify_mechanisms.projections import (
     SparseProjection,
     UniformProjection,
 )
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_sketch import SignSketch
-from dpverify_mechanisms.sjlt import SJLT, DKSProjection
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.projections.sjlt import SJLT, DKSProjection
+from dpverify_mechanisms.sign.sketch import SignSketch
 from tests.oracle.test_min_hash_exhaustive import RESPONSE, Setup, law, mechanism, pairs, sketches
 
 TINY: Setup = (3, 2, 2, 1, 1)

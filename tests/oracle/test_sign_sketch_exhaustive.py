@@ -14,15 +14,15 @@ import pytest
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverify.accounting.randomized_response import keep_probability
-from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
-from dpverify.domain import Box
+from dpverify.accounting.curves.randomized_response import keep_probability
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import Exact, to_arb
-from dpverify_mechanisms.flip_rules import UNIT, CoinRule, Ladder, PrintedAlgorithm7, Sums
-from dpverify_mechanisms.individual_rules import IndividualResponse
-from dpverify_mechanisms.projections import OPORP, Projection
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.projections.independent import OPORP, Projection
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, Ladder, PrintedAlgorithm7, Sums
+from dpverify_mechanisms.sign.individual_rules import IndividualResponse
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 ONE = Fraction(1)
 EPSILON = ONE

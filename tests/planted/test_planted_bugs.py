@@ -13,11 +13,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dpverify.auditing import judging, moments, planning, whitebox
-from dpverify.mechanism import Certifiable, Estimator, Pair
+from dpverify.auditing.attacks import white_box
+from dpverify.auditing.statistics import claim_test
+from dpverify.auditing.statistics import power as planning
+from dpverify.auditing.statistics.claim_test import Counts
+from dpverify.estimation import moments
+from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify_audits.planted import SUITE, Mislabelled, PlantedBug
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
 
 ALPHA = 0.01
 """Level of one audit, over everything that it looks at."""
@@ -125,8 +129,8 @@ def events_of(bug: Bug) -> tuple[planning.Event, ...]:
     return planning.events(twin_of(bug).privacy(), DELTA, bug.draws, level(bug))
 
 
-def counts(bug: Bug, mechanism: Certifiable, seed: int) -> tuple[tuple[judging.Counts, ...], ...]:
-    return whitebox.attack(
+def counts(bug: Bug, mechanism: Certifiable, seed: int) -> tuple[tuple[Counts, ...], ...]:
+    return white_box.attack(
         mechanism,
         draws=bug.draws,
         seed=seed,
@@ -137,15 +141,15 @@ def counts(bug: Bug, mechanism: Certifiable, seed: int) -> tuple[tuple[judging.C
 
 
 @cache
-def broken_counts(bug: Bug, seed: int) -> tuple[tuple[judging.Counts, ...], ...]:
+def broken_counts(bug: Bug, seed: int) -> tuple[tuple[Counts, ...], ...]:
     return counts(bug, planted(bug), seed)
 
 
-def judged(bug: Bug, row: Sequence[judging.Counts]) -> list[judging.Judgement]:
+def judged(bug: Bug, row: Sequence[Counts]) -> list[claim_test.Judgement]:
     """Of one pair's events."""
     curve = twin_of(bug).privacy()
     return [
-        judging.judge(counted, curve, DELTA, level(bug), ordering=event.ordering)
+        claim_test.judge(counted, curve, DELTA, level(bug), ordering=event.ordering)
         for event, counted in zip(events_of(bug), row, strict=False)
     ]
 
@@ -168,7 +172,7 @@ def test_the_finds_are_promised_and_not_luck(bug: Bug) -> None:
     for event in events_of(bug)[:3]:
         p, q = bug.rates(twin_of(bug), event.threshold)
         hits, false_hits = binom.ppf(0.005, bug.draws, p), binom.ppf(0.995, bug.draws, q)
-        unlucky.append(judging.Counts(hits=int(hits), false_hits=int(false_hits), draws=bug.draws))
+        unlucky.append(Counts(hits=int(hits), false_hits=int(false_hits), draws=bug.draws))
     assert any(finding.refuted_at is not None for finding in judged(bug, unlucky))
 
 

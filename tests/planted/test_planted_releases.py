@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dpverify.auditing.findings import AuditKind, Verdict
-from dpverify.auditing.run import audit, fitting_delta
+from dpverify.auditing.engine import audit, fitting_delta
+from dpverify.auditing.finding import AuditKind, Verdict
 from dpverify_audits.planted import SUITE, PlantedBug
 from dpverify_audits.planted.releases import Counts, Reports
 

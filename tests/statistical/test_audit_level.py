@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from dpverify.accounting.gaussian import GaussianCurve, sigma_gaussian
-from dpverify.auditing.judging import Counts, curve_lines, judge
-from dpverify.auditing.planning import Event, ceiling, events, levels
-from dpverify.auditing.two_binomials import claim_lines, epsilon_limit
+from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.statistics.power import Event, ceiling, events, levels
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines, epsilon_limit
 from dpverify.enclosure import Enclosure, Real
 
 PAIRS = 2

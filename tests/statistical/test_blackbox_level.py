@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from dpverify.auditing import tradeoff
-from dpverify.auditing.blackbox import choose
+from dpverify.auditing.attacks import trade_off
+from dpverify.auditing.attacks.black_box import choose
 
 ALPHA = 0.05
 FALSE_ALARM = 1e-4  # of each test here, for audits that keep their level exactly
@@ -66,13 +66,13 @@ def outside(levels: NDArray[Any], ranks: NDArray[np.int64], runs: int) -> int:
 
 
 def test_level_of_the_band() -> None:
-    ranks, levels = map(np.array, tradeoff._levels(DRAWS, ALPHA))
+    ranks, levels = map(np.array, trade_off._levels(DRAWS, ALPHA))
     wrong = outside(levels, ranks, 10 * RUNS)
     assert binom.ppf(FALSE_ALARM, 10 * RUNS, 0.99 * ALPHA) <= wrong <= allowed(10 * RUNS)
 
 
 def test_limits_that_hold_one_by_one_do_not_hold_together() -> None:
-    ranks = np.array(tradeoff._levels(DRAWS, ALPHA)[0])
+    ranks = np.array(trade_off._levels(DRAWS, ALPHA)[0])
     levels = betaincinv(ranks, DRAWS - ranks + 1, ALPHA / 4)
     assert outside(levels, ranks, 10 * RUNS) > allowed(10 * RUNS)
 
@@ -90,7 +90,7 @@ def curve_errors(runs: int) -> int:
     for _ in range(runs):
         own = rng.choice(5, size=200, p=law).astype(float)
         other = rng.choice(5, size=200, p=law[::-1]).astype(float)
-        found = tradeoff.band(own, other, alpha=ALPHA)
+        found = trade_off.band(own, other, alpha=ALPHA)
         wrong += any(found.delta_lower(eps) > delta for eps, delta in deltas.items())
     return wrong
 
@@ -100,11 +100,11 @@ def test_level_on_the_curve() -> None:
 
 
 def test_a_band_without_width_breaks_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    correct = tradeoff._levels
+    correct = trade_off._levels
 
     def medians(n: int, alpha: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
         ranks = np.array(correct(n, alpha)[0])
         return tuple(ranks.tolist()), tuple(betaincinv(ranks, n - ranks + 1, 0.5).tolist())
 
-    monkeypatch.setattr(tradeoff, "_levels", medians)
+    monkeypatch.setattr(trade_off, "_levels", medians)
     assert curve_errors(RUNS) > allowed(RUNS)

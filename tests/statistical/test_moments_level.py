@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.auditing.binomial import judge_at_least, judge_at_most
-from dpverify.auditing.moments import Margin, MomentFinding, check_draws
+from dpverify.auditing.statistics.clopper_pearson import judge_at_least, judge_at_most
+from dpverify.estimation.moments import Margin, MomentFinding, check_draws
 
 ALPHA = 0.05
 SLACK = Fraction(3, 2)

@@ -11,8 +11,8 @@ from scipy.stats import chi2, multivariate_normal
 
 from dpverify.errors import NumericalError
 from dpverify.sampling import normal_vectors
-from dpverify.sampling.gaussian import RoundedGaussian
 from dpverify.sampling.normal_vectors import rounded_normals
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
 
 LEVEL = 1e-6

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
 DRAWS = 10_000_000

@@ -16,7 +16,7 @@ from benchmarks.accountants import Answers, Summary, summary
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case, Reply
 from benchmarks.truth import truth
-from dpverify.accounting.laplace import LaplaceCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 

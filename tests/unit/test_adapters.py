@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing import run
-from dpverify.auditing.findings import AuditKind
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing import engine as run
+from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.neighbours import extreme_pairs
-from dpverify.domain import Box
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
-from dpverify.testing.adapters import adapt
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 CLAIM = PointCurve(bound=Fraction(1))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.adjacency import (
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     BitFlip,

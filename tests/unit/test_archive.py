@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.certificate.archive import SKETCH, Contents, read_array, read_blocks, write_array
-from dpverify.certificate.files import sha256_file
-from dpverify.certificate.make import CERTIFICATE, certify, document_digest
-from dpverify.certificate.reading import open_release
+from dpverify.certificate.certify import CERTIFICATE, certify, document_digest
+from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.open_release import open_release
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.configuration import load_configuration
+from dpverify.data.atomic_files import sha256_file
 from dpverify.errors import CertificateError, RecordsError
 from tests.conftest import CONFIGURATION
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.attacker import attacker_bound
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.notions.attacker_rates import attacker_bound
 from dpverify.errors import ParameterError
 
 RATES = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))

@@ -18,9 +18,9 @@ from dpverify.cli import _run
 ROOT = Path(__file__).parents[2]
 MODULE = """
 from fractions import Fraction
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.auditing.targets.functions import adapt
 
 def claimed(function):
     unit = AttributeAdjacency(beta=Fraction(1))

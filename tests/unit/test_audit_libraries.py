@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import audit
 from dpverify.auditing.neighbours import extreme_pairs
-from dpverify.auditing.run import audit
-from dpverify.domain import Box
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.sampling.words import ReplayableWords
-from dpverify.testing.adapters import adapt
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "audit_libraries.py"
 ONE = AttributeAdjacency(beta=Fraction(1))

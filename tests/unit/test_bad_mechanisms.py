@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.draws import guarded
-from dpverify.auditing.findings import AuditKind
-from dpverify.auditing.run import audit
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import audit
+from dpverify.auditing.finding import AuditKind
+from dpverify.auditing.outputs.draws import guarded
+from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.errors import DrawError
-from dpverify.mechanism import Pair
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.privacy import Pair
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))

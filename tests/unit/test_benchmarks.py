@@ -25,7 +25,7 @@ from benchmarks.speed.accounting import bits, compared, medians
 from benchmarks.speed.auditing import LADDER, by_release, by_the_million, reaching
 from benchmarks.speed.growth import costs
 from benchmarks.speed.table import Growth, Row, growths, markdown
-from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
 from dpverify.enclosure import Enclosure
 
 ROW = Row(area="accounting", work="w", unit="ms", ours=1.0, peer="p", theirs=4.0, aim=0.2)

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import betaincinv
 from statsmodels.stats.proportion import proportion_confint
 
-from dpverify.auditing.binomial import (
+from dpverify.auditing.statistics.clopper_pearson import (
     judge_at_least,
     judge_at_most,
     lower_limit,

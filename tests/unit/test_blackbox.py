@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 from benchmarks.auditors import SUBJECTS, Laplace, measured
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import ItemAdjacency, RecordAdjacency
-from dpverify.auditing import blackbox, draws
-from dpverify.auditing.blackbox import black_box, choose
-from dpverify.auditing.draws import CHUNK, both_sides
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks import black_box as blackbox
+from dpverify.auditing.attacks.black_box import black_box, choose
+from dpverify.auditing.outputs import draws
+from dpverify.auditing.outputs.draws import CHUNK, both_sides
+from dpverify.data.adjacency import ItemAdjacency, RecordAdjacency
 from dpverify.errors import DrawError, ParameterError
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords, Words
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency, RowAdjacency
-from dpverify.blocks import ROWS, admitted_blocks, joined, row_blocks
-from dpverify.domain import Ball, Box, Sets, is_sparse
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency, RowAdjacency
+from dpverify.data.blocks import ROWS, admitted_blocks, joined, row_blocks
+from dpverify.data.domain import Ball, Box, Sets, is_sparse
 from dpverify.errors import RecordsError
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.noise_addition import NoiseAddition
-from dpverify_mechanisms.projections import OPORP
-from dpverify_mechanisms.randomized_response import RandomizedResponse
-from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.projections.independent import OPORP
+from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 P = 12
 UNIT = Box(low=Fraction(0), high=Fraction(1))

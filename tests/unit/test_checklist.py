@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dpverify.certificate.checklist import answers, check_answerable
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.hazards import HAZARDS, Case
-from dpverify.certificate.model import Certificate, HazardAnswer
-from dpverify.configuration import load_configuration
+from dpverify.certificate.schema import Certificate, HazardAnswer
 from dpverify.errors import ConfigurationError
 
 

@@ -12,8 +12,8 @@ import click
 import pytest
 import yaml
 
+from dpverify.auditing.settings import PROFILES, VARIABLE
 from dpverify.cli import cli
-from dpverify.settings import PROFILES, VARIABLE
 
 FOLDER = Path(__file__).parents[2] / "examples" / "ci"
 WORKFLOW = FOLDER / "github-workflow.yml"

@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverify.auditing.claims import (
+from dpverify.certificate.report import statements as errata
+from dpverify.cli import _run
+from dpverify.errors import ParameterError
+from dpverify.ledger.statements import (
     Claim,
     Evidence,
     Formula,
@@ -23,9 +26,6 @@ from dpverify.auditing.claims import (
     known_papers,
     perturbed,
 )
-from dpverify.certificate import errata
-from dpverify.cli import _run
-from dpverify.errors import ParameterError
 
 
 def equals(formula: Formula) -> Evidence:

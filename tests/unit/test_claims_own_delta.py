@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.auditing.blackbox import choose
-from dpverify.auditing.judging import curve_lines, floor
-from dpverify.auditing.run import fitting_delta
-from dpverify.auditing.text import lines
-from dpverify.auditing.two_binomials import claim_lines
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.engine import fitting_delta
+from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.statistics.claim_test import curve_lines, floor
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.guarantee import PrivacyCurve
 
 ONE_HUNDREDTH = Fraction(1, 100)

@@ -19,21 +19,22 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.auditors import SUBJECTS
-from dpverify import cluster as clusters
-from dpverify.auditing import draws, whitebox
-from dpverify.auditing.claims import judged_all, known_claims
-from dpverify.auditing.planning import Event
-from dpverify.auditing.run import audit
+from dpverify.auditing.attacks import white_box
+from dpverify.auditing.engine import audit
+from dpverify.auditing.outputs import draws
+from dpverify.auditing.statistics.power import Event
 from dpverify.certificate import verify as verifying
-from dpverify.certificate.make import certify
-from dpverify.certificate.model import Certificate
+from dpverify.certificate.certify import certify
+from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.schema import Certificate
 from dpverify.cli import _run
-from dpverify.configuration import load_configuration
 from dpverify.errors import ClusterError, DrawError, ParameterError
-from dpverify.parallel import spread, workplace
+from dpverify.execution import cluster as clusters
+from dpverify.execution.parallel import spread, workplace
+from dpverify.execution.versions import versions
+from dpverify.ledger.statements import judged_all, known_claims
 from dpverify.sampling.words import Words
-from dpverify.versions import versions
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.conftest import CONFIGURATION
 
 ROOT = Path(__file__).parents[2]
@@ -182,8 +183,8 @@ def test_a_worker_that_is_killed_between_claims(two: LocalCluster) -> None:
 def test_a_worker_that_is_killed_in_a_white_box_attack(
     two: LocalCluster, small_sketch: Callable[..., LinearSketch]
 ) -> None:
-    def attack(**options: Any) -> whitebox.Attack:
-        return whitebox.attack(small_sketch(), draws=600, seed=3, tests=tests, **options)
+    def attack(**options: Any) -> white_box.Attack:
+        return white_box.attack(small_sketch(), draws=600, seed=3, tests=tests, **options)
 
     tests = [
         Event(name="middle", threshold=0.0, swapped=swapped, ordering=1e-3)

@@ -10,23 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.loss import (
-    FiniteLoss,
-    GaussianLoss,
-    LaplaceLoss,
-    Log,
-    NormalRowsLoss,
-    PositionLoss,
-    PrivacyLoss,
-    ResponseLoss,
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.randomized_response import (
+    MixedResponseCurve,
+    RandomizedResponseCurve,
 )
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
-from dpverify.accounting.rank_one import RankOneNormalCurve
-from dpverify.accounting.rank_two import RankTwoNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
+from dpverify.accounting.losses.base import Log, PrivacyLoss
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve

@@ -20,14 +20,14 @@ import referencing
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dpverify.accounting import composition
-from dpverify.accounting.point import PointCurve
-from dpverify.certificate import composing
-from dpverify.certificate.composing import OwnersWord, compose, verify_document
+from dpverify.accounting.composition import compose as composition
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.certificate import compose as composing
+from dpverify.certificate.certify import CERTIFICATE, document_digest
+from dpverify.certificate.compose import OwnersWord, compose, verify_document
 from dpverify.certificate.derive import build
-from dpverify.certificate.make import CERTIFICATE, document_digest
-from dpverify.certificate.model import Inputs
-from dpverify.certificate.signing import check_signatures, envelope_beside, sign, statement
+from dpverify.certificate.schema import Inputs
+from dpverify.certificate.sign import check_signatures, envelope_beside, sign, statement
 from dpverify.cli import _run
 from dpverify.enclosure import Enclosure, Real
 from dpverify.errors import CertificateError, ParameterError, place

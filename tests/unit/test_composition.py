@@ -8,16 +8,16 @@ from itertools import permutations
 
 import pytest
 
-from dpverify.accounting.comparison import compared
-from dpverify.accounting.composition import compose
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import (
+from dpverify.accounting.composition.compare import compared
+from dpverify.accounting.composition.compose import compose
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.randomized_response import (
     MixedResponseCurve,
     RandomizedResponseCurve,
     keep_probability,
 )
-from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 

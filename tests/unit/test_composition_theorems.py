@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from dpverify.accounting.composition_theorems import (
+from dpverify.accounting.composition.theorems import (
     AdvancedBound,
     ApproximateOptimalBound,
     BasicBound,
@@ -22,8 +22,8 @@ from dpverify.accounting.composition_theorems import (
     SimplifiedOptimalBound,
     applicable_bounds,
 )
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError, ParameterError
 

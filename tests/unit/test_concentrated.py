@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.concentrated import ConcentratedCurve, rho_of_pure
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
-from dpverify.accounting.renyi import GaussianRenyi, RenyiCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.notions.renyi import GaussianRenyi, RenyiCurve
+from dpverify.accounting.notions.zcdp import ConcentratedCurve, rho_of_pure
 from dpverify.errors import ParameterError
 
 CONVERSIONS = st.sampled_from(["bun-steinke", "canonne-kamath-steinke"])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dpverify.auditing.findings import Finding
-from dpverify.auditing.run import Report, audit
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.finding import Finding
 from dpverify_audits.control_flow import CASES, Case
 
 ALPHA = 1e-4

@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.composed import ComposedCurve
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.loss import FiniteLoss, Losses
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import MixedResponseCurve, RandomizedResponseCurve
-from dpverify.accounting.rank_one import RankOneNormalCurve
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.randomized_response import (
+    MixedResponseCurve,
+    RandomizedResponseCurve,
+)
+from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import (
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing import engine as run
+from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import (
     AttributeAdjacency,
     EdgeAdjacency,
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.auditing import run
-from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
-from dpverify.domain import Box, Graphs
+from dpverify.data.domain import Box, Graphs
 from dpverify.errors import ParameterError
-from dpverify.mechanism import Mechanism, Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
-from dpverify.testing.adapters import adapt
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.design import design_linear_sketch
-from dpverify_mechanisms.estimators import SquaredDistance
-from dpverify_mechanisms.projections import OPORP
+from dpverify_mechanisms.linear.design import design_linear_sketch
+from dpverify_mechanisms.linear.estimators import SquaredDistance
+from dpverify_mechanisms.projections.independent import OPORP
 
 TARGET: dict[str, Any] = {
     "epsilon": Fraction(2),

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.determinism import audit
-from dpverify.auditing.findings import Finding
-from dpverify.mechanism import Pair
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks.determinism import audit
+from dpverify.auditing.finding import Finding
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 
@@ -221,7 +221,7 @@ def test_seeds_and_states_shared_by_processes(
 SUBJECT = """
 from fractions import Fraction
 import numpy as np
-from dpverify.accounting.point import PointCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
 
 class Subject:
     def __init__(self, function):

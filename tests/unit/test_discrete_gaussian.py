@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 from dpverify.accounting import GaussianCurve
-from dpverify.accounting.discrete_gaussian import DiscreteGaussianCurve
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussianCurve
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 

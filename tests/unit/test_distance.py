@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import (
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     EdgeAdjacency,
@@ -19,13 +19,13 @@ from dpverify.adjacency import (
     L1Ball,
     RecordAdjacency,
 )
-from dpverify.domain import Ball, Box, Sets, Vectors
+from dpverify.data.domain import Ball, Box, Sets, Vectors
+from dpverify.data.grid import Grid
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
-from dpverify.grid import Grid
-from dpverify_mechanisms import distance as module
-from dpverify_mechanisms.distance import distance, farthest, grid_for, laplace_row
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear import distance as module
+from dpverify_mechanisms.linear.distance import distance, farthest, grid_for, laplace_row
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Ball, Box, Sets, Vectors
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Ball, Box, Sets, Vectors
 from dpverify.errors import ParameterError, RecordsError
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
 
 UNIT = Box(low=Fraction(-1), high=Fraction(1))
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency, AttributeAdjacency, BitFlip, RecordAdjacency
-from dpverify.auditing.exhaustive import Exhaustion, exact_moments, exhaust
-from dpverify.domain import Box
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks.exhaustive import Exhaustion, exact_moments, exhaust
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.flip_rules import Ladder, PrintedAlgorithm7
-from dpverify_mechanisms.projections import RademacherProjection
-from dpverify_mechanisms.randomized_response import RandomizedResponse
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.projections.independent import RademacherProjection
+from dpverify_mechanisms.sign.flip_rules import Ladder, PrintedAlgorithm7
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 BITS = [np.array([bits], dtype=float) for bits in product((0, 1), repeat=3)]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpverify.domain import Sets
+from dpverify.data.domain import Sets
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.exponential_min_hash import REFUSAL, ExponentialMinHash
-from dpverify_mechanisms.hashing import TabledHashes
+from dpverify_mechanisms.min_hash.exponential import REFUSAL, ExponentialMinHash
+from dpverify_mechanisms.min_hash.hashing import TabledHashes
 
 HALF = Fraction(1, 2)
 MARKS = (0, 0, 0, 0)

@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.journal import AuditJournal
-from dpverify.certificate.files import check_writable, replacing, sha256_file
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.atomic_files import check_writable, replacing, sha256_file
 from dpverify.errors import OutputError
-from dpverify.testing.adapters import adapt
 
 COMMAND = [sys.executable, "-c", "from dpverify.cli import main; main()"]
 
@@ -88,7 +88,7 @@ def test_a_full_disc_leaves_a_journal_that_goes_on(tmp_path: Path) -> None:
     AuditJournal(path).kept(identity, "first", lambda: [1])
     code = (
         "import sys; from pathlib import Path\n"
-        "from dpverify.auditing.journal import AuditJournal\n"
+        "from dpverify.auditing.outputs.journal import AuditJournal\n"
         "from dpverify.errors import OutputError\n"
         "identity = {'mechanism': 'one'}\n"
         "try: AuditJournal(Path(sys.argv[1])).kept(identity, 'second', lambda: [2] * 9)\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.auditing.features import Score, features, learned
+from dpverify.auditing.attacks._scores import Score, features, learned
 
 
 def scores(own: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Score]:

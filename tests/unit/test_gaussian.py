@@ -17,8 +17,8 @@ from flint import arb
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting import gaussian
-from dpverify.accounting.gaussian import (
+from dpverify.accounting.curves import gaussian
+from dpverify.accounting.curves.gaussian import (
     GaussianCurve,
     delta_gaussian,
     epsilon_gaussian,

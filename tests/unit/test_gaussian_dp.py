@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.gaussian_dp import FiniteTradeOff, GaussianTradeOff, least_type_two
-from dpverify.accounting.point import PointCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff, least_type_two
 from dpverify.errors import ParameterError
 
 LEVELS = st.fractions(min_value=0, max_value=1, max_denominator=1000)

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import squared
 from dpverify.errors import NumericalError, ParameterError
-from dpverify_mechanisms import projections
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projection import Projection, measure
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections import independent as projections
+from dpverify_mechanisms.projections.base import Projection, measure
+from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     RademacherProjection,
     SparseProjection,

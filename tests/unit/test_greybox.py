@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency, AttributeAdjacency
-from dpverify.auditing.findings import Finding
-from dpverify.auditing.greybox import grey_box
-from dpverify.auditing.run import audit
-from dpverify.domain import Box
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks.grey_box import grey_box
+from dpverify.auditing.engine import audit
+from dpverify.auditing.finding import Finding
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverify import grid as grid_module
-from dpverify.adjacency import AttributeAdjacency, BitFlip, L1Ball
-from dpverify.domain import Box
+from dpverify.data import grid as grid_module
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, RecordsError
-from dpverify.grid import Grid
 
 STEPS = [
     Fraction(1, 1024),

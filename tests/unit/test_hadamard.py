@@ -12,9 +12,9 @@ from scipy.linalg import hadamard
 
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
-from dpverify_mechanisms import hadamard as module
-from dpverify_mechanisms.hadamard import FJLT, walsh_hadamard
-from dpverify_mechanisms.projection import digest
+from dpverify_mechanisms.projections import hadamard as module
+from dpverify_mechanisms.projections.base import digest
+from dpverify_mechanisms.projections.hadamard import FJLT, walsh_hadamard
 
 
 @given(st.integers(0, 7), st.integers(1, 5), st.sampled_from([1, 4, 32, 2**16]), st.data())

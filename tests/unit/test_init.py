@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dpverify.certificate.checklist import check_answerable
+from dpverify.certificate.configuration import UNDECIDED, load_configuration
 from dpverify.cli import _run
 from dpverify.cli.init import configuration_text
-from dpverify.configuration import UNDECIDED, load_configuration
+from dpverify.data.loading import Shape
 from dpverify.errors import ConfigurationError
-from dpverify.records import Shape
 
 DECIDED = {
     r"low = \"DECIDE\"": "low = 0",

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from dpverify.certificate import files
-from dpverify.certificate.files import replacing, sha256_file, write_file
+from dpverify.data import atomic_files
+from dpverify.data.atomic_files import replacing, sha256_file, write_file
 from dpverify.errors import OutputError
 
 OUTPUTS = {"certificate.json", "report.html", "sketch.npz"}
@@ -73,7 +73,7 @@ def test_replacing_fails_at_every_step(
 ) -> None:
     """An error in any call that touches the disk leaves the old folder as it was."""
     if not exchange:
-        monkeypatch.setattr(files, "_call", lambda *_: False)
+        monkeypatch.setattr(atomic_files, "_call", lambda *_: False)
     old, new = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
     folder = tmp_path / "out"
     for failing in range(8):
@@ -99,15 +99,15 @@ def test_nobody_else_reads_what_is_not_in_place(
 ) -> None:
     """A kill before the exchange leaves a whole release, which must not be a second one to read."""
     folder, seen = tmp_path / "out", []
-    place = files._exchange
+    place = atomic_files._exchange
 
     def watched(new: Path, old: Path) -> None:
         seen.append(stat.S_IMODE(new.stat().st_mode))
         place(new, old)
 
     if not exchange:
-        monkeypatch.setattr(files, "_call", lambda *_: False)
-    monkeypatch.setattr(files, "_exchange", watched)
+        monkeypatch.setattr(atomic_files, "_call", lambda *_: False)
+    monkeypatch.setattr(atomic_files, "_exchange", watched)
     for content in (b"old", b"new"):
         fill(folder, {"a": content})
     assert seen == [0o700]

@@ -12,9 +12,8 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.enumeration import Enumeration
-from dpverify.accounting.gaussian import delta_gaussian
-from dpverify.accounting.inversion import (
+from dpverify.accounting.composition._enumeration import Enumeration
+from dpverify.accounting.composition._inversion import (
     ORDER,
     LatticeKernel,
     Line,
@@ -22,13 +21,10 @@ from dpverify.accounting.inversion import (
     invert,
     widened,
 )
-from dpverify.accounting.loss import (
-    FiniteLoss,
-    GaussianLoss,
-    Log,
-    Losses,
-    ResponseLoss,
-)
+from dpverify.accounting.curves.gaussian import delta_gaussian
+from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.enclosure import to_arb
 
 F = Fraction

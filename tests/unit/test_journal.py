@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.journal import AuditJournal, fingerprint
-from dpverify.auditing.run import Report, audit
-from dpverify.auditing.text import lines
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.outputs.journal import AuditJournal, fingerprint
+from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.targets.functions import adapt
 from dpverify.cli import _run
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ConfigurationError, OutputError
-from dpverify.mechanism import Mechanism
-from dpverify.testing.adapters import adapt
+from dpverify.privacy import Mechanism
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 # search, trials, grey-box, determinism, precision, black-box, trade-off, sequential

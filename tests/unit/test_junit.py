@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.auditing.findings import AuditKind, Finding, Verdict
-from dpverify.auditing.junit import junit
-from dpverify.auditing.run import Report
-from dpverify.mechanism import Pair
+from dpverify.auditing.engine import Report
+from dpverify.auditing.finding import AuditKind, Finding, Verdict
+from dpverify.auditing.reporters.junit import junit
+from dpverify.privacy import Pair
 
 TEXTS = st.text(max_size=12)
 PAIRS = st.none() | st.builds(

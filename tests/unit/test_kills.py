@@ -24,13 +24,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.certificate import plots
-from dpverify.certificate.reading import open_release
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.targets.functions import adapt
+from dpverify.certificate.open_release import open_release
+from dpverify.certificate.report import plots
 from dpverify.cli import _run
-from dpverify.domain import Box
-from dpverify.testing.adapters import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from tests.unit.test_interruption import assert_whole
 
 MANY, ROWS = 200, 100_000

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.laplace import (
+from dpverify.accounting.curves.laplace import (
     LaplaceCurve,
     majorant,
     scale_laplace,

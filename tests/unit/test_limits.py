@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.certificate.composing import compose
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.certificate.compose import compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.limits import check_size
-from dpverify.certificate.model import Inputs
 from dpverify.certificate.named import named_mechanism
+from dpverify.certificate.schema import Inputs
 from dpverify.certificate.verify import read_certificate, verify
+from dpverify.data.loading import open_records
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import CertificateError, ConfigurationError, ParameterError, RecordsError
-from dpverify.records import open_records
 from dpverify.toml import MAX_BYTES, read_toml
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import Adjacency, ItemAdjacency, RecordAdjacency
-from dpverify.domain import Sets
-from dpverify.grid import Grid
-from dpverify_mechanisms.linear_pairs import pairs_apart
-from dpverify_mechanisms.projections import OPORP
+from dpverify.data.adjacency import Adjacency, ItemAdjacency, RecordAdjacency
+from dpverify.data.domain import Sets
+from dpverify.data.grid import Grid
+from dpverify_mechanisms.linear.worst_pairs import pairs_apart
+from dpverify_mechanisms.projections.independent import OPORP
 
 STEP = Grid(step=Fraction(1))
 

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpverify.accounting import sigma_gaussian
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball
-from dpverify.domain import Box
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball
+from dpverify.data.domain import Box
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms import linear_sketch
-from dpverify_mechanisms.dots import dot
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear import sketch as linear_sketch
+from dpverify_mechanisms.linear._dot import dot
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.linear.textbook import textbook_release
+from dpverify_mechanisms.projections._spectral import dense
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     Projection,
     RademacherProjection,
 )
-from dpverify_mechanisms.spectral import dense
-from dpverify_mechanisms.textbook import textbook_release
 
 PROJECTIONS = [
     OPORP(p=6, k=4, seed=1),

@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpverify.accounting.published import sigma_kenthapadi, sigma_li
-from dpverify.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
-from dpverify.auditing import judging, planning, whitebox
-from dpverify.domain import Ball, Box
+from dpverify.auditing.attacks import white_box
+from dpverify.auditing.statistics import claim_test
+from dpverify.auditing.statistics import power as planning
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.data.domain import Ball, Box
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, RecordsError
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.estimators import SquaredDistance
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.linear.estimators import SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,
@@ -151,9 +153,9 @@ def test_the_attack_finds_noise_that_is_too_small(noise: Any) -> None:
     events = planning.events(claimed, Fraction(1, 1000), 4000, 1e-3)
     refuted = {}
     for name, mechanism in (("right", sketch), ("weak", weak)):
-        found = whitebox.attack(mechanism, draws=4000, seed=1, tests=events, workers=1)
+        found = white_box.attack(mechanism, draws=4000, seed=1, tests=events, workers=1)
         refuted[name] = any(
-            judging.judge(
+            claim_test.judge(
                 counts, claimed, Fraction(1, 1000), 1e-3, ordering=event.ordering
             ).refuted_at
             is not None

@@ -11,18 +11,11 @@ from flint import acb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.lattice import common_unit
-from dpverify.accounting.loss import (
-    FiniteLoss,
-    GaussianLoss,
-    LaplaceLoss,
-    Log,
-    NormalRowsLoss,
-    PositionLoss,
-    PrivacyLoss,
-    ResponseLoss,
-    Step,
-)
+from dpverify.accounting.composition._lattice import common_unit
+from dpverify.accounting.losses.base import Log, PrivacyLoss, Step
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import SquareRoot
 from dpverify.errors import ParameterError
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
 from dpverify.accounting.published import published_delta, sigma_kenthapadi
 from dpverify.certificate.derive import build
 from dpverify.certificate.meaning import FAR, curve_points, size_errors
-from dpverify.certificate.model import Certificate, EventCounts, Evidence, PairEvidence
+from dpverify.certificate.schema import Certificate, EventCounts, Evidence, PairEvidence
 
 
 @given(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.run import Report, audit
-from dpverify.mechanism import Pair
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.privacy import Pair
 
 PAIR = Pair(name="0 and 1", record=np.zeros(1), neighbour=np.ones(1))
 ANSWERS: dict[bytes, float] = {}

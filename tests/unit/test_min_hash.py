@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
 
-from dpverify.accounting.randomized_response import MixedResponseCurve, keep_probability
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets
+from dpverify.accounting.curves.randomized_response import MixedResponseCurve, keep_probability
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms import hashing
-from dpverify_mechanisms.geometric_noise import GeometricCurve, GeometricNoise, _table
-from dpverify_mechanisms.hashing import KeyedHashes, TabledHashes
-from dpverify_mechanisms.min_hash import MinHash, Reading
-from dpverify_mechanisms.min_hash_design import design_min_hash
-from dpverify_mechanisms.min_hash_estimators import CollisionSimilarity, DistanceSimilarity
-from dpverify_mechanisms.min_hash_levels import PAPER_DELTA, published_differing
-from dpverify_mechanisms.min_hash_pairs import farthest_sets
-from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule, Plain
+from dpverify_mechanisms.baselines.geometric_noise import GeometricCurve, GeometricNoise, _table
+from dpverify_mechanisms.min_hash import hashing
+from dpverify_mechanisms.min_hash.design import design_min_hash
+from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
+from dpverify_mechanisms.min_hash.hashing import KeyedHashes, TabledHashes
+from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, published_differing
+from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule, Plain
+from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
+from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
 
 DOMAIN, ONE = Sets(least=20), ItemAdjacency(changes=1)
 DELTA = Fraction(1, 10**4)

@@ -14,7 +14,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 from statsmodels.stats.weightstats import DescrStatsW
 
-from dpverify.auditing.moments import (
+from dpverify.errors import ParameterError
+from dpverify.estimation.moments import (
     MARGIN_MEAN,
     MARGIN_VARIANCE,
     Margin,
@@ -27,11 +28,10 @@ from dpverify.auditing.moments import (
     interval_of_mean,
     judge,
 )
-from dpverify.errors import ParameterError
-from dpverify.mechanism import Estimator, Pair
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify_mechanisms.estimators import SquaredDistance
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify.privacy import Estimator, Pair
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify_mechanisms.linear.estimators import SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
 
 CONFIRMED: Literal["confirmed within the margin"] = "confirmed within the margin"
 TWO_SIGMA = float(2 * ndtr(-2.0))

@@ -12,14 +12,14 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from dpverify.adjacency import AttributeAdjacency, BitFlip
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, RecordsError
-from dpverify.grid import Grid
-from dpverify.mechanism import WhiteBox
-from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.privacy import WhiteBox
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms.noise_addition import NoiseAddition, published_sigma
+from dpverify_mechanisms.baselines.noise_addition import NoiseAddition, published_sigma
 
 BITS = Box(low=Fraction(0), high=Fraction(1))
 WIDE = Box(low=Fraction(-1), high=Fraction(2))

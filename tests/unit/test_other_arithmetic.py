@@ -30,12 +30,12 @@ if how == "flush":
 from dpverify.errors import DPVerifyError
 from fractions import Fraction as F
 from decimal import Decimal as D
-from dpverify.accounting.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.accounting.curves.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import GaussianProjection
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import GaussianProjection
 import numpy as np
 
 def sketch(which):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpverify.certificate.files import check_own, check_writable, make_own, write_file
 from dpverify.cli import _run
+from dpverify.data.atomic_files import check_own, check_writable, make_own, write_file
 from dpverify.errors import OutputError
 
 

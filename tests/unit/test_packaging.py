@@ -15,8 +15,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpverify.certificate.composing import composition_schema
-from dpverify.certificate.model import json_schema
+from dpverify.certificate.compose import composition_schema
+from dpverify.certificate.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"dpverify": "", "dpverify_mechanisms": "mechanisms", "dpverify_audits": "audits"}

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from benchmarks.auditors import SUBJECTS
-from dpverify.auditing import patience
-from dpverify.auditing.draws import guarded
-from dpverify.auditing.patience import Late, within
+from dpverify.auditing.outputs import time_limit
+from dpverify.auditing.outputs.draws import guarded
+from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError
 
 LIMIT = 0.1
@@ -119,7 +119,7 @@ def test_nothing_is_raised_afterwards(
                 ends["late"] += 1
         return ends
 
-    monkeypatch.setattr(patience, "_FINEST", 3e-5)
+    monkeypatch.setattr(time_limit, "_FINEST", 3e-5)
     idle = threading.Event()
 
     def load() -> None:
@@ -203,15 +203,15 @@ def test_the_alarm_at_every_instruction() -> None:
             break
         ends.append(ended)
     assert set(ends) == {"returned", "late"}
-    assert len(ends) > len(list(dis.get_instructions(patience._by_alarm))) // 2
+    assert len(ends) > len(list(dis.get_instructions(time_limit._by_alarm))) // 2
 
 
 def test_the_clocks_thread_at_every_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     """It raises while it lives, wherever the thread that it watches is."""
-    clocks: list[patience._Clock] = []
+    clocks: list[time_limit._Clock] = []
     due, ended = threading.Event(), threading.Event()
 
-    def run(clock: patience._Clock) -> None:
+    def run(clock: time_limit._Clock) -> None:
         clocks.append(clock)
         while not clock.gate.acquire(timeout=1e-3):
             if due.is_set() and clock.running:
@@ -237,7 +237,7 @@ def test_the_clocks_thread_at_every_instruction(monkeypatch: pytest.MonkeyPatch)
             ends.append(end)
         return ends
 
-    monkeypatch.setattr(patience._Clock, "run", run)
+    monkeypatch.setattr(time_limit._Clock, "run", run)
     ends = in_a_thread(watched)
     assert isinstance(ends, list)
     assert set(ends) == {"returned", "late"}

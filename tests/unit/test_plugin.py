@@ -12,7 +12,7 @@ HEADER = """
 from fractions import Fraction
 import numpy as np
 import pytest
-from dpverify.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import AttributeAdjacency
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 ONE = {"adjacency": UNIT, "of": "record", "attributes": 1}
@@ -155,8 +155,8 @@ def test_a_mechanism_has_its_own_claim(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-from dpverify.accounting.point import PointCurve
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.targets.functions import adapt
 
 MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
 
@@ -195,9 +195,9 @@ MISTAKES = {
 def test_a_mistake_in_the_arguments_is_one_sentence(pytester: pytest.Pytester) -> None:
     tests = [f"def test_{number}(dp_audit):\n    {call}\n" for number, call in enumerate(MISTAKES)]
     body = """
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import RecordAdjacency
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.data.adjacency import RecordAdjacency
+from dpverify.auditing.targets.functions import adapt
 
 MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
 

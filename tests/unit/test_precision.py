@@ -11,22 +11,26 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing import precision
-from dpverify.auditing.judging import Counts
-from dpverify.auditing.precision import VIEWS, audit
-from dpverify.domain import Box
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks import precision
+from dpverify.auditing.attacks.precision import VIEWS, audit
+from dpverify.auditing.statistics.claim_test import Counts
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import DrawError, ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.privacy import Pair
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
-from dpverify_mechanisms.textbook import textbook_release
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.linear.textbook import textbook_release
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
 
 PURE = PointCurve(bound=Fraction(1))
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.accounting.sensitivity import largest_row_norm
-from dpverify.domain import is_sparse
+from dpverify.data.domain import is_sparse
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.hadamard import FJLT
-from dpverify_mechanisms.projection import single_is_exact
-from dpverify_mechanisms.projections import (
+from dpverify_mechanisms.projections._spectral import squared_spectral_norm
+from dpverify_mechanisms.projections.base import single_is_exact
+from dpverify_mechanisms.projections.hadamard import FJLT
+from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,
     IdentityProjection,
@@ -33,8 +34,7 @@ from dpverify_mechanisms.projections import (
     UniformProjection,
     below,
 )
-from dpverify_mechanisms.sjlt import SJLT, DKSProjection
-from dpverify_mechanisms.spectral import squared_spectral_norm
+from dpverify_mechanisms.projections.sjlt import SJLT, DKSProjection
 
 KINDS: dict[str, Callable[..., Projection]] = {
     "oporp": OPORP,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.accounting.randomized_response import (
+from dpverify.accounting.curves.randomized_response import (
     LARGEST_KEEP,
     MixedResponseCurve,
     RandomizedResponseCurve,
@@ -18,14 +18,14 @@ from dpverify.accounting.randomized_response import (
     keep_probability_curve,
     most_differing,
 )
-from dpverify.adjacency import BitFlip, RecordAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Exhaustive, WhiteBox
+from dpverify.privacy import Exhaustive, WhiteBox
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms.randomized_response import RandomizedResponse
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 
 BITS = Box(low=Fraction(0), high=Fraction(1))
 RESPONSES: list[RandomizedResponseCurve | MixedResponseCurve] = [
@@ -217,7 +217,7 @@ def test_sparse_records_and_blocks_make_no_difference(monkeypatch: pytest.Monkey
     mechanism, x = make(), bits(7, 11)
     whole = mechanism.release(x, rng=ReplayableWords(8))
     assert np.array_equal(whole, mechanism.release(sparse.csr_array(x), rng=ReplayableWords(8)))
-    monkeypatch.setattr("dpverify_mechanisms.randomized_response._BLOCK", 30)
+    monkeypatch.setattr("dpverify_mechanisms.baselines.randomized_response._BLOCK", 30)
     assert np.array_equal(whole, mechanism.release(x, rng=ReplayableWords(8)))
 
 

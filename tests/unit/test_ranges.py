@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpverify.certificate.model import Certificate
-from dpverify.certificate.report import render
+from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import Certificate
 from dpverify.certificate.verify import verify
 from dpverify.cli import _run
-from dpverify.configuration import load_configuration
+from dpverify.data.loading import Table, scaled
 from dpverify.errors import ConfigurationError, RecordsError
-from dpverify.records import Table, scaled
 
 SURVEY = "age,income,answer\n18,250000,5\n100,0,1\n59,125000,3\n40,9000,2\n"
 RELEASE = """

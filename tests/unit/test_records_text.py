@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dpverify.data.loading import load_records
 from dpverify.errors import RecordsError
-from dpverify.records import load_records
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dpverify.auditing.claims import Claim, known_claims, perturbed
-from dpverify.certificate import reliance
-from dpverify.certificate.composing import compose
+from dpverify.certificate.compose import compose
 from dpverify.certificate.derive import families
 from dpverify.certificate.verify import verify
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError
+from dpverify.ledger import reliance
+from dpverify.ledger.statements import Claim, known_claims, perturbed
 from tests.contracts.cases import CASES
 
 STOOD_ON = "li2023.theorem-3.5"
@@ -38,7 +38,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     def planted(change: Change) -> None:
         claims = [change(claim) if claim.id == STOOD_ON else claim for claim in known_claims()]
         monkeypatch.setattr(
-            "dpverify.certificate.reliance.known_claims",
+            "dpverify.ledger.reliance.known_claims",
             lambda: (claim for claim in claims if claim is not None),
         )
         reliance._judgement.cache_clear()

@@ -11,10 +11,10 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.laplace import LaplaceCurve
-from dpverify.accounting.randomized_response import RandomizedResponseCurve
-from dpverify.accounting.renyi import (
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.notions.renyi import (
     Conversion,
     FiniteRenyi,
     GaussianRenyi,

@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive
-from dpverify.certificate.make import environment
-from dpverify.certificate.model import (
+from dpverify.certificate.report.format import about, at_least, at_most, exact
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import (
     Certificate,
     Ends,
     Inputs,
     KindInput,
     Release,
 )
-from dpverify.certificate.report import render
-from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.sampling.words import SecureWords
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -162,8 +162,8 @@ def test_another_process_gives_the_same_bytes(small: Certificate, tmp_path: Path
     source.write_text(small.model_dump_json(by_alias=True))
     code = (
         "import sys, json, pathlib\n"
-        "from dpverify.certificate.model import Certificate\n"
-        "from dpverify.certificate.report import render\n"
+        "from dpverify.certificate.schema import Certificate\n"
+        "from dpverify.certificate.report.html import render\n"
         "source, target = map(pathlib.Path, sys.argv[1:])\n"
         "page = render(Certificate.model_validate(json.loads(source.read_text())))\n"
         "target.write_text(page, encoding='utf-8')\n"

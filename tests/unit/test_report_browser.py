@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.model import Certificate
-from dpverify.certificate.report import render
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import Certificate
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

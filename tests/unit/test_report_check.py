@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dpverify.certificate.make import CERTIFICATE, REPORT, document_digest
-from dpverify.certificate.model import Certificate
-from dpverify.certificate.report import render
-from dpverify.certificate.report_check import likeness
-from dpverify.certificate.signing import check_signatures, envelope_beside, sign, statement
+from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest
+from dpverify.certificate.report.check import likeness
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import Certificate
+from dpverify.certificate.sign import check_signatures, envelope_beside, sign, statement
 from dpverify.certificate.verify import Check, verify
 
 Edit = Callable[[str], str]
@@ -150,8 +150,8 @@ def test_another_process_renders_the_same_bytes(folder: Path, page: str) -> None
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from dpverify.certificate.model import Certificate\n"
-        "from dpverify.certificate.report import render\n"
+        "from dpverify.certificate.schema import Certificate\n"
+        "from dpverify.certificate.report.html import render\n"
         "from dpverify.certificate.verify import read_certificate\n"
         "fields = read_certificate(Path(sys.argv[1]))\n"
         "sys.stdout.buffer.write(render(Certificate.model_validate(fields)).encode())\n"

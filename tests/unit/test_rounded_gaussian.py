@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.errors import ParameterError
-from dpverify.sampling import gaussian
-from dpverify.sampling.gaussian import RoundedGaussian
-from dpverify.sampling.quantile_table import Polynomials
+from dpverify.sampling import rounded_gaussian as gaussian
+from dpverify.sampling._quantile_table import Polynomials
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
 
 SCALES = [1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import to_arb
 from dpverify.errors import ParameterError
-from dpverify.sampling import laplace
-from dpverify.sampling.laplace import RoundedLaplace
-from dpverify.sampling.quantile_table import Polynomials
+from dpverify.sampling import rounded_laplace as laplace
+from dpverify.sampling._quantile_table import Polynomials
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
 SCALES = [2.0**-6, 0.3, 1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44]

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.gaussian import GaussianCurve
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing import whitebox
-from dpverify.auditing.findings import Finding
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.auditing.attacks import white_box
+from dpverify.auditing.engine import KINDS, Report, audit
+from dpverify.auditing.finding import Finding
 from dpverify.auditing.kinds import AuditKind
-from dpverify.auditing.run import KINDS, Report, audit
-from dpverify.auditing.text import finding_lines, lines
-from dpverify.auditing.two_binomials import claim_lines
-from dpverify.domain import Box
+from dpverify.auditing.reporters.text import finding_lines, lines
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
-from dpverify.testing.adapters import adapt
+from dpverify.privacy import Pair
 from dpverify_audits.planted.min_hash import drawn
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
@@ -173,5 +173,5 @@ def test_the_grey_box_is_searched_where_pairs_are_not_named() -> None:
 
 @pytest.mark.parametrize("redraw", [None, True])
 def test_the_white_box_attack_redraws_where_the_guarantee_is_over_the_draw(redraw: Any) -> None:
-    finding = whitebox.audit(drawn(), delta=DELTA, draws=20, seed=1, workers=1, redraw=redraw)
+    finding = white_box.audit(drawn(), delta=DELTA, draws=20, seed=1, workers=1, redraw=redraw)
     assert "redraw=True" in finding.replay

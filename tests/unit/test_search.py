@@ -12,8 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import (
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing import search as module
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
+from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.search import search, shrunk
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
     BitFlip,
@@ -23,16 +29,10 @@ from dpverify.adjacency import (
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.auditing import search as module
-from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
-from dpverify.auditing.run import Report, audit
-from dpverify.auditing.search import search, shrunk
-from dpverify.auditing.text import lines
-from dpverify.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
-from dpverify.mechanism import Mechanism, Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
-from dpverify.testing.adapters import adapt
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
 

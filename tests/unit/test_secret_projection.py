@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.rank_one import RankOneNormalCurve
-from dpverify.adjacency import EdgeAdjacency, RowAdjacency
-from dpverify.auditing.judging import judge as judge_attack
-from dpverify.auditing.moments import Moments, draw_estimates, judge
-from dpverify.auditing.planning import events
-from dpverify.auditing.whitebox import attack
-from dpverify.domain import Ball
+from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.auditing.attacks.white_box import attack
+from dpverify.auditing.statistics.claim_test import judge as judge_attack
+from dpverify.auditing.statistics.power import events
+from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.data.domain import Ball
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
-from dpverify.mechanism import WhiteBox
+from dpverify.estimation.moments import Moments, draw_estimates, judge
+from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.secret_design import cut_designs, rows_for_accuracy
-from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
+from dpverify_mechanisms.secret.design import cut_designs, rows_for_accuracy
+from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
 CUTS = CutSketch.calibrated(vertices=6, rows=8, epsilon=EPSILON, delta=DELTA)

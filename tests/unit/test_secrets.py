@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dpverify.certificate.make import certify
+from dpverify.certificate.certify import certify
+from dpverify.certificate.configuration import load_configuration
 from dpverify.cli import _run
-from dpverify.configuration import load_configuration
 from dpverify.errors import EntropyError
 
 KEY = bytes(range(101, 133))

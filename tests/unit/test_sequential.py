@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency, RecordAdjacency
-from dpverify.auditing.sequential import Journal, columns, sequential_audit
-from dpverify.auditing.two_binomials import claim_lines
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.attacks.sequential import Journal, columns, sequential_audit
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.data.adjacency import Adjacency, RecordAdjacency
 from dpverify.errors import DrawError, ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE, PlantedBug
 

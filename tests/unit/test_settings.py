@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.auditing.settings import DEFAULTS, PROFILES, VARIABLE, Source, settings_file, settle
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError, did_you_mean
-from dpverify.settings import DEFAULTS, PROFILES, VARIABLE, Source, settings_file, settle
 
 pytest_plugins = ["pytester"]
 NOTHING = Source("command line", {})
@@ -172,7 +172,7 @@ def test_did_you_mean(given_name: str, known: list[str], says: str) -> None:
 
 TEST = """
 from fractions import Fraction
-from dpverify.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import AttributeAdjacency
 
 def test_mine(dp_audit):
     report = dp_audit(

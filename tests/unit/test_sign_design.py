@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.design import DesignPoint
-from dpverify_mechanisms.projections import GaussianProjection, Projection, RademacherProjection
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_design import LADDERS, design_sign_sketch, overlapping_pairs
-from dpverify_mechanisms.sign_estimators import Angle, BitAgreement, SignCollision
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.linear.design import DesignPoint
+from dpverify_mechanisms.projections.independent import (
+    GaussianProjection,
+    Projection,
+    RademacherProjection,
+)
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.sign.design import LADDERS, design_sign_sketch, overlapping_pairs
+from dpverify_mechanisms.sign.estimators import Angle, BitAgreement, SignCollision
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 TARGET: dict[str, Any] = {
     "epsilon": Fraction(4),

@@ -13,27 +13,31 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy.special import ndtr
 
-from dpverify.accounting.gaussian import GaussianCurve, sigma_gaussian
-from dpverify.accounting.randomized_response import (
+from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.randomized_response import (
     MixedResponseCurve,
     RandomizedResponseCurve,
     keep_probability,
     most_differing,
 )
-from dpverify.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import SquareRoot, squared, to_arb
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import WhiteBox
+from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms.angle_law import differing_probability, rounding_slack
-from dpverify_mechanisms.flip_rules import UNIT, Ladder, PrintedAlgorithm7
-from dpverify_mechanisms.individual_rules import IndividualNoise
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_estimators import Angle, BitAgreement, SignCollision, SignCosine
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.sign._angle_law import differing_probability, rounding_slack
+from dpverify_mechanisms.sign.estimators import Angle, BitAgreement, SignCollision, SignCosine
+from dpverify_mechanisms.sign.flip_rules import UNIT, Ladder, PrintedAlgorithm7
+from dpverify_mechanisms.sign.individual_rules import IndividualNoise
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 SIGNED = Box(low=Fraction(-1), high=Fraction(1))
 ONE = AttributeAdjacency(beta=Fraction(1))

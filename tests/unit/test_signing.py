@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from dpverify.certificate.make import CERTIFICATE, document_digest
-from dpverify.certificate.signing import (
+from dpverify.certificate.certify import CERTIFICATE, document_digest
+from dpverify.certificate.sign import (
     Envelope,
     check_signatures,
     envelope_beside,

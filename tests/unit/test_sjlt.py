@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
+from dpverify_mechanisms.projections.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
 from tests.oracle.projection_oracle import times
 
 FIELD = SJLT.field

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from dpverify.auditing.settings import VARIABLE
 from dpverify.cli import _run
-from dpverify.settings import VARIABLE
 
 pytest_plugins = ["pytester"]
 
@@ -27,9 +27,9 @@ WRITE = "DPVERIFY_WRITE_SNAPSHOTS"
 MINE = """\
 from fractions import Fraction
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.auditing.targets.functions import adapt
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
-from dpverify.adjacency import (
+from dpverify.auditing.neighbours import extreme_pairs
+from dpverify.data.adjacency import (
     AttributeAdjacency,
     BitFlip,
     EdgeAdjacency,
@@ -19,8 +20,7 @@ from dpverify.adjacency import (
     RecordAdjacency,
     RowAdjacency,
 )
-from dpverify.auditing.neighbours import extreme_pairs
-from dpverify.domain import Ball, Box, Graphs, Sets
+from dpverify.data.domain import Ball, Box, Graphs, Sets
 from dpverify.errors import ParameterError
 from dpverify.testing import strategies
 

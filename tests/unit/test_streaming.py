@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.certificate import releasing
+from dpverify.certificate import _releasing
+from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY
-from dpverify.certificate.releasing import check_records, write_release
+from dpverify.data.loading import Table, load_records, open_records
 from dpverify.errors import OutputError, RecordsError
-from dpverify.records import Table, load_records, open_records
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
 
 ROWS, P = 5_000, 12
 
@@ -99,7 +99,7 @@ def test_the_file_holds_the_release(
 ) -> None:
     """With the same words, the file holds what `release` gives for all records at once."""
     sketch = small_sketch()
-    monkeypatch.setattr(releasing, "SecureWords", lambda: ReplayableWords(5))
+    monkeypatch.setattr(_releasing, "SecureWords", lambda: ReplayableWords(5))
     table = open_records(saved(tmp_path, suffix, records))
     check_records(sketch, table)
     released = write_release(sketch, table, tmp_path / "sketch.npz")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpverify.settings import VARIABLE
+from dpverify.auditing.settings import VARIABLE
 
 TEMPLATE = Path(__file__).parents[2] / "examples" / "third_party"
 

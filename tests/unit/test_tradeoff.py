@@ -12,11 +12,11 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from benchmarks.auditors import SUBJECTS
-from dpverify.accounting.gaussian import GaussianCurve, epsilon_gaussian
-from dpverify.accounting.point import PointCurve
-from dpverify.auditing import tradeoff
-from dpverify.auditing.gaussian_model import gaussian_fit
-from dpverify.auditing.tradeoff import band, coverage, trade_off
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve, epsilon_gaussian
+from dpverify.auditing.attacks import trade_off as tradeoff
+from dpverify.auditing.attacks.trade_off import band, coverage, trade_off
+from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.errors import ParameterError
 
 ALPHA = 0.05

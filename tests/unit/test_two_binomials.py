@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpverify.auditing import two_binomials
-from dpverify.auditing.two_binomials import Outcome, claim_lines, epsilon_limit
+from dpverify.auditing.statistics import two_sample_binomial
+from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
 from dpverify.errors import ParameterError
 
 ALPHA = 0.05
@@ -64,7 +64,7 @@ def test_level_at_every_nuisance_parameter(
 
 def test_a_test_that_forgets_the_nuisance_parameter_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """With q set to its estimate in place of the interval's maximum."""
-    correct = two_binomials._Test.__init__
+    correct = two_sample_binomial._Test.__init__
 
     def careless(self, outcome, alpha, delta, caution=None):  # type: ignore[no-untyped-def]
         correct(self, outcome, alpha, delta, caution)
@@ -72,7 +72,7 @@ def test_a_test_that_forgets_the_nuisance_parameter_fails(monkeypatch: pytest.Mo
         self.ends = estimate * (1 - 1e-6), estimate
         self.level = alpha
 
-    monkeypatch.setattr(two_binomials._Test, "__init__", careless)
+    monkeypatch.setattr(two_sample_binomial._Test, "__init__", careless)
     limits.cache_clear()
     worst = max(error(8, 8, 0.0, p, q) for p, q in product(GRID, GRID))
     limits.cache_clear()
@@ -99,7 +99,7 @@ def test_bound_is_the_probability_of_the_region(
     n: int, m: int, u: float, v: float, p: float, w: float
 ) -> None:
     outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * m), false_draws=m)
-    test = two_binomials._Test(outcome, ALPHA, 0.0)
+    test = two_sample_binomial._Test(outcome, ALPHA, 0.0)
     q = test.ends[0] + w * (test.ends[1] - test.ends[0])
     counts = np.arange(test.first, test.first + test.least.size)
     inside = binom.pmf(counts, m, q) @ binom.sf(test.least - 1, n, p)
@@ -122,9 +122,9 @@ def test_no_interval_hides_a_larger_value(
 ) -> None:
     """The bound from chords holds between its ends."""
     outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * n), false_draws=n)
-    test = two_binomials._Test(outcome, ALPHA, delta)
+    test = two_sample_binomial._Test(outcome, ALPHA, delta)
     lines = claim_lines(epsilon, delta)
-    g = two_binomials._claim(lines)
+    g = two_sample_binomial._claim(lines)
     low, high = test.ends
     a, b = sorted(low + (high - low) * data.draw(st.floats(0, 1)) for _ in range(2))
     bound = test._largest(lines, g, a, b)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpverify.accounting import delta_gaussian, sigma_gaussian
-from dpverify.accounting.vectorised import delta_gaussian_array
+from dpverify.accounting.fast import delta_gaussian_array
 from dpverify.errors import ParameterError
 
 MOST = 1e-13

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dpverify.certificate.archive import SKETCH
+from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
 from dpverify.certificate.derive import collect
-from dpverify.certificate.make import CERTIFICATE, document_digest, environment
-from dpverify.certificate.model import Certificate, Evidence, Inputs
+from dpverify.certificate.schema import Certificate, Evidence, Inputs
 from dpverify.certificate.verify import read_certificate, verify
 from dpverify.errors import CertificateError, place
 

@@ -13,11 +13,11 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.certificate.composing import compose, verify_document
-from dpverify.certificate.make import CERTIFICATE, document_digest
+from dpverify.certificate.certify import CERTIFICATE, document_digest
+from dpverify.certificate.compose import compose, verify_document
+from dpverify.certificate.configuration import load_configuration
 from dpverify.cli import _run
 from dpverify.cli.output import emit_json, emit_table, say
-from dpverify.configuration import load_configuration
 from dpverify.errors import ConfigurationError
 from dpverify.visible import escaped, hidden
 from tests.conftest import CONFIGURATION

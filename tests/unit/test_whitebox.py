@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, norm
 
-from dpverify.accounting.gaussian import GaussianCurve, sigma_gaussian
-from dpverify.adjacency import Adjacency, AttributeAdjacency
-from dpverify.auditing import draws as chunked
-from dpverify.auditing import planning
-from dpverify.auditing.binomial import lower_limit, upper_limit
-from dpverify.auditing.judging import Counts, curve_lines, judge
-from dpverify.auditing.planning import (
+from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.auditing.attacks.white_box import CHUNK, Attack, attack, audit
+from dpverify.auditing.outputs import draws as chunked
+from dpverify.auditing.statistics import power as planning
+from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
+from dpverify.auditing.statistics.power import (
     DETECTION,
     Event,
     ceiling,
@@ -33,13 +33,13 @@ from dpverify.auditing.planning import (
     power,
     roc_thresholds,
 )
-from dpverify.auditing.two_binomials import claim_lines
-from dpverify.auditing.whitebox import CHUNK, Attack, attack, audit
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency
 from dpverify.errors import DrawError, ParameterError
-from dpverify.mechanism import Pair, WhiteBox
+from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import Words
 from dpverify_audits.planted.linear_sketch import noise_scaled
-from dpverify_mechanisms.linear_sketch import LinearSketch
+from dpverify_mechanisms.linear.sketch import LinearSketch
 
 LEVEL = 0.01 / 16
 LEVELS = (0.0095, 1e-5, 1e-5)

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.auditing.draws import whole
-from dpverify.auditing.run import Report, audit
-from dpverify.domain import Box
-from dpverify.settings import PROFILES
-from dpverify.testing.adapters import adapt
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.outputs.draws import whole
+from dpverify.auditing.settings import PROFILES
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
 HUGE = 2**60

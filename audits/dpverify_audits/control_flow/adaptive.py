@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
 from dpverify_audits.control_flow.case import Case, Close, case, claim
 
 __all__ = ["CASES"]

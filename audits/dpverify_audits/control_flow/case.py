@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.data.adjacency import Adjacency
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Pair
+from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 
 __all__ = ["Case", "Close", "Function", "Release", "case", "claim"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, laplace
 
-from dpverify.accounting.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import GaussianCurve
 from dpverify_audits.control_flow.case import Case, Close, Release, case, claim
 
 __all__ = ["CASES"]

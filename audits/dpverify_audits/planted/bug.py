@@ -11,14 +11,14 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import Adjacency
-from dpverify.auditing.exhaustive import exhaust
-from dpverify.auditing.findings import AuditKind
-from dpverify.domain import Domain, is_sparse
+from dpverify.auditing.attacks.exhaustive import exhaust
+from dpverify.auditing.finding import AuditKind
+from dpverify.data.adjacency import Adjacency
+from dpverify.data.domain import Domain, is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.errors import require
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.mechanism import Certifiable, Estimator, Mechanism, Pair
+from dpverify.privacy import Certifiable, Estimator, Mechanism, Pair
 from dpverify.sampling.words import Words
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 from dpverify.sampling.words import Words
 from dpverify_audits.planted.bug import (
     Mislabelled,
@@ -24,9 +24,13 @@ from dpverify_audits.planted.bug import (
     without_limit,
 )
 from dpverify_audits.planted.linear_sketch import noise_scaled
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projection import Projection
-from dpverify_mechanisms.projections import OPORP, GaussianProjection, RademacherProjection
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.base import Projection
+from dpverify_mechanisms.projections.independent import (
+    OPORP,
+    GaussianProjection,
+    RademacherProjection,
+)
 
 __all__ = ["BUGS", "dense", "gaussian_rows", "half_noisy", "loose", "tight", "usual"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.adjacency import BitFlip, L1Ball
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.data.adjacency import BitFlip, L1Ball
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted.bug import PlantedBug, without_limit
 from dpverify_audits.planted.releases import Counts, apart, counts_bug

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
-from dpverify.grid import Grid
-from dpverify.mechanism import Certifiable, Estimator
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from dpverify.data.grid import Grid
+from dpverify.privacy import Certifiable, Estimator
 from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
-from dpverify_mechanisms.estimators import SquaredDistance
-from dpverify_mechanisms.linear_sketch import LinearSketch
-from dpverify_mechanisms.projections import OPORP, RademacherProjection
+from dpverify_mechanisms.linear.estimators import SquaredDistance
+from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.projections.independent import OPORP, RademacherProjection
 
 __all__ = [
     "BUGS",

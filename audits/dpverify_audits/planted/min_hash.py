@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.randomized_response import RandomizedResponseCurve, keep_probability
-from dpverify.adjacency import ItemAdjacency
-from dpverify.domain import Sets
-from dpverify.mechanism import Certifiable
+from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve, keep_probability
+from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.domain import Sets
+from dpverify.privacy import Certifiable
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
 from dpverify_audits.planted.bug import Enumerable, PlantedBug, Rates, by_enumeration, noise_times
-from dpverify_mechanisms.geometric_noise import GeometricNoise
-from dpverify_mechanisms.min_hash import MinHash
-from dpverify_mechanisms.min_hash_rules import BucketNoise, BucketResponse, BucketRule
+from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
+from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule
+from dpverify_mechanisms.min_hash.sketch import MinHash
 
 __all__ = ["BUGS", "drawn", "noisy", "response"]
 

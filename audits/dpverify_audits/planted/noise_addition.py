@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dpverify.adjacency import BitFlip
-from dpverify.domain import Box
-from dpverify.mechanism import Certifiable
-from dpverify.sampling.gaussian import RoundedGaussian
+from dpverify.data.adjacency import BitFlip
+from dpverify.data.domain import Box
+from dpverify.privacy import Certifiable
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify_audits.planted.bug import Mislabelled, PlantedBug, by_its_accountant, noise_times
-from dpverify_mechanisms.noise_addition import NoiseAddition
+from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
 
 __all__ = ["BUGS", "distances", "for_one_distance"]
 

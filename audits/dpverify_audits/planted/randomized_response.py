@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverify.adjacency import BitFlip
-from dpverify.domain import Box
-from dpverify.mechanism import Certifiable
+from dpverify.data.adjacency import BitFlip
+from dpverify.data.domain import Box
+from dpverify.privacy import Certifiable
 from dpverify.sampling.words import Words
 from dpverify_audits.planted.bug import Enumerable, PlantedBug, by_enumeration, noise_times
-from dpverify_mechanisms.randomized_response import RandomizedResponse
+from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 
 __all__ = ["BUGS", "bits", "flipping", "whole_bytes"]
 

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.point import PointCurve
-from dpverify.adjacency import Adjacency, BitFlip, L1Ball
-from dpverify.auditing.findings import AuditKind
-from dpverify.mechanism import Pair
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.finding import AuditKind
+from dpverify.data.adjacency import Adjacency, BitFlip, L1Ball
+from dpverify.privacy import Pair
 from dpverify.sampling.coins import uniform_below
-from dpverify.sampling.laplace import RoundedLaplace
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted.bug import PlantedBug, by_enumeration
 

@@ -14,10 +14,10 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc
 from scipy.stats import chi2
 
-from dpverify.domain import Ball
-from dpverify.mechanism import Certifiable
+from dpverify.data.domain import Ball
+from dpverify.privacy import Certifiable
 from dpverify_audits.planted.bug import Mislabelled, PlantedBug, Rates, by_its_accountant
-from dpverify_mechanisms.secret_projection import CovarianceSketch, CutSketch
+from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
 __all__ = ["BUGS", "covariance", "cuts", "one_direction", "unshrunk", "with_floor"]
 

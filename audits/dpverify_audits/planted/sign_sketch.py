@@ -11,16 +11,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.randomized_response import keep_probability
-from dpverify.adjacency import AttributeAdjacency
-from dpverify.domain import Box
+from dpverify.accounting.curves.randomized_response import keep_probability
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
-from dpverify.mechanism import Certifiable
+from dpverify.privacy import Certifiable
 from dpverify_audits.planted.bug import Enumerable, PlantedBug, Rates, by_enumeration, noise_times
-from dpverify_mechanisms.flip_rules import UNIT, CoinRule, FlipRule, Ladder, PrintedAlgorithm7
-from dpverify_mechanisms.projections import OPORP, Projection, RademacherProjection
-from dpverify_mechanisms.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign_sketch import SignSketch
+from dpverify_mechanisms.projections.independent import OPORP, Projection, RademacherProjection
+from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
+from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Ladder, PrintedAlgorithm7
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 __all__ = [
     "BUGS",

@@ -11,9 +11,9 @@ import pytest
 from dp_survey.answers import SurveyAnswers
 from dp_survey.family import SUITE
 
-from dpverify.certificate.make import certify
+from dpverify.certificate.certify import certify
+from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.configuration import load_configuration
 
 CONFIGURATION = Path(__file__).parents[1] / "survey.toml"
 

@@ -17,13 +17,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.randomized_response import RandomizedResponseCurve, keep_probability_curve
-from dpverify.adjacency import AttributeAdjacency, RecordAdjacency
-from dpverify.domain import Box, as_rows
+from dpverify.accounting.curves.randomized_response import (
+    RandomizedResponseCurve,
+    keep_probability_curve,
+)
+from dpverify.data.adjacency import AttributeAdjacency, RecordAdjacency
+from dpverify.data.domain import Box, as_rows
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.mechanism import Estimator, Pair
+from dpverify.privacy import Estimator, Pair
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dp_survey.answers import SurveyAnswers
-from dpverify.adjacency import AttributeAdjacency, RecordAdjacency
-from dpverify.domain import Box
+from dpverify.data.adjacency import AttributeAdjacency, RecordAdjacency
+from dpverify.data.domain import Box
 from dpverify.errors import require
-from dpverify.mechanism import MechanismFamily, Parameter, Request
+from dpverify.privacy import MechanismFamily, Parameter, Request
 
 
 def _build(request: Request) -> SurveyAnswers:

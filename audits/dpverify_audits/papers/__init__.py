@@ -1,0 +1,1 @@
+"""The papers' statements, a package each."""

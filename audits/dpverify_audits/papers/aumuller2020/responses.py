@@ -1,0 +1,246 @@
+"""Section 4: sketches by generalized randomized response.
+
+All laws are those of two responses, enumerated. Identities in J and p* of degree at most 2 hold
+when they hold at the points below. Theorem 4.1 is checked step by step, in squares.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import at_most, equals, number
+
+from .laws import binomial, mean_equals
+from .laws import responses as law_of
+
+__all__ = ["CLAIMS", "estimate"]
+
+_KEEPS = [Fraction(3, 4), Fraction(2, 3), Fraction(9, 10)]
+_STEPS = [(b, p) for b in (2, 3, 5) for p in _KEEPS]
+_CASES = [(b, p, j) for b, p in _STEPS for j in (Fraction(0), Fraction(1, 3), Fraction(1))]
+
+
+def _meet(b: int, keep: Fraction, other: int) -> Fraction:
+    """P that the responses to 0 and to another value are equal, by enumeration."""
+    return sum(
+        (u * v for u, v in zip(law_of(0, b, keep), law_of(other, b, keep), strict=True)),
+        Fraction(0),
+    )
+
+
+def _agree(b: int, keep: Fraction, j: Fraction) -> Fraction:
+    same = j + (1 - j) / b
+    return same * _meet(b, keep, 0) + (1 - same) * _meet(b, keep, 1)
+
+
+def estimate(share: Fraction, b: int, keep: Fraction) -> Fraction:
+    """Equation 1."""
+    return (b - 1) * (b * share - 1) / (b * keep - 1) ** 2
+
+
+def _two(b: int, keep: Fraction, j: Fraction) -> list[tuple[Fraction, tuple[Any, ...]]]:
+    q = _agree(b, keep, j)
+    return [(w, (Fraction(n, 2), b, keep)) for n, w in enumerate(binomial(2, q))]
+
+
+def _apart(b: int, p: Fraction, last: Fraction) -> Fraction:
+    return 2 * p * (1 - p) / (b - 1) + (1 - p) ** 2 * (1 - Fraction(1, b - 1)) ** 2 * last
+
+
+def _square(b: int, p: Fraction) -> Fraction:
+    """Equation 3 squared, without 3 ln(1/δ)/K."""
+    return b**3 * (1 + p * (b * p - 2)) / (b * p - 1) ** 4
+
+
+def _error(k: int, b: int, p: Fraction, delta: Fraction) -> Any:
+    return (-3 * number(delta).log() * number(_square(b, p) / k)).sqrt()
+
+
+def _error_of_many(k: int, b: int, p: Fraction, delta: Fraction) -> Any:
+    """The same where even disjoint sets have E[X] = K/B ≥ 3 ln(1/δ); no claim otherwise."""
+    enough = number(Fraction(k, b)) >= -3 * number(delta).log()
+    return _error(k, b, p, delta) if enough else number(10**6)
+
+
+def _beyond(
+    formula: Any, k: int, b: int, p: Fraction, delta: Fraction, j: Fraction
+) -> tuple[Any, Any]:
+    law, most = binomial(k, _agree(b, p, j)), formula(k, b, p, delta)
+    far = (w for n, w in enumerate(law) if abs(number(estimate(Fraction(n, k), b, p) - j)) > most)
+    return sum(far, Fraction(0)), delta
+
+
+def _needed(formula: Any, epsilon: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    """L ln 4 against ε, at B = 3 and K = cτε/α, before rounding L up."""
+    mean = number(formula(epsilon) * epsilon * Fraction(2, 3))
+    level = mean + (-3 * number(delta).log() * mean).sqrt()
+    return level * number(4).log(), epsilon
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="aumuller2020.lemma-4.equal",
+        where="section 4, proof of lemma 4",
+        statement="Responses to equal values agree with probability p² + (1 − p)²/(B − 1).",
+        printed=lambda b, p: p**2 + (1 - p) ** 2 / (b - 1),
+        check=equals(lambda b, p: _meet(b, p, 0), _STEPS, "enumeration"),
+    ),
+    Claim(
+        id="aumuller2020.lemma-4.different",
+        where="section 4, proof of lemma 4",
+        statement="Responses to different values agree with probability "
+        "2p(1 − p)/(B − 1) + (1 − p)²(1 − 1/(B − 1))²/(B − 2).",
+        conditions="undefined at B = 2, the paper's own choice in its experiments",
+        printed=lambda b, p: _apart(b, p, Fraction(1, b - 2)) if b > 2 else "undefined",
+        readings={
+            "0/0 at B = 2 is 0": lambda b, p: _apart(
+                b, p, Fraction(1, b - 2) if b > 2 else Fraction(0)
+            )
+        },
+        check=equals(lambda b, p: _meet(b, p, 1), _STEPS, "enumeration"),
+        reason="At B = 2, the paper's own choice, the last term is 0/0; it is 0, as there is no "
+        "third value to agree on.",
+    ),
+    Claim(
+        id="aumuller2020.equation-2",
+        where="section 4, equation 2",
+        statement="Responses agree with probability (J + BJp(Bp − 2) + B − 1)/(B(B − 1)).",
+        printed=lambda b, p, j: (j + b * j * p * (b * p - 2) + b - 1) / (b * (b - 1)),
+        check=equals(_agree, _CASES, "enumeration"),
+        mechanisms=("rr-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.lemma-4",
+        where="section 4, equation 1 and lemma 4",
+        statement="(B − 1)(B·share − 1)/(Bp − 1)² is an unbiased estimator of J.",
+        printed=estimate,
+        check=mean_equals([case for case in _CASES if case[2]], _two, lambda b, p, j: j),
+        mechanisms=("rr-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.lemma-5",
+        where="section 4, lemma 5, equation 3",
+        statement="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
+        conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
+        printed=_error,
+        readings={"K at least 3B ln(1/δ)": _error_of_many},
+        check=at_most(
+            _beyond,
+            [
+                (k, b, p, Fraction(1, 20), j)
+                for k in (10, 60)
+                for b in (2, 5)
+                for p in (Fraction(3, 4), Fraction(19, 20))
+                for j in (Fraction(0), Fraction(1, 2))
+            ]
+            + [(1, 50, Fraction(1, 25), Fraction(1, 100), Fraction(0))],
+            "enclosure",
+        ),
+        reason="Loose by orders of magnitude at B ≤ 5; the last case has many buckets and K = 1.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-5.last-step",
+        where="section 4, proof of lemma 5",
+        statement="B²(B − 1)²q ≤ B³(1 + p(Bp − 2)) for the probability q of agreement.",
+        printed=lambda b, p: b**3 * (1 + p * (b * p - 2)),
+        check=at_most(
+            lambda formula, b, p, j: (b**2 * (b - 1) ** 2 * _agree(b, p, j), formula(b, p)),
+            _CASES,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.first-step",
+        where="section 4, proof of theorem 4.1",
+        statement="B³(1 + p(Bp − 2))/(Bp − 1)⁴ ≤ B⁴/(Bp − 1)⁴, as p ≤ 1.",
+        printed=lambda b, p: b**4 / (b * p - 1) ** 4,
+        check=at_most(
+            lambda formula, b, p: (_square(b, p), formula(b, p)),
+            [*_STEPS, (50, Fraction(1))],
+            "points",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.threshold",
+        where="section 4, proof of theorem 4.1",
+        statement="Bp ≥ 2 where e^ε′ ≥ 2(B − 1)/(B − 2).",
+        printed=lambda b: Fraction(2 * (b - 1), b - 2),
+        check=at_most(
+            lambda formula, b: (2, b * formula(b) / (formula(b) + b - 1)),
+            [(3,), (5,), (10,)],
+            "points",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.fraction",
+        where="section 4, proof of theorem 4.1",
+        statement="1/(x − 1) ≤ 2/x for x ≥ 2.",
+        printed=lambda x: 2 / x,
+        check=at_most(
+            lambda formula, x: (1 / (x - 1), formula(x)),
+            [(Fraction(2),), (Fraction(5, 2),), (Fraction(9),)],
+            "points",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.last-step",
+        where="section 4, proof of theorem 4.1",
+        statement="√3·B²(2/(Bp))² = √48(1 + (B − 1)/e^ε′)², here squared.",
+        printed=lambda b, r: 48 * (1 + (b - 1) / r) ** 4,
+        check=equals(
+            lambda b, r: 3 * b**4 * (2 * (r + b - 1) / (b * r)) ** 4,
+            [(b, Fraction(r)) for b in (3, 5) for r in (4, 7)],
+            "points",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.range",
+        where="section 4, proof of theorem 4.1",
+        statement="At B = 3 the condition is e^(ε/L) ≥ 4.",
+        printed=lambda: Fraction(4),
+        check=at_most(lambda formula: (2, 3 * formula() / (formula() + 2)), [()], "points"),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.k",
+        where="section 4, theorem 4.1 and its proof",
+        statement="K = cτε/α with a c of its own for δ only (here 1/100) keeps ε ≥ L ln 4.",
+        conditions="any ε > 0 in the theorem",
+        printed=lambda epsilon: Fraction(1, 100),
+        readings={"ε at least 1": lambda epsilon: Fraction(int(epsilon >= 1), 100)},
+        check=at_most(
+            _needed,
+            [(Fraction(e), Fraction(1, 10**4)) for e in (8, 4, 1, Fraction(1, 100))],
+            "enclosure",
+        ),
+        reason="L grows as √(ε ln(1/δ)) for small ε, so that no constant c serves all ε.",
+    ),
+    *(
+        Claim(
+            id=f"aumuller2020.section-4.{name}",
+            where="section 4, similarity estimation",
+            statement=statement,
+            printed=printed,
+            check=equals(truth, _STEPS, "points"),
+        )
+        for name, statement, printed, truth in (
+            (
+                "slope",
+                "The share of agreement grows by (Bp − 1)²/(B(B − 1)) with J.",
+                lambda b, p: (b * p - 1) ** 2 / (b * (b - 1)),
+                lambda b, p: _agree(b, p, Fraction(1)) - _agree(b, p, Fraction(0)),
+            ),
+            (
+                "disjoint",
+                "Responses of disjoint sets agree with probability 1/B.",
+                lambda b, p: Fraction(1, b),
+                lambda b, p: sum(
+                    law_of(u, b, p)[w] * law_of(v, b, p)[w] / b**2
+                    for u, v, w in product(range(b), repeat=3)
+                ),
+            ),
+        )
+    ),
+)

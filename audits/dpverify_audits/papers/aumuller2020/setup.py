@@ -1,0 +1,328 @@
+"""Sections 2 and 3: definition, neighbours, MinHash, and lemmas 1 and 2.
+
+Lemma 1 supposes J ≥ 1 − α/τ only, and J = 1 − α/τ is possible then, so that the number of differing
+positions may be binomial with K trials of probability (1 − 1/B)α/τ: its tail is the exact truth.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import chain, combinations, product
+from math import comb
+from typing import Any
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import at_most, equals, number
+
+from .laws import PAIRS, Items, binomial, bucket_law, jaccard, mean_equals, min_hash_law, responses
+
+__all__ = ["CLAIMS", "differing_bound"]
+
+_DISJOINT = ((Fraction(1, 2), Fraction(1, 2), 0, 0), (0, 0, Fraction(1, 2), Fraction(1, 2)))
+_BERNOULLI = ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
+_CASES = [(x, y, buckets) for x, y in PAIRS for buckets in (2, 3, 5)]
+_TAILS = [
+    (100, 3, Fraction(1, 2000), Fraction(1, 10**4)),
+    (1000, 2, Fraction(1, 10), Fraction(1, 10**4)),
+    (20, 2, Fraction(1, 50), Fraction(1, 10**4)),
+    # Kp = 25, just under what the proof needs; without the 1 - 1/B it would be enough
+    (500, 2, Fraction(1, 10), Fraction(1, 10**4)),
+]
+
+
+def _farthest(items: int, changes: int, least: int) -> Fraction:
+    """Largest 1 − J over all neighbours, by enumeration."""
+    sets: list[Items] = [
+        frozenset(s) for size in range(least, items + 1) for s in combinations(range(items), size)
+    ]
+    return max(1 - jaccard(x, y) for x in sets for y in sets if len(x ^ y) <= changes)
+
+
+def _events(p: Any, q: Any, ratio: Fraction) -> Fraction:
+    """Least δ over all events."""
+    places = range(len(p))
+    events = chain.from_iterable(combinations(places, n) for n in range(len(p) + 1))
+    return max(sum((p[i] - ratio * q[i] for i in event), Fraction(0)) for event in events)
+
+
+def _laplace_loss(scale: Fraction, shift: tuple[int, ...]) -> Fraction:
+    """Largest log-ratio of Laplace densities; it is reached at the corners of the lattice."""
+    places = product(range(-1, max(shift) + 2), repeat=len(shift))
+    return max(
+        sum(
+            (Fraction(abs(v - s) - abs(v)) / scale for v, s in zip(at, shift, strict=True)),
+            start=Fraction(0),
+        )
+        for at in places
+    )
+
+
+def _same_share(x: Items, y: Items) -> Fraction:
+    return sum((w for (a, b), w in min_hash_law(x, y).items() if a == b), Fraction(0))
+
+
+def _collide(x: Items, y: Items, buckets: int) -> Fraction:
+    return sum((w for (a, b), w in bucket_law(x, y, buckets).items() if a == b), Fraction(0))
+
+
+def _two_hashes(x: Items, y: Items) -> list[tuple[Fraction, tuple[int, int]]]:
+    law = min_hash_law(x, y).items()
+    return [
+        (w * v, ((a == b) + (c == d), 2)) for ((a, b), w), ((c, d), v) in product(law, repeat=2)
+    ]
+
+
+def differing_bound(k: int, buckets: int, ratio: Fraction, delta: Fraction) -> Any:
+    """Lemma 1's number of differing positions."""
+    mean = number(k * ratio * (1 - Fraction(1, buckets)))
+    return mean + (3 * mean * -number(delta).log()).sqrt()
+
+
+def _in_chernoff(k: int, buckets: int, ratio: Fraction, delta: Fraction) -> Any:
+    enough = number(k * ratio * (1 - Fraction(1, buckets))) >= -3 * number(delta).log()
+    return differing_bound(k, buckets, ratio, delta) if enough else number(k)
+
+
+def _tail(formula: Any, k: int, buckets: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    law, most = binomial(k, ratio * (1 - Fraction(1, buckets))), formula(k, buckets, ratio, delta)
+    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)), delta
+
+
+def _chernoff(formula: Any, n: int, q: Fraction, beta: Fraction) -> tuple[Any, Any]:
+    law = binomial(n, q)
+    tail = sum((w for i, w in enumerate(law) if i > (1 + beta) * n * q), Fraction(0))
+    return tail, formula(beta, n * q)
+
+
+def _response_ratio(ratio: Fraction, keep: Fraction, buckets: int, differ: int) -> Fraction:
+    one = max(
+        a / b for a, b in zip(responses(0, buckets, keep), responses(1, buckets, keep), strict=True)
+    )
+    return one**differ
+
+
+def _excess(differ: int, buckets: int, epsilon: Any, level: Any) -> Any:
+    """δ at ε of responses with budget ε/level each to sketches that differ in so many places.
+
+    An output takes one sketch's value in i of them, the other's in j: the loss is (i − j)ε/level.
+    """
+    r = (epsilon / level).exp()
+    keep, other = r / (r + buckets - 1), 1 / (r + buckets - 1)
+    total = number(Fraction(0))
+    for i in range(differ + 1):
+        for j in range(differ + 1 - i):
+            rest = differ - i - j
+            if number(i - j) > level and (rest == 0 or buckets > 2):
+                ways = comb(differ, i) * comb(differ - i, j) * (buckets - 2) ** rest
+                mass = ways * keep**i * other ** (differ - i)
+                total += mass * (1 - (epsilon - (i - j) * epsilon / level).exp())
+    return total
+
+
+def _mechanism(
+    formula: Any, k: int, buckets: int, ratio: Fraction, delta: Fraction, epsilon: Fraction
+) -> tuple[Any, Any]:
+    """δ of RRMinHash over the draw of the functions; far tails count whole.
+
+    For α = 1, τ items and one more: 1 − J = 1/(τ + 1), the farthest that neighbours are.
+    """
+    level = number(formula(k, buckets, ratio, delta))
+    found = number(Fraction(0))
+    for differ, weight in enumerate(binomial(k, ratio / (1 + ratio) * (1 - Fraction(1, buckets)))):
+        if number(differ) > level:
+            near = differ < level + 4
+            found += number(weight) * (
+                _excess(differ, buckets, number(epsilon), level) if near else 1
+            )
+    return found, delta
+
+
+_RESPONSES = [(Fraction(r), b, n) for r in (2, 5) for b in (2, 3, 5) for n in (1, 3)]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="aumuller2020.definition-1",
+        where="section 2, definition 1",
+        statement="The least δ is that of single outputs, max over v of P(v) − e^ε Q(v).",
+        printed=lambda p, q, r: max(0, *(a - r * b for a, b in zip(p, q, strict=True))),
+        corrections={
+            "over events": lambda p, q, r: sum(
+                max(Fraction(0), a - r * b) for a, b in zip(p, q, strict=True)
+            )
+        },
+        check=equals(
+            _events,
+            [(*_BERNOULLI, Fraction(2)), (*_DISJOINT, Fraction(2))],
+            "enumeration",
+        ),
+        reason="Single outputs say nothing of continuous noise, and post-processing breaks them.",
+    ),
+    Claim(
+        id="aumuller2020.section-3.jaccard",
+        where="section 3, neighbouring notion",
+        statement="Neighbours of at least τ items that differ in at most α have 1 − J ≤ α/τ.",
+        printed=lambda items, changes, least: Fraction(changes, least),
+        check=at_most(
+            lambda formula, *case: (_farthest(*case), formula(*case)),
+            [(5, 1, 1), (6, 2, 2), (6, 1, 3), (6, 3, 3)],
+            "enumeration",
+        ),
+        mechanisms=("rr-min-hash", "noisy-min-hash"),
+        reason="The largest 1 − J is α/(τ + ⌈α/2⌉).",
+    ),
+    Claim(
+        id="aumuller2020.theorem-3.1",
+        where="section 3, theorem 3.1",
+        statement="Laplace noise of scale Δ/ε gives (ε, 0).",
+        printed=lambda sensitivity, epsilon: sensitivity / epsilon,
+        check=at_most(
+            lambda formula, shift, eps: (
+                _laplace_loss(formula(Fraction(sum(shift)), eps), shift),
+                eps,
+            ),
+            [((1,), Fraction(2)), ((2, 1), Fraction(1, 2)), ((1, 1, 3), Fraction(4))],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.section-3.1.min-hash",
+        where="section 3.1, MinHash",
+        statement="MinHash values agree with probability J.",
+        printed=jaccard,
+        check=equals(_same_share, PAIRS, "enumeration"),
+    ),
+    Claim(
+        id="aumuller2020.section-3.1.estimator",
+        where="section 3.1, MinHash",
+        statement="The share of equal MinHash values is an unbiased estimator of J.",
+        printed=lambda equal, k: Fraction(equal, k),
+        check=mean_equals(PAIRS, _two_hashes, jaccard),
+    ),
+    Claim(
+        id="aumuller2020.section-3.1.range-b",
+        where="section 3.1, b-bit MinHash; proof of lemma 4",
+        statement="Buckets agree with probability J + (1 − J)/B, for a random function to buckets.",
+        printed=lambda x, y, b: (1 - jaccard(x, y)) / b + jaccard(x, y),
+        check=equals(_collide, _CASES, "enumeration"),
+        mechanisms=("rr-min-hash", "noisy-min-hash"),
+    ),
+    Claim(
+        id="aumuller2020.section-3.1.universal",
+        where="section 3.1, b-bit MinHash",
+        statement="Buckets agree with probability J + (1 − J)/B for a universal function too: one "
+        "that collides with probability c ≤ 1/B.",
+        printed=lambda j, b, c: (1 - j) / b + j,
+        corrections={"(1 − J)c + J": lambda j, b, c: (1 - j) * c + j},
+        check=equals(
+            lambda j, b, c: 1 - (1 - j) * (1 - c),
+            [(Fraction(1, 2), 3, Fraction(1, 3)), (Fraction(1, 2), 3, Fraction(0))],
+            "points",
+        ),
+        reason="Universality bounds collisions from above; the identity on m ≤ B items has c = 0.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-1.differ",
+        where="section 3.2, proof of lemma 1",
+        statement="Buckets differ with probability (1 − J)(1 − 1/B).",
+        printed=lambda x, y, b: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
+        check=equals(lambda *case: 1 - _collide(*case), _CASES, "enumeration"),
+    ),
+    Claim(
+        id="aumuller2020.lemma-1.expectation",
+        where="section 3.2, proof of lemma 1",
+        statement="Neighbours' sketches differ in at most Kα/τ·(1 − 1/B) positions on average.",
+        printed=lambda k, b, a, t: k * Fraction(a, t) * (1 - Fraction(1, b)),
+        check=at_most(
+            lambda formula, k, b, a, t: (
+                k * _farthest(6, a, t) * (1 - Fraction(1, b)),
+                formula(k, b, a, t),
+            ),
+            [(10, 2, 1, 3), (10, 3, 2, 2)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.lemma-1.chernoff",
+        where="section 3.2, proof of lemma 1",
+        statement="P(X > (1 + β)E) ≤ exp(−β²E/3).",
+        conditions="the paper states no bound on β",
+        printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
+        readings={
+            "β at most 1": lambda beta, mean: (
+                (-number(beta**2 * mean / 3)).exp() if beta <= 1 else number(1)
+            )
+        },
+        check=at_most(
+            _chernoff,
+            [
+                (40, Fraction(1, 4), Fraction(1, 2)),
+                (40, Fraction(1, 4), Fraction(1)),
+                (1, Fraction(1, 100), Fraction(49)),
+            ],
+            "enclosure",
+        ),
+        reason="The form with β² needs β ≤ 1: a chance of 1 in 100 is bounded by 3 in 10,000 at "
+        "1 draw of chance 1/100. Rare events are likelier than it says.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-1",
+        where="section 3.2, lemma 1",
+        statement="More than Kp + √(3 ln(1/δ)Kp) positions differ with probability at most δ, "
+        "p = (1 − 1/B)α/τ.",
+        conditions="δ > 0; the proof needs Kp ≥ 3 ln(1/δ)",
+        printed=differing_bound,
+        readings={"Kp at least 3 ln(1/δ)": _in_chernoff},
+        check=at_most(_tail, _TAILS, "enclosure"),
+        mechanisms=("rr-min-hash", "noisy-min-hash"),
+        reason="Where few differences are expected, more than the printed number occur far more "
+        "often than δ. For a small Kα/τ take the binomial's own quantile.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-3",
+        where="section 4, lemma 3",
+        statement="More than ⌈Kp + √(3 ln(1/δ)Kp)⌉ positions differ with probability at most δ, "
+        "p = (1 − 1/B)α/τ, which makes RRMinHash (ε, δ)-private.",
+        conditions="the δ is the probability that more positions differ",
+        printed=lambda *case: differing_bound(*case).ceil(),
+        readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
+        check=at_most(_tail, _TAILS, "enclosure"),
+        mechanisms=("rr-min-hash",),
+        reason="As in lemma 1: where few differences are expected the printed L is exceeded more "
+        "often than δ. Take the binomial's own quantile there.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-3.mechanism",
+        where="section 4, lemma 3",
+        statement="RRMinHash with ε/L a position is (ε, δ)-private over the draw of the functions.",
+        conditions="α = 1; the exact δ, in which a position too many costs little",
+        printed=lambda *case: differing_bound(*case).ceil(),
+        readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
+        check=at_most(
+            _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"
+        ),
+        mechanisms=("rr-min-hash",),
+        reason="Outside its proof's condition the mechanism's real δ is above the δ asked. Take "
+        "L from the binomial's own quantile.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-2",
+        where="section 3.2, lemma 2",
+        statement="Keeping each of L differing values with e^ε′/(e^ε′ + B − 1) gives ε = Lε′.",
+        printed=lambda r, b: r / (r + b - 1),
+        check=at_most(
+            lambda formula, r, b, n: (_response_ratio(r, formula(r, b), b, n), r**n),
+            _RESPONSES,
+            "enumeration",
+        ),
+        mechanisms=("rr-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.lemma-2.other",
+        where="section 3.2, proof of lemma 2",
+        statement="Every other value has probability 1/(e^ε′ + B − 1).",
+        printed=lambda r, b, n: 1 / (r + b - 1),
+        check=equals(
+            lambda r, b, n: responses(0, b, r / (r + b - 1))[1], _RESPONSES, "enumeration"
+        ),
+    ),
+)

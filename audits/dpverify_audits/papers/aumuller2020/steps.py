@@ -1,0 +1,361 @@
+"""Sections 3 to 5: steps of proofs and consequences that the statements' own checks leave out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import public_draw, wherever
+from dpverify_audits.papers.checks import at_most, equals, integral, number
+
+from .laplace import estimate as from_squares
+from .laws import PAIRS, binomial, bucket_law
+from .laws import responses as law_of
+from .responses import estimate as from_shares
+from .setup import differing_bound
+
+__all__ = ["CLAIMS"]
+
+_TINY = Fraction(1, 10**4)
+
+
+def _output(x: tuple[int, ...], seen: tuple[int, ...], b: int, keep: Fraction) -> Fraction:
+    found = Fraction(1)
+    for value, v in zip(x, seen, strict=True):
+        found *= law_of(value, b, keep)[v]
+    return found
+
+
+def _worst_ratio(k: int, b: int, differ: int, r: Fraction) -> Fraction:
+    """Over all sketches of k values that differ in some places, and all outputs; r is e^ε′."""
+    keep = r / (r + b - 1)
+    sketches = list(product(range(b), repeat=k))
+    return max(
+        _output(x, seen, b, keep) / _output(y, seen, b, keep)
+        for x, y in product(sketches, repeat=2)
+        if sum(u != v for u, v in zip(x, y, strict=True)) == differ
+        for seen in sketches
+    )
+
+
+def _differ(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Fraction]:
+    """P(more than `most` positions differ) over the draw of the functions, and δ."""
+    law = binomial(k, ratio * (1 - Fraction(1, b)))
+    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)), delta
+
+
+def _differ_now(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    """The same given functions each of which hashes the changed item first: 0 or 1.
+
+    One function may do that and send it to another bucket than the next item, and so may all.
+    """
+    x, y = PAIRS[1]
+    one = max(u != v for (u, v), weight in bucket_law(x, y, b).items() if weight)
+    return Fraction(bool(k * one > most)), delta
+
+
+def _lower_tail(formula: Any, n: int, q: Fraction, beta: Fraction) -> tuple[Any, Any]:
+    law = binomial(n, q)
+    return sum((w for i, w in enumerate(law) if i < (1 - beta) * n * q), Fraction(0)), formula(
+        beta, n * q
+    )
+
+
+def _l_prime(k: int, b: int, ratio: Fraction, delta: Fraction) -> Any:
+    mean = number(k * ratio * (1 - Fraction(1, b)))
+    return (3 * mean * number(2 / delta).log()).sqrt()
+
+
+def _many(k: int, b: int, ratio: Fraction, delta: Fraction) -> Any:
+    enough = number(k * ratio * (1 - Fraction(1, b))) >= 3 * number(2 / delta).log()
+    return _l_prime(k, b, ratio, delta) if enough else number(k)
+
+
+def _off(formula: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    q, most = ratio * (1 - Fraction(1, b)), formula(k, b, ratio, delta)
+    law = binomial(k, q)
+    return sum((w for n, w in enumerate(law) if abs(number(n - k * q)) > most), Fraction(0)), (
+        delta / 2
+    )
+
+
+def _square_off(b: int, expected: int, off: int) -> Fraction:
+    """Largest |Σ(x* − y*)² − its mean| when the number of differences is off by at most that."""
+    squares = sorted({(u - v) ** 2 for u, v in product(range(b), repeat=2)} - {0})
+    pairs = [(u - v) ** 2 for u, v in product(range(b), repeat=2) if u != v]
+    mean = Fraction(expected * sum(pairs), len(pairs))
+    return max(
+        abs(n * square - mean)
+        for n in range(max(0, expected - off), expected + off + 1)
+        for square in squares
+    )
+
+
+def _deviation(k: int, b: int, ratio: Fraction, epsilon: Fraction) -> Any:
+    """Standard deviation of equation 1 at J = ½, δ = 10⁻⁴."""
+    e = (number(epsilon) / differing_bound(k, b, ratio, _TINY).ceil()).exp()
+    p = e / (e + b - 1)
+    q = (number(Fraction(1, 2)) + b * p * (b * p - 2) / 2 + b - 1) / (b * (b - 1))
+    return (q * (1 - q) / k).sqrt() * (b - 1) * b / (b * p - 1) ** 2
+
+
+def _best(formula: Any, ratio: Fraction, epsilon: Fraction) -> tuple[Any, Any] | None:
+    """The least deviation over many K and B, and what is claimed, 20 times the formula."""
+    said = formula(ratio, epsilon)
+    sizes = [2 ** (n // 4) * (4 + n % 4) // 4 for n in range(8, 90)]
+    found = min(_deviation(k, b, ratio, epsilon) for k in sizes for b in (2, 3, 5, 10))
+    return None if said is None else (found, 20 * said)
+
+
+def _far_down(k: int, delta: Fraction, epsilon: Fraction, p: Fraction) -> bool:
+    """Whether D > (B − 1)(P + √P), B = 2; D with the level of section 5."""
+    level = number(p) + (-3 * number(p) * number(delta).log()).sqrt()
+    d = number(4 * k / delta).log() * level / number(epsilon)
+    return bool(d > number(p) + number(p).sqrt())
+
+
+def _least_at(values: dict[int, Fraction]) -> int:
+    return min(values, key=lambda b: values[b])
+
+
+def _laplace_difference(scale: Fraction) -> Any:
+    """E(N − N′)² from the density (1 + t)e^(−t)/4s of |N − N′|/s = t, either side."""
+    s = number(scale)
+    return integral(lambda t: s * s * t * t * (1 + t) * (-t).exp() / 2, 0, 200)
+
+
+_TAILS = [
+    (100, 3, Fraction(1, 2000), _TINY),
+    (1000, 2, Fraction(1, 10), _TINY),
+    # Kp = 25, just under what the proof needs; without the 1 - 1/B it would be enough
+    (500, 2, Fraction(1, 10), _TINY),
+]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="aumuller2020.lemma-2.product",
+        where="section 3.2, proof of lemma 2, displayed ratio",
+        statement="Over all sketches that differ in L positions the worst ratio is e^(ε′L).",
+        printed=lambda k, b, n, r: r**n,
+        check=equals(
+            _worst_ratio,
+            [(2, b, n, Fraction(r)) for b in (2, 3) for n in (1, 2) for r in (2, 5)],
+            "enumeration",
+        ),
+        mechanisms=("rr-min-hash",),
+    ),
+    Claim(
+        id="aumuller2020.lemma-2.composition",
+        where="section 3.2, footnote 1",
+        statement="Composition over all K positions costs Kε′: reached where all differ.",
+        printed=lambda k, b, r: r**k,
+        check=equals(
+            lambda k, b, r: _worst_ratio(k, b, k, r),
+            [(k, b, Fraction(3)) for k, b in ((1, 2), (2, 3), (3, 2))],
+            "enumeration",
+        ),
+    ),
+    public_draw(
+        id="aumuller2020.lemma-3.drawn",
+        where="section 4, lemma 3; section 5",
+        statement="Sketches of neighbours differ in at most L positions, but for probability δ; "
+        "all users share and know the functions.",
+        place="its proof: “by Lemma 1, with probability at least 1 − δ”",
+        printed=differing_bound,
+        drawn=_differ,
+        realised=_differ_now,
+        cases=[(1000, 2, Fraction(1, 10), _TINY)],
+        mechanisms=("rr-min-hash", "noisy-min-hash"),
+        reason="With functions that all hash the changed item first, all K positions differ. An "
+        "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions are "
+        "known.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-5.symmetry",
+        where="section 4, before lemma 5: the other case follows by symmetry",
+        statement="P(X < (1 − β)E) ≤ exp(−β²E/3).",
+        printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
+        check=at_most(
+            _lower_tail,
+            [(n, Fraction(1, 4), Fraction(b)) for n in (4, 40) for b in ("1/4", "1/2", "99/100")],
+            "enclosure",
+        ),
+        reason="Both cases together have probability 2δ by this argument, not δ.",
+    ),
+    Claim(
+        id="aumuller2020.lemma-5.middle-step",
+        where="section 4, proof of lemma 5, second line of the display",
+        statement="t more collisions move the estimate by (B − 1)Bt/(K(Bp − 1)²).",
+        printed=lambda b, p, t, k: (b - 1) * b * t / (k * (b * p - 1) ** 2),
+        check=equals(
+            lambda b, p, t, k: from_shares((t + 1) / k, b, p) - from_shares(Fraction(1, k), b, p),
+            [(b, Fraction(3, 4), Fraction(t), 10) for b in (2, 3, 5) for t in (1, 4)],
+            "points",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1",
+        where="section 4, theorem 4.1",
+        statement="Some B and K make the error O(√(α/(τε))): at most 20 times that, as a standard "
+        "deviation at J = ½ and δ = 10⁻⁴.",
+        conditions="any ε > 0 in the theorem",
+        printed=lambda ratio, e: number(ratio / e).sqrt(),
+        readings={"ε at least 1": lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None},
+        check=at_most(
+            _best,
+            [(Fraction(a), Fraction(e)) for a in ("1/100", "1/10000") for e in (16, 4, 1, "1/10")],
+            "enclosure",
+        ),
+        mechanisms=("rr-min-hash",),
+        reason="For small ε the best is L = 1, and the error of the order √(α/τ)/ε².",
+    ),
+    Claim(
+        id="aumuller2020.theorem-4.1.b",
+        where="section 4, proof of theorem 4.1",
+        statement="Of the B with a threshold 2(B − 1)/(B − 2), 3 makes (1 + (B − 1)/r)² least.",
+        printed=lambda r: 3,
+        check=equals(
+            lambda r: _least_at({b: (1 + (b - 1) / r) ** 2 for b in range(3, 20)}),
+            [(Fraction(4),), (Fraction(50),)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.lemma-6.difference",
+        where="section 5, proof of lemma 6, steps (1) and (2)",
+        statement="Two independent Laplace draws of scale s differ by 4s² in the mean square.",
+        printed=lambda s: number(4 * s * s),
+        check=equals(_laplace_difference, [(Fraction(1),), (Fraction(7, 2),)], "enclosure"),
+    ),
+    Claim(
+        id="aumuller2020.lemma-6.mixed",
+        where="section 5, proof of lemma 6, step (1)",
+        statement="The mixed term has mean 0: E(g + n)² = Eg² + En² for independent n of mean 0.",
+        printed=lambda g, n: Fraction(g * g + n * n),
+        check=equals(
+            lambda g, n: sum((Fraction((g + s * n) ** 2, 2) for s in (-1, 1)), Fraction(0)),
+            [(g, n) for g in (-2, 1) for n in (1, 3)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-5.1.l-prime",
+        where="section 5, proof of theorem 5.1, first condition",
+        statement="Differences are off their mean by more than √(3 ln(2/δ)Kp) with probability at "
+        "most δ/2, p = (1 − 1/B)α/τ.",
+        conditions="as lemma 1, whose other side this needs too",
+        printed=_l_prime,
+        readings={"Kp at least 3 ln(2/δ)": _many},
+        check=at_most(_off, _TAILS, "enclosure"),
+        reason="As in lemma 1: where few differences are expected, they are off by more than L′ "
+        "more often than δ/2.",
+    ),
+    Claim(
+        id="aumuller2020.theorem-5.1.first-summand",
+        where="section 5, proof of theorem 5.1",
+        statement="If the number of differences is off by at most L′, the sum of squared "
+        "differences is off by at most (B − 1)²L′.",
+        printed=lambda b, expected, off: Fraction((b - 1) ** 2 * off),
+        corrections={
+            "(B − 1)²(P + L′), P their expected number": lambda b, expected, off: Fraction(
+                (b - 1) ** 2 * (expected + off)
+            )
+        },
+        check=at_most(
+            lambda f, b, n, off: (_square_off(b, n, off), f(b, n, off)),
+            [(2, 4, 2), (3, 2, 0), (5, 4, 1)],
+            "enumeration",
+        ),
+        reason="Right at B = 2, which the proof then takes; from B = 3 on squares vary.",
+    ),
+    Claim(
+        id="aumuller2020.theorem-5.1.last-summand",
+        where="section 5, proof of theorem 5.1",
+        statement="Noise within D on both sides makes K squared differences at most 4KD².",
+        printed=lambda k, d: 4 * k * d * d,
+        check=at_most(
+            lambda f, k, d: (
+                k * max((u - v) ** 2 for u, v in product((-d, Fraction(0), d), repeat=2)),
+                f(k, d),
+            ),
+            [(1, Fraction(1)), (10, Fraction(3, 2))],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.theorem-5.1.third-term",
+        where="section 5, proof of theorem 5.1",
+        statement="D > (B − 1)(P + √P) for ε > 1, so that the third term is below the second.",
+        conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
+        printed=lambda: [Fraction(e) for e in (2, 10, 100)],
+        readings={"ε up to ln(4K/δ)": lambda: [Fraction(e) for e in ("1/2", "2", "10")]},
+        check=wherever(lambda e: _far_down(1000, _TINY, e, Fraction(10)), "enclosure", "ε"),
+        reason="D falls with ε: the condition is on the wrong side.",
+    ),
+    Claim(
+        id="aumuller2020.theorem-5.1.b",
+        where="section 5, proof of theorem 5.1",
+        statement="(B − 1)²/((B − 1)(B + 1)) grows with B: 2 is the best choice.",
+        printed=lambda: 2,
+        check=equals(
+            lambda: _least_at({b: Fraction((b - 1) ** 2, (b - 1) * (b + 1)) for b in range(2, 20)}),
+            [()],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.section-5.comparison.epsilon",
+        where="section 5, comparing RRMinHash and NoisyMinHash",
+        statement="ε^(−1/2) ≤ ε^(−2/5) for ε ≥ 1.",
+        printed=lambda e: number(e) ** number(Fraction(-2, 5)),
+        check=at_most(
+            lambda f, e: (number(e) ** number(Fraction(-1, 2)), f(e)),
+            [(Fraction(1),), (Fraction(8),)],
+            "enclosure",
+        ),
+        reason="True of the powers; theorem 5.1, whose power it is, doesn't hold.",
+    ),
+    Claim(
+        id="aumuller2020.section-5.size",
+        where="section 5, comparing RRMinHash and NoisyMinHash",
+        statement="A private vector of RRMinHash has K bits.",
+        printed=lambda k, b: k,
+        corrections={"⌈K log₂ B⌉": lambda k, b: (b**k - 1).bit_length()},
+        check=equals(
+            lambda k, b: next(bits for bits in range(10**6) if 2**bits >= len(range(b)) ** k),
+            [(4, 2), (4, 3), (10, 5)],
+            "enumeration",
+        ),
+        mechanisms=("rr-min-hash",),
+        reason="K bits at B = 2, the paper's choice.",
+    ),
+    Claim(
+        id="aumuller2020.section-5.hamming",
+        where="section 5, comparing RRMinHash and NoisyMinHash",
+        statement="RRMinHash needs the Hamming distance H only: the estimate at share 1 − H/K.",
+        printed=lambda k, h: 1 - Fraction(h, k),
+        check=equals(
+            lambda k, h: Fraction(
+                sum(a == b for a, b in zip([1] * h + [0] * (k - h), [0] * k, strict=True)), k
+            ),
+            [(4, 0), (4, 3), (10, 5)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="aumuller2020.section-5.euclidean",
+        where="section 5, below equation 5",
+        statement="NoisyMinHash's estimate falls by 6/((B² − 1)K) with the squared distance.",
+        printed=lambda k, b: Fraction(6, (b * b - 1) * k),
+        check=equals(
+            lambda k, b: (
+                from_squares(Fraction(3), k, b, Fraction(2))
+                - from_squares(Fraction(4), k, b, Fraction(2))
+            ),
+            [(1, 2), (10, 3), (100, 5)],
+            "points",
+        ),
+    ),
+)

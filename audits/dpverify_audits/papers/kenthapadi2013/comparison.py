@@ -1,0 +1,152 @@
+"""Sections 4.1 and 4.2: noise on the distances themselves, against projection."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
+
+from .privacy import sigma_needed
+from .utility import variance
+
+__all__ = ["CLAIMS"]
+
+_SETS = [(n, d) for n, d in ((2, 1), (2, 3), (3, 2), (4, 2))]
+_WEIGHTS = [(w, Fraction(s)) for w in (1, 4, 100) for s in (1, 2, 10)]
+
+
+def _apart(x: Any, y: Any) -> int:
+    return sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
+
+
+def _changes(n: int, d: int) -> set[tuple[int, ...]]:
+    """Absolute changes of the strict upper triangle, over all data sets and changed bits."""
+    found = set()
+    for data in product(product((0, 1), repeat=d), repeat=n):
+        for i, j in product(range(n), range(d)):
+            row = (*data[i][:j], 1 - data[i][j], *data[i][j + 1 :])
+            other = (*data[:i], row, *data[i + 1 :])
+            found.add(
+                tuple(
+                    abs(_apart(other[a], other[b]) - _apart(data[a], data[b]))
+                    for a, b in combinations(range(n), 2)
+                )
+            )
+    return found
+
+
+def _bound(weight: int, s2: Fraction) -> Fraction:
+    """32σ⁴μ, the constant under O(σ⁴μ) for k = μ and σ ≥ 1."""
+    return 32 * s2**2 * weight
+
+
+def _variance_at(weight: int, s2: Fraction) -> Fraction:
+    """The largest for records of at most that weight, at k = μ: r² = 2μ."""
+    return Fraction(variance(weight, Fraction(2 * weight), s2))
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="kenthapadi2013.section-4.1.entries",
+        where="section 4.1, below algorithm 4",
+        statement="One changed bit changes n entries of the strict upper triangle.",
+        printed=lambda n, d: n,
+        corrections={"n − 1": lambda n, d: n - 1},
+        check=equals(
+            lambda n, d: max(sum(c > 0 for c in change) for change in _changes(n, d)),
+            _SETS,
+            "enumeration",
+        ),
+        mechanisms=("noise-addition",),
+        reason="A user has n − 1 distances to others, not n. Noise for n is a little more than "
+        "needed: safe.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.1.magnitude",
+        where="section 4.1, below algorithm 4",
+        statement="Each entry that changes does so by 1.",
+        printed=lambda n, d: 1,
+        check=equals(
+            lambda n, d: max(max(change) for change in _changes(n, d)), _SETS, "enumeration"
+        ),
+        mechanisms=("noise-addition",),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.1.noise",
+        where="section 4.1, below algorithm 4",
+        statement="σ = √(n·2(ln(1/2δ) + ε))/ε is (ε, δ)-DP for algorithm 3.",
+        printed=lambda n, e, d: number(n).sqrt() * sigma_needed(e, d),
+        check=at_most(
+            lambda f, n, e, d: (
+                gaussian_delta(number(e), number(n - 1).sqrt() / f(n, e, d)),
+                d,
+            ),
+            [(n, Fraction(e), Fraction(1, 10**6)) for n in (2, 1000) for e in ("1/10", "1", "5")],
+            "enclosure",
+        ),
+        mechanisms=("noise-addition",),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.hamming",
+        where="section 4.2",
+        statement="‖x − y‖₂ of bit vectors equals their Hamming distance; its square does. "
+        "The formula gives the power of the Hamming distance that ‖x − y‖₂⁴ is.",
+        printed=lambda h: h**4,
+        corrections={"‖x − y‖₂² is the Hamming distance": lambda h: h**2},
+        check=equals(
+            lambda h: _apart((1,) * h + (0,), (0,) * (h + 1)) ** 2,
+            [(h,) for h in range(5)],
+            "enumeration",
+        ),
+        reason="The squared distance of bit vectors is their Hamming distance, not the distance "
+        "itself. The bound on the variance that follows holds with it.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.weights",
+        where="section 4.2",
+        statement="The squared distance of bit vectors of weight at most μ is at most 2μ.",
+        printed=lambda d, w: 2 * w,
+        check=at_most(
+            lambda f, d, w: (
+                max(
+                    _apart(x, y)
+                    for x, y in product(product((0, 1), repeat=d), repeat=2)
+                    if sum(x) <= w and sum(y) <= w
+                ),
+                f(d, w),
+            ),
+            [(4, 1), (4, 2)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.order",
+        where="section 4.2",
+        statement="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ where σ ≥ 1.",
+        conditions="σ ≥ 1",
+        printed=_bound,
+        check=at_most(lambda f, w, s: (_variance_at(w, s), f(w, s)), _WEIGHTS, "points"),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.order-any-noise",
+        where="section 4.2, with σ below 1, as ε above √ln(1/δ) allows",
+        statement="At k = μ the variance is at most 32σ⁴μ for every σ.",
+        printed=_bound,
+        check=at_most(
+            lambda f, w, s: (_variance_at(w, s), f(w, s)), [(4, Fraction(1, 100))], "points"
+        ),
+        reason="For little noise the first term, 2r⁴/k = 8μ, doesn't fall with σ: at σ² = 1/100 "
+        "and μ = 4 the variance is over 2,000 times the bound. The order holds for σ ≥ 1 "
+        "only.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.superior",
+        where="section 4.2, last sentence",
+        statement="Projection at k = μ beats noise on distances, σ²n, where n ≥ 32μσ², σ ≥ 1.",
+        printed=lambda w, s: 32 * w * s,
+        check=at_most(lambda f, w, s: (_variance_at(w, s), s * f(w, s)), _WEIGHTS, "points"),
+    ),
+)

@@ -1,0 +1,229 @@
+"""Sections 4.3.3, 5 and 6: projection against randomized response.
+
+Both deviation bounds are taken at the same failure probability μ, λ_JL = √(6 ln(2/μ)/k),
+λ_χ² = √ln(2/μ), λ_N = √ln(1/μ), σ = 2√ln(n)/ε and p = 1/(1 + e^ε), so that 1 − 2p = tanh(ε/2).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import order, wherever
+from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
+
+from .privacy import sigma_needed
+from .utility import variance
+
+__all__ = ["CLAIMS"]
+
+_MU = Fraction(1, 1000)
+_EPSILONS = [Fraction(1, 10), Fraction(1, 2), Fraction(1)]
+_SIZES = [(10**6, 64), (10**9, 1000)]
+_CROSSINGS = [(d, k, e) for d, k in _SIZES for e in _EPSILONS]
+_USERS = [(k, n, e) for k in (64, 1000) for n in (100, 10**6) for e in _EPSILONS]
+
+
+def _log(mu: Fraction) -> arb:
+    return number(2 / mu).log()
+
+
+def _kept(e: Fraction) -> arb:
+    """1 − 2p."""
+    return number(e / 2).tanh()
+
+
+def _noise(n: int, e: Fraction) -> arb:
+    """σ²."""
+    return 4 * arb(n).log() / number(e) ** 2
+
+
+def _responses(d: int, e: Fraction) -> arb:
+    """Theorem 3's deviation bound."""
+    return (d * _log(_MU)).sqrt() / (arb(2).sqrt() * _kept(e) ** 2)
+
+
+def _projection(k: int, n: int, e: Fraction, r2: arb) -> arb:
+    """Theorem 2's, (4)."""
+    jl, chi, normal = (6 * _log(_MU) / k).sqrt(), _log(_MU).sqrt(), number(1 / _MU).log().sqrt()
+    s2 = _noise(n, e)
+    rest = 4 * s2 * (arb(k).sqrt() * chi + chi**2) + 4 * (s2 * r2).sqrt() * (1 + jl) * normal
+    return jl * r2 + rest
+
+
+def _crossing(d: int, k: int, e: Fraction) -> arb:
+    """The r² at which the first term of (4) is theorem 3's bound; μ cancels."""
+    return (arb(d) * k / 12).sqrt() / _kept(e) ** 2
+
+
+def _printed_crossing(d: int, k: int, e: Fraction) -> arb:
+    return (arb(d) * k).sqrt() / number(e) ** 2
+
+
+def _least_bits(k: int, n: int, e: Fraction) -> arb:
+    """The d from which on the second term of (4) is within theorem 3's bound."""
+    return 512 * k * arb(n).log() ** 2 * (_kept(e) ** 2 / number(e) ** 2) ** 2
+
+
+def _range(share: Fraction) -> list[tuple[int, int, int, Fraction, Fraction]]:
+    """The top of the range, times a share, where d = 1000·k·ln²n."""
+    return [
+        (int(1000 * k * float(arb(n).log()) ** 2), k, n, e, share)
+        for k in (256, 1024)
+        for n in (100, 10**6)
+        for e in _EPSILONS
+    ]
+
+
+def _projection_wins(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
+    d, k, n, e, share = case
+    r2 = number(share) * _printed_crossing(d, k, e)
+    return bool(_projection(k, n, e, r2) < _responses(d, e))
+
+
+def _responses_win(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
+    d, k, n, e, share = case
+    return bool(_responses(d, e) < _projection(k, n, e, number(share) * _printed_crossing(d, k, e)))
+
+
+def _response_variance(d: int, e: Fraction) -> arb:
+    q = (1 - _kept(e) ** 2) / 2
+    return d * q * (1 - q) / _kept(e) ** 4
+
+
+def _poor(formula: Any, d: int, k: int, n: int, e: Fraction) -> tuple[Any, arb]:
+    """The square of a distance r², and the smaller of the two variances there."""
+    r2 = formula(k)
+    ours, theirs = variance(k, r2, _noise(n, e)), _response_variance(d, e)
+    return r2**2, ours if ours < theirs else theirs
+
+
+def _is_near(case: tuple[int, int]) -> bool:
+    """Whether ‖x − eᵢ‖², of a record of that weight without attribute i, is within 2√k."""
+    weight, k = case
+    record = [1] * weight + [0]
+    attribute = [0] * weight + [1]
+    squared = sum((a - b) ** 2 for a, b in zip(record, attribute, strict=True))
+    return squared**2 <= 4 * k
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="kenthapadi2013.section-4.3.3.crossover",
+        where="section 4.3.3, and the contributions in section 1",
+        statement="Randomized response overtakes at squared distances of the order of √(dk)/ε²: "
+        "the first term of (4) meets theorem 3's bound there, within a factor 2.",
+        conditions="ε ≤ 1, equal failure probabilities",
+        printed=_printed_crossing,
+        check=order(_crossing, _CROSSINGS, "enclosure", factor=2),
+        mechanisms=("dp-rp-g", "randomized-response"),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.crossover.any-epsilon",
+        where="section 4.3.3 and section 1, which have no bound on ε there",
+        statement="Randomized response overtakes at squared distances of the order of √(dk)/ε² for "
+        "every ε, here up to 20 and within a factor 2.",
+        printed=_printed_crossing,
+        corrections={
+            "√(dk)/(4 tanh²(ε/2))": lambda d, k, e: (arb(d) * k).sqrt() / (4 * _kept(e) ** 2)
+        },
+        check=order(
+            _crossing, [(10**6, 64, Fraction(e)) for e in (1, 5, 20)], "enclosure", factor=2
+        ),
+        reason="1/(1 − 2p)² tends to 1, not to 0, as ε grows.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.second-term",
+        where="section 4.3.3, k(ln n)² ≪ d",
+        statement="The second term of (4) is within theorem 3's bound from d = k ln²n on, up to a "
+        "constant, here 32.",
+        conditions="ε ≤ 1, σ = 2√ln(n)/ε",
+        printed=lambda k, n, e: k * arb(n).log() ** 2,
+        check=order(_least_bits, _USERS, "enclosure", factor=32),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.projection-better",
+        where="section 4.3.3, the middle range",
+        statement="Up to √(dk)/ε² the bound (4) is the smaller one, where k ln²n ≪ d.",
+        conditions="the paper leaves constants open; d = 1000·k·ln²n, μ = 1/1000, ε ≤ 1",
+        printed=lambda: _range(Fraction(99, 100)),
+        readings={"up to a quarter of √(dk)/ε²": lambda: _range(Fraction(1, 4))},
+        check=wherever(_projection_wins, "enclosure", "(d, k, n, ε, share of the range)"),
+        reason="Up to a quarter of √(dk)/ε² the claim holds; at the end of the range the other "
+        "bound is the smaller one. The paper says that constants are left open.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.responses-better",
+        where="section 4.3.3, the far range",
+        statement="From √(dk)/ε² on theorem 3's bound is the smaller one.",
+        conditions="as above, and d much larger, so that noise terms don't matter",
+        printed=lambda: [(10**14, 256, 100, e, Fraction(101, 100)) for e in _EPSILONS],
+        readings={
+            "from twice √(dk)/ε²": lambda: [(10**14, 256, 100, e, Fraction(2)) for e in _EPSILONS]
+        },
+        check=wherever(_responses_win, "enclosure", "(d, k, n, ε, share of the range)"),
+        reason="From twice √(dk)/ε² on it holds; at the beginning of the range the other bound "
+        "may still be the smaller one. The paper says that constants are left open.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.near",
+        where="section 4.3.3, the near range",
+        statement="At squared distances up to √k both are inaccurate: r⁴ is at most either "
+        "variance.",
+        conditions="ε ≤ 1, k ≤ d",
+        printed=lambda k: arb(k).sqrt(),
+        check=at_most(
+            _poor,
+            [(d, k, n, e) for d, k in _SIZES for n in (100, 10**6) for e in _EPSILONS],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.budget",
+        where="section 4.3.3, last sentence",
+        statement="t sketches, each with noise for (ε/t, δ/t), are (ε, δ)-DP together.",
+        printed=lambda t, e, d: sigma_needed(e / t, d / t),
+        check=at_most(
+            lambda f, t, e, d: (gaussian_delta(number(e), arb(t).sqrt() / f(t, e, d)), d),
+            [(t, Fraction(e), Fraction(1, 10**6)) for t in (1, 2, 8) for e in (1, 5)],
+            "enclosure",
+        ),
+        reason="Noise for (ε, δ) times √t is enough: t sketches are one of t·k numbers.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.3.3.budget.gaussian",
+        where="section 4.3.3, last sentence, for Gaussian noise",
+        statement="t sketches with √t times the noise for one have δ at ε as one has.",
+        printed=lambda t, e, d: arb(t).sqrt() * sigma_needed(e, d),
+        check=lambda formula: equals(
+            lambda t, e, d: gaussian_delta(number(e), 1 / sigma_needed(e, d)),
+            [(t, Fraction(e), Fraction(1, 10**6)) for t in (2, 8) for e in (1, 5)],
+            "enclosure",
+        )(lambda t, e, d: gaussian_delta(number(e), arb(t).sqrt() / formula(t, e, d))),
+        reason="Not in the paper: what a share of the budget comes to.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-5.2.1.attribute",
+        where="section 5.2.1, first paragraph",
+        statement="Distances of records to one attribute's vector are in the near range, O(√k).",
+        conditions="not stated: the records' weight; 2 is taken for the constant",
+        printed=lambda: [(w, 64) for w in (1, 8, 15)],
+        readings={"records of weight 100, k = 64": lambda: [(100, 64)]},
+        check=wherever(_is_near, "enumeration", "(weight, k)"),
+        reason="Printed means: weights up to √k. What must be told apart is always weight + 1 "
+        "from weight − 1, which is in the near range at every weight.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-6.range",
+        where="section 6, second paragraph",
+        statement="Projection is better up to the distance √(dk), that is the squared distance dk.",
+        conditions="ε ≤ 1",
+        printed=lambda d, k, e: arb(d) * k,
+        corrections={"squared distance √(dk)/ε², as in section 4.3.3": _printed_crossing},
+        check=order(_crossing, _CROSSINGS, "enclosure", factor=2),
+        reason="No two records of d bits are farther apart than √d.",
+    ),
+)

@@ -1,0 +1,219 @@
+"""Sections 2.3, 3.1 and 3.2.1: what is promised, and what post-processing keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, cdf, equals, gaussian_delta, number
+
+from .privacy import sigma_needed
+
+__all__ = ["CLAIMS"]
+
+_TINY = Fraction(1, 10**6)
+_MATRICES = [((1, -2), (0, 3)), ((2, 2), (-1, 1)), ((1, 0), (0, 0))]
+_HALF, _THIRD, _SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
+_LAWS = [
+    ((_HALF, _HALF), (_THIRD, 2 * _THIRD), Fraction(1)),
+    ((_HALF, _THIRD, _SIXTH), (_SIXTH, _SIXTH, 2 * _THIRD), Fraction(3, 2)),
+]
+
+
+def _worst_event(p: Sequence[Fraction], q: Sequence[Fraction], ratio: Fraction) -> Fraction:
+    """Largest P(S) − e^ε·Q(S) over all sets S of outputs."""
+    return max(
+        sum((s * (a - ratio * b) for s, a, b in zip(event, p, q, strict=True)), Fraction(0))
+        for event in product((0, 1), repeat=len(p))
+    )
+
+
+def _excess(p: Mapping[Any, Fraction], q: Mapping[Any, Fraction], ratio: Fraction) -> Fraction:
+    return sum(
+        (max(p.get(v, Fraction(0)) - ratio * q.get(v, Fraction(0)), Fraction(0)) for v in {*p, *q}),
+        Fraction(0),
+    )
+
+
+def _published(records: int, chance: Fraction) -> Fraction:
+    """Least δ at ε = 0 if each record, of one bit, is published with that chance; one changes."""
+
+    def law(bits: tuple[int, ...]) -> dict[Any, Fraction]:
+        out: dict[Any, Fraction] = {}
+        for shown in product((0, 1), repeat=records):
+            seen = tuple(b if s else None for b, s in zip(bits, shown, strict=True))
+            out[seen] = prod((chance if s else 1 - chance for s in shown), start=Fraction(1))
+        return out
+
+    return _excess(law((0,) * records), law((1,) + (0,) * (records - 1)), Fraction(1))
+
+
+def _theorem_1_delta(e: Fraction, mu: Fraction) -> arb:
+    """The δ at which theorem 1 asks for just that noise, of sensitivity over σ equal to μ."""
+    return number(e - e * e / (2 * mu * mu)).exp() / 2
+
+
+def _loss_above(formula: Any, e: Fraction, mu: Fraction) -> tuple[arb, Any]:
+    """P(privacy loss > ε) of Gaussian noise, and the δ."""
+    return cdf(number(mu / 2 - e / mu)), formula(e, mu)
+
+
+def _laplace_loss(formula: Any, matrix: Any, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """Largest log ratio of densities of xP + Laplace noise, over records, changes and corners."""
+    scale = formula(max(sum(abs(v) for v in row) for row in matrix), epsilon)
+    worst = Fraction(0)
+    for row in matrix:
+        corners = product(*[(0, v) for v in row])
+        worst = max(
+            worst,
+            *(sum(abs(c - v) - abs(c) for c, v in zip(at, row, strict=True)) for at in corners),
+        )
+    return worst / scale, epsilon
+
+
+def _gaussian_is_smaller(case: tuple[int, Fraction, Fraction]) -> bool:
+    """Variance of either noise on k numbers xP with P of ±1/√k: w₂ = 1 and w₁ = √k."""
+    k, epsilon, delta = case
+    return bool(sigma_needed(epsilon, delta) ** 2 < number(2 * k / epsilon**2))
+
+
+def _bits(d: int) -> list[tuple[int, ...]]:
+    return list(product((0, 1), repeat=d))
+
+
+def _response(x: tuple[int, ...], flip: Fraction) -> dict[tuple[int, ...], Fraction]:
+    return {
+        seen: prod(
+            (flip if a != b else 1 - flip for a, b in zip(x, seen, strict=True)), start=Fraction(1)
+        )
+        for seen in _bits(len(x))
+    }
+
+
+def _recovered(x: tuple[int, ...], flip: Fraction) -> dict[int, Fraction]:
+    """Law of the distance of two perturbed records that make up x."""
+    law: dict[int, Fraction] = {}
+    half = len(x) // 2
+    for seen, p in _response(x, flip).items():
+        distance = sum(a != b for a, b in zip(seen[:half], seen[half:], strict=True))
+        law[distance] = law.get(distance, Fraction(0)) + p
+    return law
+
+
+def _both_losses(
+    formula: Any, d: int, flip: Fraction, ratio: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Least δ of what is recovered, and of what was published, over neighbouring data."""
+    pairs = [(x, (*x[:i], 1 - x[i], *x[i + 1 :])) for x in _bits(2 * d) for i in range(2 * d)]
+    after = max(_excess(_recovered(x, flip), _recovered(y, flip), ratio) for x, y in pairs)
+    return after, formula(d, flip, ratio)
+
+
+def _published_loss(d: int, flip: Fraction, ratio: Fraction) -> Fraction:
+    """That of one flipped bit: the others' ratios cancel."""
+    return max(Fraction(0), 1 - flip - ratio * flip)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="kenthapadi2013.definition-1",
+        where="section 2.3, definition 1",
+        statement="The least δ over all sets of outputs is Σ (p − e^ε·q)₊.",
+        printed=lambda p, q, r: sum(
+            (max(a - r * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0)
+        ),
+        check=equals(_worst_event, _LAWS, "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.section-2.3.failure",
+        where="section 2.3, below definition 1",
+        statement="δ is the probability that the guarantee of ε fails: the privacy loss of "
+        "Gaussian noise is above ε with probability at most δ.",
+        conditions="not stated: which of the δ that a mechanism has at ε",
+        printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
+        readings={"δ as theorem 1 relates it to the noise": _theorem_1_delta},
+        check=at_most(
+            _loss_above,
+            [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
+            "enclosure",
+        ),
+        reason="Printed means: the least δ. Definition 1 bounds events, not the loss.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-2.3.delta",
+        where="section 2.3, below definition 1: δ is typically O(1/n)",
+        statement="Publishing each of n records with probability 1/n is (0, 1/n)-DP: at δ = 1/n "
+        "one whole record a release is allowed.",
+        printed=lambda n: Fraction(1, n),
+        check=equals(lambda n: _published(n, Fraction(1, n)), [(2,), (3,), (5,)], "enumeration"),
+        reason="The paper doesn't warn of it; take δ well below 1/n.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-2.3.collections.gaussian",
+        where="section 2.3, below definition 1, for algorithm 1",
+        statement="For t attributes the noise of theorem 1 gives tε and δ(e^(tε) − 1)/(e^ε − 1).",
+        printed=lambda t, e, d: number(d) * (number(t * e).exp() - 1) / (number(e).exp() - 1),
+        check=at_most(
+            lambda f, t, e, d: (gaussian_delta(number(t * e), t / sigma_needed(e, d)), f(t, e, d)),
+            [(t, Fraction(e), _TINY) for t in (1, 2, 5) for e in ("1/10", "1", "5")],
+            "enclosure",
+        ),
+        reason="The paper has no formula; this is the one that holds for every mechanism.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-2.3.laplace",
+        where="section 2.3, last paragraph, with definition 2 at ρ = 1",
+        statement="Laplace noise of scale w₁(P)/ε makes algorithm 1 (ε, 0)-DP.",
+        printed=lambda w, e: w / e,
+        check=at_most(
+            _laplace_loss, [(m, Fraction(e)) for m in _MATRICES for e in (1, 4)], "enumeration"
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.section-2.3.concentrated",
+        where="section 2.3, last sentence",
+        statement="Gaussian noise for (ε, δ) has less variance than Laplace noise for (ε, 0).",
+        conditions="not stated: on how many numbers; P of ±1/√k, ε = 1, δ = 10⁻⁶",
+        printed=lambda: [(k, Fraction(1), _TINY) for k in (16, 64, 1000)],
+        readings={"one number": lambda: [(1, Fraction(1), _TINY)]},
+        check=wherever(_gaussian_is_smaller, "enclosure", "(k, ε, δ)"),
+        reason="Printed means: 16 numbers and more; it needs k above ln(1/2δ) + ε.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-3.2.1.post-processing",
+        where="section 3.1, and section 3.2.1, first sentence",
+        statement="Recovering distances costs no privacy: a distance's δ at ε is at most that of "
+        "the bits it comes from.",
+        printed=_published_loss,
+        check=at_most(
+            _both_losses,
+            [(d, Fraction(1, 4), Fraction(r)) for d in (1, 2) for r in (1, 2)],
+            "enumeration",
+        ),
+        reason="Tried on algorithms 5 and 6, where everything can be enumerated.",
+    ),
+    Claim(
+        id="kenthapadi2013.definition-2.basis",
+        where="section 3.1.2, below definition 2",
+        statement="w_ρ(P) is the largest ‖eᵢP‖_ρ over basis vectors; to the power ρ.",
+        printed=lambda m, order: max(
+            sum(
+                abs(sum((i == j) * v for j, v in enumerate(column))) ** order
+                for column in zip(*m, strict=True)
+            )
+            for i in range(len(m))
+        ),
+        check=equals(
+            lambda m, order: max(sum(abs(v) ** order for v in row) for row in m),
+            [(m, order) for m in _MATRICES for order in (1, 2, 3)],
+            "enumeration",
+        ),
+    ),
+)

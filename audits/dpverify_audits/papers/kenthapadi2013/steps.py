@@ -1,0 +1,349 @@
+"""Steps of the proofs in section 3.2, and what section 3.2.2 and 4 say of their consequences.
+
+Each displayed line that another rests on, where the statement itself doesn't already check it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import order, wherever
+from dpverify_audits.papers.checks import at_most, density, equals, gaussian_delta, integral, number
+
+from .privacy import sigma_needed
+from .utility import distance_moments, error, variance
+
+__all__ = ["CLAIMS"]
+
+_TINY = Fraction(1, 10**6)
+_DELTAS = [(_TINY,), (Fraction(1, 10),), (Fraction(49, 100),)]
+_THREE = {-1: Fraction(1, 6), 0: Fraction(2, 3), 1: Fraction(1, 6)}
+"""Times √3, the normal law's moments up to order 5."""
+_RECORDS = [(1, 1), (1, -1, 1), (2,)]
+
+
+def _outer(t: Any) -> Any:
+    """The radius R/σ of (2)."""
+    return (-2 * number(2 * t).log()).sqrt()
+
+
+def _weighted(z: tuple[int, ...], order_: int) -> Fraction:
+    """E(Σ zⱼPⱼ)^order for normal Pⱼ of variance 1."""
+    total = Fraction(0)
+    for signs in product(_THREE, repeat=len(z)):
+        weight = Fraction(1)
+        for sign in signs:
+            weight *= _THREE[sign]
+        total += weight * sum(a * b for a, b in zip(z, signs, strict=True)) ** order_
+    return Fraction(3) ** (order_ // 2) * total
+
+
+def _chi_square(k: int) -> tuple[Fraction, Fraction]:
+    """Mean and variance of χ²ₖ: the squared distance of noiseless sketches, times k."""
+    mean, spread = distance_moments(k, 1, Fraction(0))
+    return k * mean, k * k * spread
+
+
+def _needed(w: int, epsilon: Fraction, delta: Fraction) -> arb:
+    """(3): theorem 1 at δ/2."""
+    log = -number(delta).log()
+    return w * (2 * (log + number(epsilon))).sqrt() / number(epsilon)
+
+
+def _threshold(formula: Any, delta: Fraction) -> arb:
+    """Ratio of the two sides of lemma 2's last step, at the ε of the formula."""
+    log, e = -number(delta).log(), formula(delta)
+    return 4 * log.sqrt() / (2 * (2 * (log + e)).sqrt())
+
+
+def _longest(formula: Any, d: int, delta: Fraction) -> arb:
+    """1 + √(2x/k) of lemma 2 at the k of the formula."""
+    return 1 + (2 * number(2 * d / delta).log() / formula(d, delta)).sqrt()
+
+
+_ERRORS = [(Fraction(10**6), Fraction(s), Fraction(x)) for s in (1, 10) for x in (2, 200)]
+_ENTRIES = [((1, 0, 1), y, sigma) for y in ((0, 1, 1), (0, 0, 0)) for sigma in (1, 4)]
+_FAILURES = [(Fraction(m),) for m in ("33/100", "1/100", "1/1000000")]
+
+
+def _direct(n: int, e: Fraction, d: Fraction) -> arb:
+    """σ² of section 4.1."""
+    return n * sigma_needed(e, d) ** 2
+
+
+def _is_of_order(case: tuple[int, Fraction, Fraction]) -> bool:
+    n, e, d = case
+    ratio = _direct(n, e, d) * number(e) ** 2 / (n * -number(d).log())
+    return bool(ratio <= 4) and bool(ratio >= 1)
+
+
+def _projection_wins(case: tuple[int, int, Fraction, Fraction]) -> bool:
+    """Users, weight μ, ε, δ: k = μ columns of signs, so that w₂ = 1, and records 2μ apart."""
+    n, weight, e, d = case
+    s2 = sigma_needed(e, d) ** 2
+    return bool(variance(weight, 2 * weight, s2) < n * s2)
+
+
+def _released(x: tuple[int, ...], y: tuple[int, ...], sigma: int, power: int) -> arb:
+    """E zᵖ for algorithm 4's output z, the squared distance and N(0, σ²), integrated."""
+    apart = sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
+    return integral(lambda t: (apart + sigma * t) ** power * density(t), -40, 40)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="kenthapadi2013.lemma-1.rotation",
+        where="section 3.2.1, proof of lemma 1, first paragraph",
+        statement="The log ratio of densities, times 2σ², is that of one dimension along Y′ − Y.",
+        printed=lambda z, v, w: (
+            Fraction(2 * w * sum(a * b for a, b in zip(z, v, strict=True)), w) - w * w
+        ),
+        check=equals(
+            lambda z, v, w: Fraction(
+                sum(a * a for a in z) - sum((a - b) ** 2 for a, b in zip(z, v, strict=True))
+            ),
+            [((a, b), (3, 4), 5) for a, b in product((-7, 0, 2), repeat=2)],
+            "points",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-1.outer-mass",
+        where="section 3.2.1, proof of (2), from the integral to the error function",
+        statement="P(N(0, σ²) < −wR/t) = ½(1 − erf(wR/(√2σt))), t = ‖Y − Y′‖, here in units of σ.",
+        printed=lambda w, r, t: (1 - (number(w * r / t) / arb(2).sqrt()).erf()) / 2,
+        check=equals(
+            lambda w, r, t: integral(density, number(w * r / t), number(w * r / t) + 40),
+            [(Fraction(1), Fraction(r), Fraction(t)) for r in ("1/2", "2") for t in ("1/2", "1")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-1.outer-nearer",
+        where="section 3.2.1, proof of (2), last line but one",
+        statement="½ exp(−(wR/t)²/2σ²) ≤ ½ exp(−R²/2σ²) for t = ‖Y − Y′‖ ≤ w.",
+        printed=lambda r, t: (-number(r * r) / 2).exp() / 2,
+        check=at_most(
+            lambda f, r, t: ((-number((r / t) ** 2) / 2).exp() / 2, f(r, t)),
+            [(Fraction(r), Fraction(t)) for r in (1, 3) for t in ("1/2", "1")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-1.outer-last",
+        where="section 3.2.1, proof of (2), last line",
+        statement="½ exp(−R²/2σ²) = δ at R = σ√(2 ln(1/2δ)), σ = 1.",
+        printed=_outer,
+        check=lambda formula: equals(lambda d: number(d), _DELTAS, "enclosure")(
+            lambda d: (-(formula(d) ** 2) / 2).exp() / 2
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.equation-3",
+        where="section 3.2.2, proof of lemma 2, (3)",
+        statement="σ = w√(2(ln(1/δ) + ε))/ε is (ε, δ/2)-DP.",
+        printed=_needed,
+        check=at_most(
+            lambda f, w, e, d: (gaussian_delta(number(e), w / f(w, e, d)), d / 2),
+            [(w, Fraction(e), _TINY) for w in (1, 2) for e in ("1/10", "1", "10")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-2.row",
+        where="section 3.2.2, proof of lemma 2: a row's squared norm is χ²ₖ/k",
+        statement="The squared norm of a normal row has variance 2/k.",
+        printed=lambda k: Fraction(2, k),
+        check=equals(
+            lambda k: distance_moments(k, 1, Fraction(0))[1], [(1,), (2,), (5,)], "enumeration"
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-2.condition-epsilon",
+        where="section 3.2.2, lemma 2, ε < ln(1/δ)",
+        statement="ln(1/δ) is the ε up to which 4√ln(1/δ)/ε suffices for (3) at w = 2.",
+        printed=lambda d: -number(d).log(),
+        check=lambda formula: equals(lambda d: arb(1), _DELTAS[:2], "enclosure")(
+            lambda d: _threshold(formula, d)
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.lemma-2.condition-k",
+        where="section 3.2.2, lemma 2, k > 2(ln d + ln(2/δ))",
+        statement="That k is where 1 + √(2x/k) = 2.",
+        printed=lambda d, delta: 2 * (arb(d).log() + number(2 / delta).log()),
+        check=lambda formula: equals(
+            lambda d, delta: arb(2), [(2, _TINY), (10**6, Fraction(1, 10))], "enclosure"
+        )(lambda d, delta: _longest(formula, d, delta)),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.coordinate",
+        where="section 3.2.2, proof of theorem 2, law of the i-th entry",
+        statement="An entry of zP has variance ‖z‖²/k, here times k.",
+        printed=lambda z: Fraction(sum(a * a for a in z)),
+        check=equals(lambda z: _weighted(z, 2), [(z,) for z in _RECORDS], "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.coordinate-normal",
+        where="section 3.2.2, proof of theorem 2, law of the i-th entry",
+        statement="The i-th entry of zP is normal: its fourth moment is 3‖z‖⁴, times k².",
+        printed=lambda z: 3 * Fraction(sum(a * a for a in z)) ** 2,
+        check=equals(lambda z: _weighted(z, 4), [(z,) for z in _RECORDS], "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.chi-square-mean",
+        where="section 3.2.2, proof of theorem 2, claim 1",
+        statement="χ²ₖ has mean k.",
+        printed=lambda k: Fraction(k),
+        check=equals(lambda k: _chi_square(k)[0], [(1,), (2,), (5,)], "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.chi-square-variance",
+        where="section 3.2.2, proof of theorem 2, claim 2",
+        statement="χ²ₖ has variance 2k.",
+        printed=lambda k: Fraction(2 * k),
+        check=equals(lambda k: _chi_square(k)[1], [(1,), (2,), (5,)], "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.cross-given",
+        where="section 3.2.2, proof of theorem 2, law of Z₂",
+        statement="Given zP = u, Z₂ = 2⟨u, Δ₁ − Δ₂⟩ has variance 8σ²‖u‖², σ = 1.",
+        printed=lambda u: Fraction(8 * sum(a * a for a in u)),
+        check=equals(
+            lambda u: 4 * _weighted((*u, *(-a for a in u)), 2), [((1, 2),), ((3,),)], "enumeration"
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.union",
+        where="section 3.2.2, proof of theorem 2, plugging the bound on Z₁ into that on Z₂",
+        statement="√Z₁ ≤ (1 + λ)r where Z₁ ≤ (1 + λ)r²; r = 1.",
+        printed=lambda x: 1 + x,
+        check=at_most(
+            lambda f, x: ((1 + number(x)).sqrt(), f(x)),
+            [(Fraction(x),) for x in ("1/10", "1/4", "49/100")],
+            "enclosure",
+        ),
+        reason="√(1 + λ) would do in (4).",
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.lambda-chi",
+        where="section 3.2.2, optimal projection dimension, first item",
+        statement="2 exp(−λ²) = μ at λ_χ² of the order √log(1/μ), within a factor 2.",
+        conditions="μ < 1/3",
+        printed=lambda m: number(1 / m).log().sqrt(),
+        check=order(lambda m: number(2 / m).log().sqrt(), _FAILURES, "enclosure", factor=2),
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.lambda-jl",
+        where="section 3.2.2, optimal projection dimension, first item; section 4.3.3",
+        statement="2 exp(−kλ²/6) = μ at λ_JL of the order √(log(1/μ)/k), within a factor 4.",
+        conditions="μ < 1/3",
+        printed=lambda m: (number(1 / m).log() / 64).sqrt(),
+        check=order(
+            lambda m: (6 * number(2 / m).log() / 64).sqrt(), _FAILURES, "enclosure", factor=4
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.lambda-normal",
+        where="section 3.2.2, optimal projection dimension, first item",
+        statement="λ_N = √log(1/μ) makes exp(−λ²)/(λ√π) at most μ.",
+        conditions="μ < 1/3",
+        printed=lambda m: number(1 / m).log().sqrt(),
+        check=at_most(
+            lambda f, m: ((-(f(m) ** 2)).exp() / (f(m) * arb.pi().sqrt()), m),
+            _FAILURES,
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.error",
+        where="section 3.2.2, below the items on the optimal dimension",
+        statement="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
+        conditions="log(1/μ) far below k",
+        printed=lambda r, s, x: x * r * r / s**2,
+        corrections={"k = r²/σ²": lambda r, s, x: r * r / s**2},
+        check=at_most(
+            lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
+        ),
+        reason="With the factor λ in k the error grows as σλ^(3/2)·r.",
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.noise",
+        where="section 3.2.2, below the items: σ² = Θ(ln(1/δ)/ε²); σ_PP in section 4.2",
+        statement="Theorem 1's σ² at w₂ = 1 is of the order ln(1/δ)/ε², within a factor 4.",
+        conditions="ε < ln(1/δ)",
+        printed=lambda e, d: -number(d).log() / number(e) ** 2,
+        check=order(
+            lambda e, d: sigma_needed(e, d) ** 2,
+            [(Fraction(e), _TINY) for e in ("1/10", "1", "13")],
+            "enclosure",
+            factor=4,
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.1.mean",
+        where="section 4.1, algorithm 4",
+        statement="The noisy entry is unbiased for the squared distance of two records.",
+        printed=lambda x, y, sigma: Fraction(sum(a != b for a, b in zip(x, y, strict=True))),
+        check=equals(lambda x, y, sigma: _released(x, y, sigma, 1), _ENTRIES, "enclosure"),
+        mechanisms=("noise-addition",),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.1.variance",
+        where="section 4.1, displayed variance",
+        statement="The noisy squared distance has variance σ².",
+        printed=lambda x, y, sigma: Fraction(sigma**2),
+        check=equals(
+            lambda x, y, sigma: _released(x, y, sigma, 2) - _released(x, y, sigma, 1) ** 2,
+            _ENTRIES,
+            "enclosure",
+        ),
+        mechanisms=("noise-addition",),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.1.order",
+        where="section 4.1, displayed variance; section 4.2",
+        statement="σ² is of the order n ln(1/δ)/ε²: one to four times that.",
+        conditions="not stated: ε < ln(1/δ), which lemma 2 asks for",
+        printed=lambda: [(n, Fraction(e), _TINY) for n in (2, 1000) for e in ("1/10", "1", "12")],
+        readings={"ε above ln(1/δ)": lambda: [(1000, Fraction(40), _TINY)]},
+        check=wherever(_is_of_order, "enclosure", "(n, ε, δ)"),
+        reason="Printed means: ε < ln(1/δ). Beyond, the order is n/ε.",
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.sum-of-weights",
+        where="section 4.2",
+        statement="The squared distance of bit vectors is at most the sum of their weights.",
+        printed=lambda x, y: sum(x) + sum(y),
+        check=at_most(
+            lambda f, x, y: (sum((a - b) ** 2 for a, b in zip(x, y, strict=True)), f(x, y)),
+            [(x, y) for x in ((1, 1, 0), (1, 0, 0)) for y in ((0, 0, 1), (1, 0, 1))],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.section-4.2.users",
+        where="section 4.2, last sentence, and section 1",
+        statement="Projection has less variance than noise on distances if the largest weight is "
+        "much smaller than the number of users.",
+        conditions="not stated: how much smaller; δ = 10⁻⁶, w₂(P) = 1, k = μ",
+        printed=lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
+        readings={
+            "100 times smaller, at ε = 1": lambda: [(1000, 10, Fraction(1), _TINY)],
+            "300 times smaller, at ε = 1/10": lambda: [(3000, 10, Fraction(1, 10), _TINY)],
+        },
+        check=wherever(_projection_wins, "enclosure", "(n, μ, ε, δ)"),
+        reason="Printed means: 300 times smaller, ε ≥ 1. The share falls as ε².",
+    ),
+    Claim(
+        id="kenthapadi2013.figure-1",
+        where="section 3.2.1, figure 1",
+        statement="Three curves of feasible (ε, δ) for three choices of σ.",
+        reason="The figure is a drawing without numbers, but for the point checked apart; "
+        "`dpverify account gaussian` gives the exact curve.",
+    ),
+)

@@ -1,0 +1,296 @@
+"""Section 3.2.2: theorem 2 and the optimal dimension.
+
+Variances are of degree 4 in every Gaussian, so the law ±√3σ with probability 1/6 each, else 0, has
+the same ones, and they are sums of fractions. Coordinates are independent of each other. For tails,
+(x − y)P + Δ is Gaussian with variance r²/k + 2σ² in every coordinate, so ‖x̂ − ŷ‖² is that times a
+chi-square of k degrees.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import order, wherever
+from dpverify_audits.papers.checks import at_most, equals, number
+
+from .tails import chi_square_above
+
+__all__ = ["CLAIMS", "distance_moments", "error", "variance"]
+
+_THREE = {-1: Fraction(1, 6), 0: Fraction(2, 3), 1: Fraction(1, 6)}
+_CASES = [(k, r, Fraction(s)) for k in (1, 2, 3) for r in (1, 2) for s in ("0", "1/2", "2")]
+
+
+@cache
+def distance_moments(k: int, r: int, s: Fraction) -> tuple[Fraction, Fraction]:
+    """Mean and variance of ‖x̂ − ŷ‖², r bits apart, with σ² = s²/k: k coordinates, convolved."""
+    one: Counter[Fraction] = Counter()
+    for *signs, a, b in product(_THREE, repeat=r + 2):
+        weight = Fraction(1)
+        for sign in (*signs, a, b):
+            weight *= _THREE[sign]
+        one[Fraction(3, k) * (sum(signs) + s * (a - b)) ** 2] += weight  # type: ignore[assignment]
+    law: Mapping[Fraction, Any] = {Fraction(0): Fraction(1)}
+    for _ in range(k):
+        longer: Counter[Fraction] = Counter()
+        for (u, p), (v, q) in product(law.items(), one.items()):
+            longer[u + v] += p * q
+        law = longer
+    mean = sum((p * u for u, p in law.items()), Fraction(0))
+    return mean, sum((p * u * u for u, p in law.items()), Fraction(0)) - mean**2
+
+
+def variance(k: Any, r2: Any, s2: Any) -> Any:
+    """Theorem 2, part 2, from the squared distance and σ²."""
+    return 2 * r2**2 / k + 8 * s2 * r2 + 8 * s2**2 * k
+
+
+def _has_variance(case: tuple[str, Fraction]) -> bool:
+    """Whether one column and one bit of distance have theorem 2's variance.
+
+    Independent of P, σ = q. Else σ = |P|·q/√3, as theorem 1 has it for the P that was drawn, with
+    w₂(P) = |P|: in √3·(u, v, w) for P and the noise the estimate is 3u²((1 + q(v − w))² − 2q²/3).
+    """
+    noise, q = case
+    if noise == "independent of P":
+        mean, spread = distance_moments(1, 1, q)
+        return mean - 2 * q * q == 1 and spread == Fraction(variance(1, Fraction(1), q * q))
+    law = [
+        (_THREE[u] * _THREE[v] * _THREE[w], 3 * u * u * ((1 + q * (v - w)) ** 2 - 2 * q * q / 3))
+        for u, v, w in product(_THREE, repeat=3)
+    ]
+    mean = sum((p * x for p, x in law), Fraction(0))
+    square = sum((p * x * x for p, x in law), Fraction(0))
+    return mean == 1 and square - mean**2 == Fraction(variance(1, Fraction(1), q * q / 3))
+
+
+def _outside(k: int, scale: Any, low: Any, high: Any) -> arb:
+    """P(scale·χ²ₖ is below low or above high)."""
+    inside = arb(0) if not low > 0 else 1 - chi_square_above(k, low / scale)
+    return inside + chi_square_above(k, high / scale)
+
+
+def _radius(k: Any, r2: Fraction, s2: Fraction, jl: Any, chi: Fraction, n: Fraction) -> Any:
+    """The right side of (4)."""
+    k, r, s = number(k), number(r2).sqrt(), number(s2).sqrt()
+    noise = 4 * s**2 * (k.sqrt() * number(chi) + number(chi) ** 2)
+    return number(jl) * number(r2) + noise + 4 * s * (1 + number(jl)) * number(n) * r
+
+
+def _failure(k: int, jl: Fraction, chi: Fraction, n: Fraction) -> arb:
+    normal = (-number(n * n)).exp() / (number(n) * arb.pi().sqrt())
+    return 2 * _projection(k, jl) + 2 * (-number(chi * chi)).exp() + normal
+
+
+def _projection(k: int, jl: Fraction) -> arb:
+    return (-k * number(jl * jl) / 6).exp()
+
+
+def _deviates(formula: Any, k: int, r2: Fraction, s2: Fraction, *lam: Fraction) -> tuple[arb, arb]:
+    radius = formula(k, r2, s2, *lam)
+    middle = number(r2 + 2 * k * s2)
+    return _outside(k, number(r2 / k + 2 * s2), middle - radius, middle + radius), _failure(k, *lam)
+
+
+def error(k: Any, r: Fraction, s: Fraction, x: Fraction) -> Any:
+    """(4) at λ_χ² = λ_N = λ and λ_JL = λ√(6/k)."""
+    return _radius(k, r * r, s * s, number(x) * (6 / number(k)).sqrt(), x, x)
+
+
+def _best(r: Fraction, s: Fraction, x: Fraction) -> int:
+    """The power of 2 at which (4) is least."""
+    sizes: list[int] = [2**n for n in range(64)]
+    return min(sizes, key=lambda k: float(error(k, r, s, x)))
+
+
+def _least_variance(r2: Fraction, s2: Fraction) -> tuple[int, Fraction]:
+    """The k from 1 to 10⁵ at which the variance is least, and the variance there."""
+    values = ((variance(k, r2, s2), k) for k in range(1, int(4 * r2 / s2) + 2))
+    least, k = min(values)
+    return k, Fraction(least)
+
+
+_ORDERS = [(Fraction(10**6), Fraction(s), Fraction(x)) for s in (1, 10) for x in (2, 200)]
+_LAMBDAS = [(Fraction(j), Fraction(c), Fraction(c)) for j in ("1/10", "49/100") for c in (1, 3)]
+_DEVIATIONS = [
+    (k, Fraction(r2), Fraction(s2), *lam)
+    for k, r2, s2 in product((2, 64, 256), (1, 100), ("1/100", "4"))
+    for lam in _LAMBDAS
+]
+_JL = [(k, Fraction(j)) for k in (16, 64, 256) for j in ("1/10", "3/10", "49/100")]
+_CHI = [(k, Fraction(x)) for k in (2, 16, 256) for x in ("1/2", "1", "3")]
+_OPTIMA = [(Fraction(r), Fraction(s)) for r, s in (("1", "1/4"), ("12", "2"), ("99", "1/4"))]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="kenthapadi2013.algorithm-2",
+        where="section 3.1.5, algorithm 2",
+        statement="Noise adds 2kσ² to the expected squared distance.",
+        printed=lambda k, r, s: 2 * k * s * s / k,
+        check=equals(lambda k, r, s: distance_moments(k, r, s)[0] - r, _CASES, "enumeration"),
+        mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.mean",
+        where="section 3.2.2, theorem 2, part 1",
+        statement="The estimate is unbiased for ‖x − y‖².",
+        printed=lambda k, r, s: Fraction(r),
+        check=equals(
+            lambda k, r, s: distance_moments(k, r, s)[0] - 2 * s * s, _CASES, "enumeration"
+        ),
+        mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.variance",
+        where="section 3.2.2, theorem 2, part 2",
+        statement="The variance of the estimated squared distance is 2r⁴/k + 8σ²r² + 8σ⁴k.",
+        printed=lambda k, r, s: variance(k, Fraction(r), s * s / k),
+        check=equals(lambda k, r, s: distance_moments(k, r, s)[1], _CASES, "enumeration"),
+        mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.independence",
+        where="section 3.2.2, theorem 2, condition on σ",
+        statement="The estimate is unbiased and has that variance, at the mean of σ².",
+        conditions="σ is chosen independently of P: theorem 1's isn't, lemma 2's is",
+        printed=lambda: [("independent of P", Fraction(q)) for q in ("1/2", "2")],
+        readings={
+            "σ proportional to w₂(P)": lambda: [
+                ("proportional to w₂(P)", Fraction(q)) for q in ("1/2", "2")
+            ]
+        },
+        check=wherever(_has_variance, "enumeration", "(σ, q)"),
+        mechanisms=("dp-rp-g",),
+        reason="Printed means: independent of P. Otherwise the mean stays right over the draw and "
+        "the variance is larger: for given P use its own rows.",
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.projection",
+        where="section 3.2.2, proof of theorem 2, claim 2",
+        statement="Var Z₁ = 2r⁴/k.",
+        printed=lambda k, r: Fraction(2 * r * r, k),
+        check=equals(
+            lambda k, r: distance_moments(k, r, Fraction(0))[1],
+            [(k, r) for k in (1, 2, 3) for r in (1, 2)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.noise",
+        where="section 3.2.2, proof of theorem 2, claim 2",
+        statement="Var Z₃ = 8σ⁴k.",
+        printed=lambda k, s: 8 * s**4 / k,
+        check=equals(
+            lambda k, s: distance_moments(k, 0, s)[1],
+            [(k, Fraction(s)) for k in (1, 2, 3) for s in (1, 2)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.product",
+        where="section 3.2.2, proof of theorem 2, claim 2",
+        statement="Var Z₂ = 8σ²r² is what is left beside Var Z₁ and Var Z₃: no cross terms.",
+        printed=lambda k, r, s: 8 * r * s * s / k,
+        check=equals(
+            lambda k, r, s: (
+                distance_moments(k, r, s)[1]
+                - distance_moments(k, r, Fraction(0))[1]
+                - distance_moments(k, 0, s)[1]
+            ),
+            _CASES,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.deviation",
+        where="section 3.2.2, theorem 2, part 3, (4)",
+        statement="|estimate − r²| is within (4), but for the sum of the three probabilities.",
+        conditions="λ_JL < ½",
+        printed=_radius,
+        check=at_most(_deviates, _DEVIATIONS, "enclosure"),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.z1",
+        where="section 3.2.2, proof of theorem 2, claim 3",
+        statement="P(|Z₁ − r²| ≥ λr²) ≤ 2 exp(−kλ²/6) for λ < ½.",
+        printed=lambda k, j: 2 * _projection(k, j),
+        check=at_most(
+            lambda f, k, j: (
+                _outside(k, arb(1), number(k * (1 - j)), number(k * (1 + j))),
+                f(k, j),
+            ),
+            _JL,
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.z2",
+        where="section 3.2.2, proof of theorem 2, claim 3",
+        statement="P(|Z₂| > 4σλ√Z₁) ≤ exp(−λ²)/(λ√π), Z₂ being N(0, 8σ²Z₁) given Z₁.",
+        printed=lambda x: (-number(x * x)).exp() / (number(x) * arb.pi().sqrt()),
+        check=at_most(
+            lambda f, x: (number(x).erfc(), f(x)),
+            [(Fraction(x),) for x in ("1/2", "1", "5")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.z3",
+        where="section 3.2.2, proof of theorem 2, claim 3, divided by 2σ²",
+        statement="P(|χ²ₖ − k| > 2√kλ + 2λ²) ≤ 2 exp(−λ²).",
+        printed=lambda k, x: 2 * arb(k).sqrt() * number(x) + 2 * number(x * x),
+        check=at_most(
+            lambda f, k, x: (
+                _outside(k, arb(1), k - f(k, x), k + f(k, x)),
+                2 * (-number(x * x)).exp(),
+            ),
+            _CHI,
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="kenthapadi2013.theorem-2.proof.exponent",
+        where="section 3.2.2, end of the proof of theorem 2",
+        statement="(k/2)(λ²/2 − λ²/3) ≥ kλ²/6 for λ < ½: as printed it is kλ²/12.",
+        printed=lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**2 / 3),
+        corrections={"(k/2)(λ²/2 − λ³/3)": lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**3 / 3)},
+        check=at_most(lambda f, k, j: (k * j**2 / 6, f(k, j)), _JL, "points"),
+        reason="λ² is printed twice where the second is λ³, as in section 2.4. With λ² the "
+        "exponent is half of what the next step claims; with λ³ the step holds.",
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.dimension",
+        where="section 3.2.2, optimal projection dimension, second item",
+        statement="k = r²/2σ² is where the variance is least, of all k.",
+        printed=lambda r2, s2: r2 / (2 * s2),
+        check=equals(lambda r2, s2: _least_variance(r2, s2)[0], _OPTIMA, "enumeration"),
+        reason="the variance is theorem 2's; every k from 1 to eight times the best one is tried",
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.variance",
+        where="section 3.2.2, below the items on the optimal dimension",
+        statement="The variance there is 16σ²r².",
+        printed=lambda r2, s2: 16 * s2 * r2,
+        check=equals(lambda r2, s2: _least_variance(r2, s2)[1], _OPTIMA, "enumeration"),
+    ),
+    Claim(
+        id="kenthapadi2013.optimal-k.bound",
+        where="section 3.2.2, optimal projection dimension, first item",
+        statement="The k that minimizes (4) at equal failure probabilities μ, with λ = √log(1/μ), "
+        "is of the order λr²/σ², within a factor 4.",
+        printed=lambda r, s, x: x * r * r / s**2,
+        corrections={"r²/σ², for r of λσ and more": lambda r, s, x: r * r / s**2},
+        check=order(_best, _ORDERS, "enumeration", factor=4),
+        reason="Both terms of (4) that depend on k have one factor λ, which cancels: smaller "
+        "failure probabilities ask for no more columns. At λ = 200 the printed k is over 300 times "
+        "too large.",
+    ),
+)

@@ -1,0 +1,29 @@
+"""Ledger of Li and Li 2023: differentially private random projections and sign projections."""
+
+from dpverify.ledger.statements import Claim
+
+from . import (
+    bivariate,
+    definitions,
+    experiments,
+    gaussian_signs,
+    inner_products,
+    noise,
+    projections,
+    sign_flips,
+    sign_privacy,
+)
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *definitions.CLAIMS,
+    *noise.CLAIMS,
+    *projections.CLAIMS,
+    *inner_products.CLAIMS,
+    *gaussian_signs.CLAIMS,
+    *sign_flips.CLAIMS,
+    *sign_privacy.CLAIMS,
+    *bivariate.CLAIMS,
+    *experiments.CLAIMS,
+)

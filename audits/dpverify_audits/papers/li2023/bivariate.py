@@ -1,0 +1,308 @@
+"""Appendix A.2: the displays of the proof of lemma 4.2, at σy = 1 and σx = r.
+
+With X = r·t for a standard normal t, Y given X is normal of mean ρt and variance 1 − ρ². Every
+truth here is an integral over t of what that law says; the displays are the printed formulas.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import acb, arb, arb_series, ctx
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import cdf, density, equals, integral, number
+
+__all__ = ["CLAIMS"]
+
+_F = Fraction
+_PAIRS = [(_F(1, 2), _F(1, 3)), (_F(1), _F(0)), (_F(2), _F(-3, 5))]
+_POINTS = [(r, rho, _F(t)) for r, rho in _PAIRS for t in ("1/2", "-2")]
+_FAR = 30
+
+
+def _slopes(r: Fraction, rho: Fraction) -> tuple[arb, arb]:
+    """(r − ρ)/√(1 − ρ²) and (r + ρ)/√(1 − ρ²)."""
+    root = (1 - number(rho) ** 2).sqrt()
+    return (number(r) - number(rho)) / root, (number(r) + number(rho)) / root
+
+
+def _kept(r: Fraction, rho: Fraction, t: Fraction) -> arb:
+    """P(|Y| < r|t| given t), as an integral of the normal density."""
+    mean, deviation = number(rho * t), (1 - number(rho) ** 2).sqrt()
+    bound = number(r * abs(t))
+    return integral(lambda y: density((y - mean) / deviation) / deviation, -bound, bound)
+
+
+def _below(end: Fraction, rho: Fraction, t: Any) -> Any:
+    """P(Y < end·t given t), from Y's mean ρt and variance 1 − ρ²."""
+    return cdf((number(end) * t - number(rho) * t) / (1 - number(rho) ** 2).sqrt())
+
+
+def _over(function: Any, power: int, start: Any = 0) -> arb:
+    """∫ t^power·φ(t)·function(t) dt from a start on."""
+    return integral(lambda t: t**power * density(t) * function(t), number(start), _FAR)
+
+
+def _whole(r: Fraction, rho: Fraction, power: int, start: Any = 0) -> arb:
+    """E[|t|^power over |X| > |Y| and |t| > start]; for t < 0 the same as for t > 0, by symmetry."""
+    return 2 * _over(lambda t: _below(r, rho, t) - _below(-r, rho, t), power, start)
+
+
+def _first(r: Fraction, rho: Fraction, power: int) -> arb:
+    """A₁ (power 1) or P₁ (power 0): what Φ of the upper end contributes, for t of either sign."""
+    return _over(lambda t: _below(r, rho, t) + _below(r, -rho, t), power)
+
+
+def _second(r: Fraction, rho: Fraction, power: int) -> arb:
+    """The same of the lower end."""
+    return _over(lambda t: _below(-r, rho, t) + _below(-r, -rho, t), power)
+
+
+def _fractions(r: Fraction, rho: Fraction) -> arb:
+    a, b = number(r), number(rho)
+    return (a - b) / (1 + a * a - 2 * a * b).sqrt() + (a + b) / (1 + a * a + 2 * a * b).sqrt()
+
+
+def _atans(r: Fraction, rho: Fraction) -> arb:
+    return sum((slope.atan() for slope in _slopes(r, rho)), arb(0))
+
+
+def _tail(r: Fraction, rho: Fraction, start: Fraction) -> arb:
+    """P(|t| > start, |X| > |Y|)."""
+    return _whole(r, rho, 0, start)
+
+
+def _polar(low: arb, high: arb, start: Fraction) -> arb:
+    """(1/π)∫ exp(−start²/(2cos²θ)) dθ."""
+    square = number(start**2) / 2
+
+    def weight(theta: acb) -> acb:
+        return (-square / theta.cos() ** 2).exp()
+
+    return integral(weight, low, high) / arb.pi()
+
+
+def _polar_from_pole(slope: arb, start: Fraction) -> arb:
+    """(1/2π)∫ exp(−start²/(2cos²θ)) dθ from −π/2 to atan(slope).
+
+    Within 10⁻² of −π/2 the integrand is below exp(−start²·4999), and left out.
+    """
+    low = -arb.pi() / 2 + arb(1) / 100
+    return _polar(low, slope.atan(), start) / 2
+
+
+def _derivative(r: Fraction, rho: Fraction) -> arb:
+    """Derivative in ρ of (28), by its power series."""
+    kept = ctx.cap
+    ctx.cap = 2
+    try:
+        b = arb_series([number(rho), 1])
+        root = (1 - b * b).sqrt()
+        total = ((number(r) - b) / root).atan() + ((number(r) + b) / root).atan()
+        found: arb = total[1] / arb.pi()
+    finally:
+        ctx.cap = kept
+    return found
+
+
+def _derivative_printed(r: Fraction, rho: Fraction) -> arb:
+    a, b = number(r), number(rho)
+    below = (1 + a * a - 2 * a * b) * (1 + a * a + 2 * a * b) * (1 - b * b).sqrt()
+    return 2 * a * b * (a * a - 1) / below
+
+
+_TAILS = [(r, rho, _F(t)) for r, rho in _PAIRS for t in ("1/2", "2")]
+_ROOT = 1 / (2 * arb.pi()).sqrt()
+
+
+def _printed_substitution(r: Fraction, rho: Fraction, t: Fraction) -> arb:
+    """Inner integral after the substitution: limits ±|x|/σy − ρx/σx, density e^(−s²)."""
+    low, high = (number(sign * r * abs(t) - rho * t) for sign in (-1, 1))
+    return integral(lambda s: (-s * s).exp(), low, high) / (2 * arb.pi()).sqrt()
+
+
+def _right_substitution(r: Fraction, rho: Fraction, t: Fraction) -> arb:
+    root = (1 - number(rho) ** 2).sqrt()
+    low, high = (number(sign * r * abs(t) - rho * t) / root for sign in (-1, 1))
+    return integral(density, low, high)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="li2023.appendix-a.2.substitution",
+        where="appendix A.2, A after the change of variables, first line",
+        statement="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
+        printed=_printed_substitution,
+        corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": _right_substitution},
+        check=equals(_kept, _POINTS, "enclosure"),
+        reason="√(1 − ρ²) cancels against that of the density; σx and σy are used for both x and t",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.normal",
+        where="appendix A.2, A after the change of variables, second line",
+        statement="P(|Y| < |x|) given X = x is Φ(|x|/σy − ρx/σx) − Φ(−|x|/σy − ρx/σx).",
+        printed=lambda r, rho, t: (
+            cdf(number(r * abs(t) - rho * t)) - cdf(number(-r * abs(t) - rho * t))
+        ),
+        corrections={
+            "arguments divided by √(1 − ρ²)": lambda r, rho, t: (
+                lambda root: (
+                    cdf(number(r * abs(t) - rho * t) / root)
+                    - cdf(number(-r * abs(t) - rho * t) / root)
+                )
+            )((1 - number(rho) ** 2).sqrt())
+        },
+        check=equals(_kept, _POINTS, "enclosure"),
+        reason="Φ's arguments lack the division by √(1 − ρ²), the deviation of Y given X. At ρ = "
+        "0 both agree; lemma 4.2 has it right.",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.argument",
+        where="appendix A.2, A after the change of variables, third line; t > 0",
+        statement="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
+        printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(_slopes(r, rho)[1] * number(t)),
+        corrections={
+            "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": lambda r, rho, t: (
+                cdf(_slopes(r, rho)[0] * number(t)) - cdf(-_slopes(r, rho)[1] * number(t))
+            )
+        },
+        check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "enclosure"),
+        reason="the next lines, A₁ and A₂, use the right arguments",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.a1",
+        where="appendix A.2, A₁, last line; σx = 1",
+        statement="A₁ = 1/√(2π) + (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        printed=lambda r, rho: _ROOT + _ROOT / 2 * _fractions(r, rho),
+        check=equals(lambda r, rho: _first(r, rho, 1), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.appendix-a.2.a2",
+        where="appendix A.2, A₂, last line; σx = 1",
+        statement="A₂ = 1/√(2π) − (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        printed=lambda r, rho: _ROOT - _ROOT / 2 * _fractions(r, rho),
+        check=equals(lambda r, rho: _second(r, rho, 1), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.equation-27",
+        where="appendix A.2, equation 27; in units of σx",
+        statement="E[|X| over |X| > |Y|] = (1/√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        printed=lambda r, rho: _ROOT * _fractions(r, rho),
+        check=equals(lambda r, rho: _whole(r, rho, 1), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.appendix-a.2.p-bracket",
+        where="appendix A.2, P before P₁ and P₂; the conditional density of the tail bound",
+        statement="P(|Y| < |x| given x) = Φ(z) − Φ(−z) with z = (r|t| − ρt)/√(1 − ρ²).",
+        printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(
+            number(r * abs(t) - rho * t) / (1 - number(rho) ** 2).sqrt()
+        ),
+        corrections={
+            "Φ(z) − Φ(−(r|t| + ρt)/√(1 − ρ²))": lambda r, rho, t: (
+                lambda root: (
+                    cdf(number(r * abs(t) - rho * t) / root)
+                    - cdf(-number(r * abs(t) + rho * t) / root)
+                )
+            )((1 - number(rho) ** 2).sqrt())
+        },
+        check=equals(_kept, _POINTS, "enclosure"),
+        reason="integrals over t and −t together come out the same: P and the tail stand",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.p1",
+        where="appendix A.2, P₁, last line",
+        statement="P₁ = ½ + (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        printed=lambda r, rho: arb(1) / 2 + _atans(r, rho) / (2 * arb.pi()),
+        check=equals(lambda r, rho: _first(r, rho, 0), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.appendix-a.2.p2",
+        where="appendix A.2, P₂",
+        statement="P₂ = ½ − (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        printed=lambda r, rho: arb(1) / 2 - _atans(r, rho) / (2 * arb.pi()),
+        check=equals(lambda r, rho: _second(r, rho, 0), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.equation-28",
+        where="appendix A.2, equation 28",
+        statement="P = (1/π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        printed=lambda r, rho: _atans(r, rho) / arb.pi(),
+        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
+    ),
+    Claim(
+        id="li2023.appendix-a.2.derivative",
+        where="appendix A.2, ∂P/∂ρ",
+        statement="∂P/∂ρ = 2rρ(r²−1)/((1+r²−2rρ)(1+r²+2rρ)√(1−ρ²)).",
+        printed=_derivative_printed,
+        corrections={"divided by π": lambda r, rho: _derivative_printed(r, rho) / arb.pi()},
+        check=equals(_derivative, [(_F(1, 2), _F(1, 3)), (_F(2), _F(-3, 5))], "enclosure"),
+        reason="its sign, which is what the proof uses, is right",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.polar",
+        where="appendix A.2, P̃₁ (P̃₂ is the same at another slope); tσx for t",
+        statement="∫_t φ(x)Φ((r−ρ)x/√(1−ρ²)) dx in polar coordinates, from −π/2 to the slope.",
+        printed=lambda r, rho, t: _polar_from_pole(_slopes(r, rho)[0], t),
+        check=equals(
+            lambda r, rho, t: _over(lambda x: _below(r, rho, x), 0, t),
+            [(r, rho, _F(2)) for r, rho in _PAIRS],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="li2023.appendix-a.2.tail-limits",
+        where="appendix A.2, P(|X| > t, |X| > |Y|), first line",
+        statement="The angle runs from atan((r−ρ)/√(1−ρ²)) to itself.",
+        printed=lambda r, rho, t: _polar(_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
+        corrections={
+            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
+                -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
+            )
+        },
+        check=equals(_tail, _TAILS, "enclosure"),
+        reason="as printed the integral is 0",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.tail-limits.second",
+        where="appendix A.2, P(|X| > t, |X| > |Y|), second line",
+        statement="The angle runs between ±atan((r−ρ)/√(1−ρ²)).",
+        printed=lambda r, rho, t: _polar(-_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
+        corrections={
+            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
+                -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
+            )
+        },
+        check=equals(_tail, _TAILS, "enclosure"),
+        reason="right for ρ = 0",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.p-as-angle",
+        where="appendix A.2, “P in (28) can be written as”",
+        statement="P = (1/π)·(the angle between ±atan((r−ρ)/√(1−ρ²))).",
+        printed=lambda r, rho: 2 * _slopes(r, rho)[0].atan() / arb.pi(),
+        corrections={
+            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho: (
+                (_slopes(r, rho)[0].atan() + _slopes(r, rho)[1].atan()) / arb.pi()
+            )
+        },
+        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
+        reason="The lower end should have r + ρ. At ρ = 0 both agree; equation 28 has it right.",
+    ),
+    Claim(
+        id="li2023.appendix-a.2.boundary",
+        where="appendix A.2, last lines: ρ = ±1",
+        statement="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
+        conditions="not stated: r ≤ 1",
+        printed=lambda r: _F(1),
+        readings={"r ≤ 1": lambda r: _F(1) if r <= 1 else None},
+        # both signs of Y at one value, the law of |Y| doesn't matter
+        check=equals(
+            lambda r: _F(sum(1 - (abs(r * y) > abs(y)) for y in (-1, 1)), 2),
+            [(_F(1, 2),), (_F(1),), (_F(2),)],
+            "enumeration",
+        ),
+        reason="stated as 1 − P so that a factor on the value can be noticed",
+    ),
+)

@@ -1,0 +1,319 @@
+"""Sections 2.1, 4.1 to 4.4 and 6: sensitivities, flipped signs and their privacy, by enumeration.
+
+With odds R = e^(ε/k) a rational number, every output's probability is a fraction, and a rule is
+ε-DP on an enumerated set of neighbours where the largest ratio is at most Rᵏ. Records lie on the
+lattice of quarters in [−1, 1]; a counterexample there is one for all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import ceil, comb, prod
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import at_most, cdf, equals, number
+
+__all__ = [
+    "BINS",
+    "CLAIMS",
+    "DENSE",
+    "LATTICE",
+    "R",
+    "neighbours",
+    "plus",
+    "privacy",
+    "randomized",
+    "sensitivity",
+    "smooth",
+    "worst_ratio",
+]
+
+Record = tuple[Fraction, ...]
+Rule = Callable[[Fraction], int]
+R = Fraction(3)
+LATTICE = [Fraction(i, 4) for i in range(-4, 5)]
+
+
+def neighbours(p: int, beta: Fraction, ball: str = "attribute") -> Iterator[tuple[Record, Record]]:
+    """Pairs on the lattice that differ in one attribute, or in ℓ1 norm, by at most β."""
+    for u, v in product(product(LATTICE, repeat=p), repeat=2):
+        steps = [abs(a - b) for a, b in zip(u, v, strict=True)]
+        if sum(steps) <= beta and (ball == "l1" or sum(step > 0 for step in steps) <= 1):
+            yield u, v
+
+
+def plus(x: Fraction, level: int) -> Fraction:
+    """P(+1) where the sign of x is kept with odds R^level : 1; a fair coin at x = 0."""
+    if x == 0:
+        return Fraction(1, 2)
+    keep = R**level / (R**level + 1)
+    return keep if x > 0 else 1 - keep
+
+
+def worst_ratio(rule: Rule, matrix: Sequence[Sequence[int]], beta: Fraction, ball: str) -> Fraction:
+    """Largest ratio of an output's probabilities over all neighbours, exact."""
+    p = len(matrix[0])
+    worst = Fraction(1)
+    for u, v in neighbours(p, beta, ball):
+        ratio = Fraction(1)
+        for row in matrix:
+            x, y = (sum((w * a for w, a in zip(row, z, strict=True)), Fraction(0)) for z in (u, v))
+            a, b = plus(x, rule(x)), plus(y, rule(y))
+            ratio *= max(a / b, (1 - a) / (1 - b))
+        worst = max(worst, ratio)
+    return worst
+
+
+DENSE = ((1, 1), (1, -1))
+BINS = ((1, 0), (0, -1))  # an OPORP of two attributes in two bins
+_HALF = Fraction(1, 2)
+_SIGN_SKETCHES = (  # all of them flip by one rule, which rests on all of these theorems
+    "dp-signoporp-rr",
+    "dp-signoporp-rr-smooth",
+    "dp-signrp-rr",
+    "dp-signrp-rr-smooth",
+)
+
+
+def smooth(x: Fraction) -> int:
+    """L of section 4.2 at β = ½ and entries ±1."""
+    return ceil(abs(x) / _HALF)
+
+
+def privacy(f: Any, matrix: Any, levels: int, ball: str) -> tuple[Fraction, Fraction]:
+    """Largest ratio at β = ½, and e^ε for the number of levels."""
+    return worst_ratio(f, matrix, _HALF, ball), R**levels
+
+
+def _public(
+    name: str, place: str, text: str, rule: Rule, matrix: Any, *, ball: str, **more: Any
+) -> Claim:
+    levels = len(matrix) if matrix is DENSE else 1
+    return Claim(
+        id=f"li2023.{name}",
+        where=place,
+        statement=text,
+        printed=rule,
+        check=at_most(lambda f, kind: privacy(f, matrix, levels, kind), [(ball,)], "enumeration"),
+        **more,
+    )
+
+
+def randomized(n: int, kept: int) -> tuple[Fraction, Fraction]:
+    """Largest ratio of n flipped signs when all n differ, each kept with odds `kept`."""
+    keep = Fraction(kept, kept + 1)
+    laws = [
+        [prod((keep if y == s else 1 - keep) for y in out) for out in product((0, 1), repeat=n)]
+        for s in (0, 1)
+    ]
+    return max(a / b for a, b in zip(*laws, strict=True)), Fraction(1)
+
+
+@cache
+def sensitivity(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
+    """k^(power/2)·Δ^power of WᵀU, by all neighbours on the lattice; `rows` are those of W."""
+    worst = Fraction(0)
+    for u, v in neighbours(len(rows), beta, ball):
+        image = [
+            sum((a - b) * w for a, b, w in zip(u, v, c, strict=True))
+            for c in zip(*rows, strict=True)
+        ]
+        worst = max(worst, sum((Fraction(abs(x)) ** power for x in image), Fraction(0)))
+    return worst
+
+
+def _row(beta: Fraction, rows: Sequence[Sequence[int]], ball: str, power: int) -> Fraction:
+    return Fraction(beta**power * max(sum(abs(w) ** power for w in row) for row in rows))
+
+
+_ROWS = (((1, -2, 1), (2, 1, 0)), ((1, 1, -1), (1, -1, -1)))
+_SENSITIVE = [
+    (beta, rows, ball, power)
+    for beta in (_HALF, Fraction(1), Fraction(2))
+    for rows in _ROWS
+    for ball in ("attribute", "l1")
+    for power in (1, 2)
+]
+
+
+def _near_zero(p: int) -> Fraction:
+    """P(|±1 ± … ± 1| ≤ β) for p signs and β = 1."""
+    return sum(
+        (Fraction(comb(p, i), 2**p) for i in range(p + 1) if abs(2 * i - p) <= 1), Fraction()
+    )
+
+
+def _noise_set_ratio(flipped: Any, u: Fraction, v: Fraction) -> Fraction:
+    """Largest ratio of one sign's two laws where `flipped` says whose signs are randomized."""
+    never = Fraction(1, 10**9)  # in place of a probability of 0
+    laws = []
+    for x in (u, v):
+        keep = R / (R + 1) if flipped(u, x) else 1 - never
+        laws.append((keep, 1 - keep) if x > 0 else (1 - keep, keep))
+    return Fraction(max(max(a / b, b / a) for a, b in zip(*laws, strict=True)))
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="li2023.equation-7-8",
+        where="section 2.1, equations 7 and 8, right-hand sides, and the display on the l1 ball",
+        statement="√k·Δ is β times the largest row norm; one attribute, l1 ball (β ≤ 2).",
+        printed=_row,
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
+    ),
+    Claim(
+        id="li2023.equation-7-8.middle",
+        where="section 2.1, equations 7 and 8, middle",
+        statement="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
+        printed=lambda beta, rows, ball, power: beta**power * sensitivity(beta, rows, ball, power),
+        check=equals(_row, _SENSITIVE, "enumeration"),
+        corrections={"without β, which the neighbours hold already": sensitivity},
+        reason="Neighbours differ by β already; β times their largest change counts it twice. "
+        "The right-hand sides of (7) and (8) are right.",
+    ),
+    Claim(
+        id="li2023.equation-7-8.text",
+        where="section 2.1, above equation 7",
+        statement="√k·Δ is precisely the largest row norm.",
+        printed=lambda beta, rows, ball, power: _row(Fraction(1), rows, ball, power),
+        check=equals(sensitivity, _SENSITIVE, "enumeration"),
+        readings={"times β": _row},
+        reason="The sensitivity is β times the largest row norm. At β = 1 the sentence is right.",
+    ),
+    Claim(
+        id="li2023.algorithm-5.sensitivity",
+        where="sections 3.4 and 3.5, algorithms 3 and 5",
+        statement="Δ₂² of a Rademacher projection times k, and of an OPORP, is kβ² and β².",
+        printed=lambda beta, rows, ball, power: beta**2 * (1 if 0 in rows[0] else len(rows[0])),
+        check=equals(
+            sensitivity,
+            [(b, w, "attribute", 2) for b in (_HALF, Fraction(1)) for w in (DENSE, BINS)],
+            "enumeration",
+        ),
+        mechanisms=("dp-rp-g-opt-b", "dp-oporp"),
+    ),
+    Claim(
+        id="li2023.theorem-4.1.ratio",
+        where="section 4.1, proof of theorem 4.1",
+        statement="If n signs differ, each kept with odds r : 1, the largest ratio is rⁿ.",
+        printed=lambda n, r: Fraction(r) ** n,
+        check=equals(
+            lambda n, r: randomized(n, r)[0],
+            [(n, r) for n in (1, 2, 4) for r in (2, 5)],
+            "enumeration",
+        ),
+        mechanisms=_SIGN_SKETCHES,
+    ),
+    _public(
+        "theorem-4.7",
+        "section 4.2, theorem 4.7 with L of the text",
+        "Smooth flips with L = ⌈|x|/(β max|w|)⌉ are ε-DP.",
+        smooth,
+        DENSE,
+        ball="attribute",
+        mechanisms=_SIGN_SKETCHES,
+    ),
+    _public(
+        "algorithm-7",
+        "section 4.2, algorithm 7, line 4 (k = 2: √k/β is above 2, so L = 3)",
+        "Flips with L = ⌈√k/(β max|w|)⌉ are ε-DP.",
+        lambda x: 3,
+        DENSE,
+        ball="attribute",
+        corrections={"L = ⌈√k|xⱼ|/(β max|w|)⌉": smooth},
+        mechanisms=("dp-signrp-rr-smooth",),
+        reason="As printed L is the same for every x, so that a sign near 0, which a neighbour "
+        "turns, is kept with odds e^(3ε/k). With |x| in L, as in the text, the guarantee "
+        "holds.",
+    ),
+    _public(
+        "theorem-4.8.smooth",
+        "section 4.4, theorem 4.8",
+        "Algorithm 8, smooth, is ε-DP.",
+        smooth,
+        BINS,
+        ball="attribute",
+        mechanisms=_SIGN_SKETCHES,
+    ),
+    _public(
+        "theorem-4.8.rr",
+        "section 4.4, theorem 4.8",
+        "Algorithm 8, randomized response, is ε-DP.",
+        lambda x: 1,
+        BINS,
+        ball="attribute",
+        mechanisms=_SIGN_SKETCHES,
+    ),
+    _public(
+        "theorem-4.8.l1",
+        "section 4.4 with section 2.1, the l1 ball",
+        "Algorithm 8 is ε-DP for ‖u − u′‖₁ ≤ β too.",
+        lambda x: 1,
+        BINS,
+        ball="l1",
+        reason="Equal for sensitivities (section 2.1), the two adjacencies differ for signs.",
+    ),
+    Claim(
+        id="li2023.theorem-4.8.empty-bin",
+        where="section 4.4, proof of theorem 4.8",
+        statement="A kept sign against a fair coin: ratio 2r/(r + 1); r = 3.",
+        printed=lambda: 2 * R / (R + 1),
+        check=equals(lambda: plus(Fraction(1), 1) / plus(Fraction(0), 1), [()], "enumeration"),
+    ),
+    Claim(
+        id="li2023.equation-23",
+        where="section 4.3, equation 23",
+        statement="P(|wᵀu| ≤ β) is 2Φ(β/‖u‖) − 1 within 5 % for p of 101 and 1001, u = (1, …, 1).",
+        printed=lambda p: 2 * cdf(1 / arb(p).sqrt()) - 1,
+        check=at_most(
+            lambda f, p: (abs(f(p) / number(_near_zero(p)) - 1), Fraction(1, 20)),
+            [(101,), (1001,)],
+            "enclosure",
+        ),
+        reason="For records on a lattice wᵀu has atoms, and β/‖u‖ is within one of them.",
+    ),
+    Claim(
+        id="li2023.algorithm-9.sensitivity",
+        where="section 6.1, algorithm 9, line 6 (k = 4)",
+        statement="√k·Δ₂ on n of the k projections is β√n.",
+        printed=lambda n: Fraction(n),
+        check=equals(
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
+            [(1,), (2,), (4,)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="li2023.algorithm-9.text",
+        where="section 6.1, step 2 of the list (k = 4)",
+        statement="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
+        printed=lambda n: Fraction(n),
+        check=equals(
+            lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
+            [(1,), (4,)],
+            "enumeration",
+        ),
+        corrections={"divided by k, as in algorithm 9": lambda n: Fraction(n, 4)},
+        reason="The text leaves out the 1/k that algorithm 9 has: noise by the text is k times "
+        "too much in variance, which is safe and needless.",
+    ),
+    Claim(
+        id="li2023.theorem-6.2",
+        where="section 6.2, theorem 6.2 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½)",
+        statement="Randomized response on the noise set alone is ε-iDP: largest ratio at most r.",
+        printed=lambda u, x: abs(x) <= _HALF,
+        check=at_most(
+            lambda f, v: (_noise_set_ratio(f, _HALF / 2, v), R),
+            [(Fraction(-1, 4),), (Fraction(3, 4),)],
+            "enumeration",
+        ),
+        readings={"the noise set of u is used for u′ too": lambda u, x: abs(u) <= _HALF},
+        reason="Definition 2.6 runs the algorithm on U′; a probability of 0 is counted as 10⁻⁹.",
+    ),
+)

@@ -1,0 +1,543 @@
+"""Sections 4.1 to 4.4 and 6: who may flip, how many signs differ, and the steps of the proofs.
+
+Signs of a Gaussian projection differ with probability angle/π, the columns are independent, so the
+number of differing signs of two given records is binomial. Rules on signs are tried for all
+neighbours on the lattice of quarters, with odds e^(ε/k) = 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations, product
+from math import ceil, comb, floor
+from typing import Any
+
+from flint import arb, fmpq, fmpq_series
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import public_draw, wherever
+from dpverify_audits.papers.checks import (
+    at_most,
+    cdf,
+    density,
+    equals,
+    gaussian_delta,
+    hockey_stick,
+    integral,
+    number,
+)
+
+from .gaussian_signs import maximum_bound, n_plus, rr_variance
+from .inner_products import U, dot, mean_of
+from .sign_flips import BINS, DENSE, R, neighbours, plus, privacy, randomized, smooth
+
+__all__ = ["CLAIMS"]
+
+_F = Fraction
+_HALF = _F(1, 2)
+_NEAR = list(neighbours(2, _HALF))
+
+
+def _values(row: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
+    return [(dot(row, u), dot(row, v)) for u, v in _NEAR]
+
+
+_MOVES = sorted({pair for row in DENSE for pair in _values(row)})
+"""Projected values of neighbours at β = ½, entries ±1."""
+
+
+def _changes(x: Fraction, y: Fraction) -> bool:
+    return ((x > 0) - (x < 0)) != ((y > 0) - (y < 0))
+
+
+def _never_changes(case: tuple[Fraction, Fraction]) -> bool:
+    return not _changes(*case)
+
+
+def _above(k: int, q: Any, bound: Any) -> arb:
+    """P(Binomial(k, q) > bound)."""
+    q = number(q)
+    least = floor(float(bound)) + 1
+    return sum((comb(k, i) * q**i * (1 - q) ** (k - i) for i in range(least, k + 1)), arb(0))
+
+
+def _one_pair(f: Any, norm: int, k: int, delta: Fraction, kind: str) -> Any:
+    """P(more signs differ than N₊), β = 1: for one neighbour, or for any (p = 2, u = (1, 1)·c).
+
+    One neighbour: the angle is at most asin(β/‖u‖), and N₊ is least for p = 2. Any, at β = ‖u‖:
+    max |wᵢ| ≥ |w₁ + w₂|/√2 unless the direction of w is within π/8 of ±(1, 1), that is with
+    probability 3/4.
+    """
+    share = maximum_bound(_F(1, norm), 2)
+    said = f(share, k, delta, kind)
+    if said is None:
+        return None
+    changed = number(_F(1, norm)).asin() / arb.pi() if kind == "one" else number(_F(3, 4))
+    return _above(k, changed, said), delta
+
+
+_COUNTED = [
+    (norm, k, d, "one") for norm in (1, 10) for k in (8, 200) for d in (_F(1, 10), _F(1, 10**6))
+]
+_COUNTED += [(1, 1000, _F(1, 10), "any")]
+
+
+def _few_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[arb, Fraction]:
+    """P(more signs differ than `most`) for records at the largest angle, asin(1/norm)."""
+    return _above(k, number(_F(1, norm)).asin() / arb.pi(), most), delta
+
+
+def _all_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[Any, Fraction]:
+    """δ at ε = ⌈N₊⌉·ln r, r = 3, where all k signs differ, each kept with odds r.
+
+    For p > k the known W has a record, of any norm, whose k projected values are as near to 0 as
+    one likes, each on the side from which a change of one attribute moves it away.
+    """
+    keep = R / (R + 1)
+    laws = [
+        [comb(k, i) * a ** (k - i) * (1 - a) ** i for i in range(k + 1)] for a in (keep, 1 - keep)
+    ]
+    return number(hockey_stick(laws[0], laws[1], R ** int(most.ceil().unique_fmpz()))), delta
+
+
+def _equation_20(f: Any, p: int) -> tuple[Any, arb]:
+    """Share of directions of w with max |wᵢ| ≥ |w₁ + w₂|/√2, and the bound; p = 2."""
+    inside = arb(1) / 4  # within π/8 of ±(1, 1): 4·(π/8) of 2π
+    return 1 - inside, f(p)
+
+
+def _levels(k: int) -> list[tuple[Fraction, int, int]]:
+    """(e^ε, L, L′) of neighbours, from `smooth`."""
+    return [(R, a, b) for a, b in sorted({(smooth(x), smooth(y)) for x, y in _MOVES}) if a and b]
+
+
+def _bin(p: int, k: int, position: int) -> int:
+    """Bin of a position among p, from the consecutive bins themselves."""
+    width = p // k
+    bins = [range(j * width + 1, (j + 1) * width + 1) for j in range(k)]
+    return next(j for j, part in enumerate(bins, 1) if position in part)
+
+
+def _touched(p: int, k: int) -> int:
+    """Most projected values that one attribute changes, over all permutations."""
+    width = p // k
+    return max(
+        sum(i in order[j * width : (j + 1) * width] for j in range(k))
+        for order in permutations(range(p))
+        for i in range(p)
+    )
+
+
+def _noise_for(epsilon: Fraction, delta: Fraction, width: Fraction) -> arb:
+    """σ of equation 9 for Δ₂ = width, up to 10⁻⁹, from above."""
+    low, high = arb(0.01), arb(100)
+    for _ in range(60):
+        middle = (low + high).mid() / 2
+        if gaussian_delta(number(epsilon), number(width) / middle) <= number(delta):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _changeable(kind: str) -> arb:
+    """P(a change of one attribute by 1 reaches the other sign), or less: 100 ones, 924 zeros."""
+    if kind == "signs":  # where the sum of 100 signs is 0
+        return number(_F(comb(100, 50), 2**100))
+    return maximum_bound(_F(1, 10), 924)
+
+
+_SIGMA = _noise_for(_F(1), _F(1, 10**6), _HALF)
+
+
+def _signed(f: Any, u: Fraction, v: Fraction) -> tuple[Any, Any]:
+    """Least δ of algorithm 9's sign, p = k = 1, β = ½, ε = 1; `f` says where noise is added."""
+    laws = []
+    for x in (u, v):
+        up = cdf(number(x) / _SIGMA) if f(u, x) else arb(x > 0)
+        laws.append((up, 1 - up))
+    excess = [arb(0)] + [
+        a - arb(1).exp() * b
+        for one, two in (laws, laws[::-1])
+        for a, b in zip(one, two, strict=True)
+    ]
+    return max(excess, key=float), _F(1, 10**6)
+
+
+def _derivative(a: Fraction, share: Fraction, e: Fraction, k: Fraction, third: int) -> Fraction:
+    """Derivative of A/k + 2F²k/ε² + third·F⁴k³/ε⁴ by its power series; π² = 1."""
+    step = fmpq_series([fmpq(k.numerator, k.denominator), 1], prec=2)
+    f = {name: fmpq(x.numerator, x.denominator) for name, x in (("a", a), ("f", share), ("e", e))}
+    total = f["a"] / step + 2 * (f["f"] / f["e"]) ** 2 * step
+    total += third * (f["f"] / f["e"]) ** 4 * step * step * step
+    found = total[1]
+    return _F(int(found.p), int(found.q))
+
+
+_EXTRA = [(_F(t), _F(4), _F(r)) for t in (1, 3) for r in (2, 5)]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="li2023.theorem-4.1",
+        where="section 4.1, theorem 4.1, with N₊ of equation 19",
+        statement="Algorithm 6 is (ε, δ)-DP: more than N₊ signs differ with probability at most δ.",
+        conditions="over the draw of W, for records chosen before it; p ≥ 2",
+        printed=lambda share, k, delta, kind: n_plus(share, k, delta),
+        check=at_most(_one_pair, _COUNTED[:-1], "enclosure"),
+        mechanisms=("dp-signrp-rr",),
+    ),
+    public_draw(
+        id="li2023.theorem-4.1.realised",
+        where="section 4.1, theorem 4.1, with the public W of section 1.4",
+        statement="Algorithm 6 is (ε, δ)-DP; W is known and shared by all users.",
+        place="its proof: “the event |S| ≤ N₊ happens with probability at least 1 − δ”",
+        printed=lambda norm, p, k, delta: n_plus(maximum_bound(_F(1, norm), p), k, delta),
+        drawn=_few_differ,
+        realised=_all_differ,
+        cases=[(10, 1024, k, _F(1, 10**6)) for k in (256, 512)],
+        mechanisms=("dp-signrp-rr",),
+        reason="Where p > k a known W has records of every norm that change all k signs with one "
+        "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as remark "
+        "4.1 does.",
+    ),
+    Claim(
+        id="li2023.remark-4.1",
+        where="section 4.1, remark 4.1",
+        statement="Without a bound on the norm N₊ = k makes algorithm 6 ε-DP: ε/ε′.",
+        printed=lambda k: k,
+        check=at_most(
+            lambda f, k: (randomized(k, 3)[0], _F(3) ** int(f(k))), [(1,), (4,)], "enumeration"
+        ),
+        mechanisms=("dp-signrp-rr",),
+        reason="if k signs differ, each kept with odds 3 : 1, the largest ratio is 3ᵏ",
+    ),
+    Claim(
+        id="li2023.lemma-4.3.product",
+        where="section 4.1.1, proof of lemma 4.3, first display",
+        statement="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
+        printed=lambda p: _HALF**p,
+        # of p + 1 independent normal values each is the largest with the same probability
+        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "enumeration"),
+        reason="the events share Y. The last line of the proof has the integral right",
+    ),
+    Claim(
+        id="li2023.lemma-4.3.half-normal",
+        where="section 4.1.1, proof of lemma 4.3, law of |X|",
+        statement="P(|X| ≤ t) = erf(t/(√2·σ)) = 2Φ(t/σ) − 1.",
+        printed=lambda t, sigma: (number(t) / (arb(2).sqrt() * number(sigma))).erf(),
+        check=equals(
+            lambda t, sigma: integral(
+                lambda x: 2 * density(x / number(sigma)) / number(sigma), 0, number(t)
+            ),
+            [(_F(1), _F(1)), (_F(1, 2), _F(3))],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="li2023.lemma-4.3.monotone",
+        where="section 4.1.1, below lemma 4.3; remark 4.2",
+        statement="P₊(r, p) increases in r and in p, and N₊ with it.",
+        printed=lambda r, p: maximum_bound(r, p),
+        check=at_most(
+            lambda f, r, p, larger, more: (
+                n_plus(f(r, p), 512, _F(1, 10**6)),
+                n_plus(maximum_bound(larger, more), 512, _F(1, 10**6)),
+            ),
+            [
+                (_F(1, 10), 10, _F(11, 100), 10),
+                (_F(1, 10), 10, _F(1, 10), 11),
+                (_F(9, 10), 100, _F(1), 100),
+                (_F(9, 10), 1, _F(9, 10), 2),
+            ],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="li2023.lemma-4.3.number",
+        where="section 4.1.1, below lemma 4.3",
+        statement="P₊(0.1, 10⁶) is below 0.4.",
+        printed=lambda: _F(2, 5),
+        check=at_most(lambda f: (maximum_bound(_F(1, 10), 10**6), f()), [()], "enclosure"),
+    ),
+    Claim(
+        id="li2023.proposition-4.5",
+        where="section 4.1.1, proposition 4.5, equation 19",
+        statement="More than N₊ signs differ with probability at most δ.",
+        conditions="not stated: one neighbour, or the largest number over all neighbours",
+        printed=lambda share, k, delta, kind: n_plus(share, k, delta),
+        readings={
+            "one neighbour, chosen before W": lambda share, k, delta, kind: (
+                n_plus(share, k, delta) if kind == "one" else None
+            )
+        },
+        check=at_most(_one_pair, _COUNTED, "enclosure"),
+        mechanisms=("dp-signrp-rr",),
+        reason="the proof counts columns where any neighbour differs, by lemma 4.3, which is false",
+    ),
+    Claim(
+        id="li2023.equation-20",
+        where="section 4.1.1, proof of proposition 4.5, equation 20; section 4.3, equation 24",
+        statement="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p); p = 2, u = (1, 1)β/√2.",
+        printed=lambda p: maximum_bound(_F(1), p),
+        check=at_most(_equation_20, [(2,)], "enclosure"),
+        mechanisms=("dp-signrp-rr",),
+        reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
+        "aren't independent. N₊ by this bound is too small for such records.",
+    ),
+    Claim(
+        id="li2023.section-4.1.2.extra",
+        where="section 4.1.2, below theorem 4.6; π² = 16",
+        statement="Flipping adds π²(2R/(R−1)² + 4R²/(R−1)⁴) to k·Var, R = e^(ε/N₊).",
+        printed=lambda t, pi, r: pi**2 * (2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4),
+        check=equals(lambda t, pi, r: rr_variance(t, pi, r) - t * (pi - t), _EXTRA, "enumeration"),
+        reason="the variance by all flips, less equation 5's",
+    ),
+    Claim(
+        id="li2023.theorem-4.6.proof-first-line",
+        where="section 4.1.2, proof of theorem 4.6, last factor of the first line",
+        statement="P(noisy signs differ) = (R² + 1)/(R + 1)² − (1 − θ/π)(R − 1)²/(R + 1)².",
+        printed=lambda t, pi, r: (
+            (r**2 + 1) / (r + 1) ** 2 - (1 - t / pi) * (r - 1) ** 2 / (r + 1) ** 2
+        ),
+        check=equals(
+            lambda t, pi, r: sum(
+                a * b * (t / pi if (a > _HALF) == (b > _HALF) else 1 - t / pi)
+                for a, b in product((r / (r + 1), 1 / (r + 1)), repeat=2)
+            ),
+            _EXTRA,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="li2023.section-4.1.2.n-plus",
+        where="section 4.1.2, optimal projection dimension, N₊ ≈ Fk within 5 %",
+        statement="N₊ is about F·k.",
+        conditions="not stated: how large k is; F = 0.3",
+        printed=lambda k: number(_F(3, 10) * k),
+        readings={"k ≥ 10⁵": lambda k: number(_F(3, 10) * k) if k >= 10**5 else None},
+        check=at_most(
+            lambda f, k: (
+                None
+                if f(k) is None
+                else (abs(n_plus(number(_F(3, 10)), k, _F(1, 10**6)) / f(k) - 1), _F(1, 20))
+            ),
+            [(512,), (10**5,), (10**6,)],
+            "enclosure",
+        ),
+        reason="at section 4.2's k = 512 and δ = 10⁻⁶ it is 47 % above",
+    ),
+    Claim(
+        id="li2023.section-4.1.2.derivative",
+        where="section 4.1.2, optimal projection dimension, second display; in units of π²",
+        statement="Derivative of A/k + 2F²k/ε² + 8F⁴k³/ε⁴: −A/k² + 2F²/ε² + 24F⁴k²/ε⁴.",
+        printed=lambda a, share, e, k: (
+            -a / k**2 + 2 * share**2 / e**2 + 24 * share**4 * k**2 / e**4
+        ),
+        check=equals(
+            lambda a, share, e, k: _derivative(a, share, e, k, 8),
+            [(_F(2), _F(1, 10), _F(10), _F(5)), (_F(1), _F(1, 3), _F(1), _F(7))],
+            "points",
+        ),
+        reason="the 8 should be 4 (section-4.1.2.expansion), and 24 then 12",
+    ),
+    Claim(
+        id="li2023.section-4.2.safe",
+        where="section 4.2, second item below “local perturbation”; section 6.1, text; theorem 6.1",
+        statement="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
+        printed=lambda: [pair for pair in _MOVES if abs(pair[0]) >= _HALF],
+        corrections={"|x| > β max |w|": lambda: [p for p in _MOVES if abs(p[0]) > _HALF]},
+        check=wherever(_never_changes, "enumeration", "(x, x′) ="),
+        mechanisms=("idp-signrp-rr", "idp-signrp-g"),
+        reason="at equality a neighbour reaches 0, which has no sign; algorithm 10 has it right",
+    ),
+    Claim(
+        id="li2023.algorithm-10",
+        where="section 6.1, algorithm 10, line 4; p = 2, β = ½, in units of 1/√k",
+        statement="Where β/√k < |z|, no neighbour changes the sign.",
+        printed=lambda: [pair for pair in _MOVES if not abs(pair[0]) <= _HALF],
+        check=wherever(_never_changes, "enumeration", "(x, x′) ="),
+        mechanisms=("idp-signrp-rr", "idp-signrp-g"),
+    ),
+    Claim(
+        id="li2023.theorem-4.7.levels",
+        where="section 4.2, proof of theorem 4.7, case I",
+        statement="|L − L′| of neighbours is 0 or 1; its largest value.",
+        printed=lambda: 1,
+        check=equals(
+            lambda: max(abs(smooth(x) - smooth(y)) for x, y in _MOVES), [()], "enumeration"
+        ),
+        mechanisms=("dp-signrp-rr-smooth",),
+    ),
+    Claim(
+        id="li2023.theorem-4.7.ratio",
+        where="section 4.2, proof of theorem 4.7, case I, first display; R = e^(ε/k)",
+        statement="P(s̃ = 1)/P(s̃′ = 1) = R^(L−L′)(R^L′ + 1)/(R^L + 1).",
+        printed=lambda r, a, b: r ** (a - b) * (r**b + 1) / (r**a + 1),
+        check=equals(lambda r, a, b: plus(_F(1), a) / plus(_F(1), b), _levels(1), "enumeration"),
+    ),
+    Claim(
+        id="li2023.theorem-4.7.ratio-step",
+        where="section 4.2, proof of theorem 4.7, case I, second display; L = L′ + 1",
+        statement="The ratio of the probabilities to keep a sign is (R^L + R)/(R^L + 1).",
+        printed=lambda r, a, b: (r**a + r) / (r**a + 1),
+        check=equals(
+            lambda r, a, b: plus(_F(1), a) / plus(_F(1), b),
+            [case for case in _levels(1) if case[1] == case[2] + 1],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="li2023.theorem-4.7.ratio-minus",
+        where="section 4.2, proof of theorem 4.7, case I, display for −1",
+        statement="P(s̃ = −1)/P(s̃′ = −1) = (R^L′ + 1)/(R^L + 1).",
+        printed=lambda r, a, b: (r**b + 1) / (r**a + 1),
+        check=equals(
+            lambda r, a, b: (1 - plus(_F(1), a)) / (1 - plus(_F(1), b)), _levels(1), "enumeration"
+        ),
+    ),
+    Claim(
+        id="li2023.theorem-4.7.identity",
+        where="section 4.2, proof of theorem 4.7, “numeric identity”",
+        statement="(a + c)/(b + c) ≤ a/b for a ≥ b > 0 and c > 0; 1 at a = b.",
+        printed=lambda a, b, c: a / b,
+        check=at_most(
+            lambda f, a, b, c: ((a + c) / (b + c), f(a, b, c)),
+            [(_F(a), _F(b), _F(c)) for b in (1, 2) for a in (2, 5) for c in (1, 9)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="li2023.section-4.2.smooth",
+        where="section 4.2, above algorithm 7’s theorem: “smooth”",
+        statement="P(sign kept) ≤ e^(ε/k)·P(sign kept) of any neighbour.",
+        printed=lambda r: r,
+        check=at_most(
+            lambda f, r: (max(plus(_F(1), a) / plus(_F(1), b) for _, a, b in _levels(1)), f(r)),
+            [(R,)],
+            "enumeration",
+        ),
+        mechanisms=("dp-signrp-rr-smooth",),
+    ),
+    Claim(
+        id="li2023.section-4.2.comparison",
+        where="section 4.2, comparison with DP-SignRP-RR, last paragraph",
+        statement="At L = 1 a sign is flipped with 1/(e^(ε/k) + 1), the most of all L ≥ 1.",
+        printed=lambda r: 1 / (r + 1),
+        check=at_most(
+            lambda f, r: (max(1 - plus(_F(1), level) for level in range(1, 5)), f(r)),
+            [(R,)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="li2023.section-4.3.rademacher",
+        where="section 4.3, below figure 7, by equations 23 and 24",
+        statement="2Φ(β/‖u‖) − 1 is less than P₊(β/‖u‖, p) for p from 10 to 1000.",
+        printed=lambda r, p: maximum_bound(r, p),
+        check=at_most(
+            lambda f, r, p: (2 * cdf(number(r)) - 1, f(r, p)),
+            [(r, p) for r in (_F(1, 100), _F(1, 10), _F(1)) for p in (10, 1000)],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="li2023.theorem-4.8.bin",
+        where="section 4.4, proof of theorem 4.8",
+        statement="Attribute i is in bin ⌈π(i)/(p/k)⌉.",
+        printed=lambda p, k, position: ceil(_F(position * k, p)),
+        check=equals(
+            _bin, [(p, k, i) for p, k in ((6, 3), (6, 2)) for i in range(1, p + 1)], "enumeration"
+        ),
+        mechanisms=("dp-signoporp-rr", "dp-signoporp-rr-smooth"),
+    ),
+    Claim(
+        id="li2023.section-4.4.one-bin",
+        where="section 4.4, benefit of binning",
+        statement="One attribute changes exactly one projected value.",
+        printed=lambda p, k: 1,
+        check=equals(_touched, [(4, 2), (6, 3)], "enumeration"),
+        mechanisms=("dp-oporp",),
+    ),
+    Claim(
+        id="li2023.theorem-4.8.empty-bin.minus",
+        where="section 4.4, proof of theorem 4.8, second ratio",
+        statement="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
+        printed=lambda: 2 / (R + 1),
+        check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "enumeration"),
+    ),
+    Claim(
+        id="li2023.section-4.4.repetitions",
+        where="section 4.4, multiple repetitions; t = 2",
+        statement="t sign OPORPs with budget ε/t each are ε-DP together; R = e^(ε/t).",
+        printed=lambda x: 1,
+        check=at_most(
+            lambda f, kind: privacy(f, (*BINS, (1, 0), (0, 1)), 2, kind),
+            [("attribute",)],
+            "enumeration",
+        ),
+        mechanisms=("dp-signoporp-rr",),
+    ),
+    Claim(
+        id="li2023.theorem-6.1",
+        where="section 6.1, theorem 6.1 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½, ε = 1)",
+        statement="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
+        printed=lambda u, x: abs(x) <= _HALF,
+        readings={"the noise set of u is used for u′ too": lambda u, x: abs(u) <= _HALF},
+        check=at_most(
+            lambda f, v: _signed(f, _HALF / 2, v), [(_F(-1, 4),), (_F(3, 4),)], "enclosure"
+        ),
+        mechanisms=("idp-signrp-g",),
+        reason="definition 2.6 runs the algorithm on U′: u′ = ¾ is outside its own noise set",
+    ),
+    Claim(
+        id="li2023.section-6.2.budget",
+        where="section 6.2, text above theorem 6.2",
+        statement="e^ε′ = ε/Ñ₊; Ñ₊ flipped signs then have the largest ratio e^ε.",
+        printed=lambda e, n: number(e / n),
+        corrections={"ε′ = ε/Ñ₊, as in algorithm 11": lambda e, n: number(e / n).exp()},
+        check=lambda f: equals(lambda e, n: number(e).exp(), [(_F(1), 4), (_F(5), 2)], "enclosure")(
+            lambda e, n: f(e, n) ** n
+        ),
+        mechanisms=("idp-signrp-rr",),
+        reason="e^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
+        "signs would be flipped more often than kept. Algorithm 11 has it right.",
+    ),
+    Claim(
+        id="li2023.section-6.2.scale",
+        where="section 6.2, iDP-SignOPORP",
+        statement="Projected values of an OPORP are smaller: E x² is 1/k of a projection's.",
+        conditions="not stated: as released, or against the threshold of algorithm 10",
+        printed=lambda kind, k: _F(1, k),
+        readings={
+            "against the threshold": lambda kind, k: _F(1, k) if kind == "threshold" else None
+        },
+        check=equals(
+            lambda kind, k: (
+                mean_of("oporp", U, U, k)
+                / mean_of("dense", U, U, k)
+                # the thresholds are β and β/√k
+                * (_F(1, k) if kind == "threshold" else 1)
+            ),
+            [(kind, k) for kind in ("released", "threshold") for k in (2,)],
+            "enumeration",
+        ),
+        reason="both have E x² = ‖u‖²/k; it's β/√k that makes a projection's noise set smaller",
+    ),
+    Claim(
+        id="li2023.section-7.flip-number",
+        where="section 7, third paragraph; ‖u‖ = 10β as in section 4.2",
+        statement="A neighbour may change a sign with probability below 0.1; tried at 100 ones and "
+        "924 zeros, β = 1.",
+        conditions="“depends on the choice of the distribution of w”",
+        printed=lambda kind: _F(1, 10),
+        readings={"w of signs": lambda kind: _F(1, 10) if kind == "signs" else None},
+        check=at_most(
+            lambda f, kind: None if f(kind) is None else (_changeable(kind), f(kind)),
+            [("signs",), ("gaussian",)],
+            "enclosure",
+        ),
+        reason="0.080 for signs, exactly. For a Gaussian w it is 0.26 or more, by the 924 zeros "
+        "alone: their entries of w are independent of wᵀu.",
+    ),
+)

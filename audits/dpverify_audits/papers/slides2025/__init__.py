@@ -1,0 +1,18 @@
+"""Ledger of Mishra and Chandra 2025: slides on the Johnson-Lindenstrauss transform and privacy."""
+
+from dpverify.ledger.statements import Claim
+
+from . import comparisons, covariances, cuts, distances, graphs, noise, rows, summaries
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *noise.CLAIMS,
+    *distances.CLAIMS,
+    *comparisons.CLAIMS,
+    *graphs.CLAIMS,
+    *cuts.CLAIMS,
+    *covariances.CLAIMS,
+    *rows.CLAIMS,
+    *summaries.CLAIMS,
+)

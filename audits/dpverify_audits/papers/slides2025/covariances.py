@@ -1,0 +1,270 @@
+"""Page 11, appendix F: sketches of a covariance matrix by a secret projection.
+
+Sign matrices have the first two moments of normal ones, so that means of quadratic forms are found
+by enumeration. The smoothing is that of the paper: w = 16√(r ln(2/δ))·ln(16r/δ)/ε.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, equals, number
+
+__all__ = ["CLAIMS", "published_offset"]
+
+Matrix = tuple[tuple[Any, ...], ...]
+_A: Matrix = ((1, 2), (0, 3))
+_B: Matrix = ((2, -1), (1, 1))
+
+
+def _transposed(a: Matrix) -> Matrix:
+    return tuple(zip(*a, strict=True))
+
+
+def _times(a: Matrix, b: Matrix) -> Matrix:
+    columns = _transposed(b)
+    return tuple(
+        tuple(sum(x * y for x, y in zip(row, c, strict=True)) for c in columns) for row in a
+    )
+
+
+def _added(a: Matrix, b: Matrix, factor: Any = 1) -> Matrix:
+    return tuple(
+        tuple(x + factor * y for x, y in zip(p, q, strict=True)) for p, q in zip(a, b, strict=True)
+    )
+
+
+def _squared_norm(a: Matrix) -> Any:
+    return sum(x * x for row in a for x in row)
+
+
+def _rank(a: Matrix) -> int:
+    rows = [[Fraction(x) for x in row] for row in a]
+    rank = 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for i in range(rank + 1, len(rows)):
+            share = rows[i][column] / rows[rank][column]
+            rows[i] = [x - share * y for x, y in zip(rows[i], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+def _neighbours(a: Matrix) -> list[Matrix]:
+    """First row moved by small integer vectors."""
+    moves = product((-1, 0, 1), repeat=len(a[0]))
+    return [_added(a, (move, *((0,) * len(a[0]),) * (len(a) - 1))) for move in moves]
+
+
+def _gram(a: Matrix) -> Matrix:
+    return _times(_transposed(a), a)
+
+
+def _row_covariance(a: Matrix) -> Matrix:
+    """Second moments of yᵀA over all signs y."""
+    signs = list(product((1, -1), repeat=len(a)))
+    sketches = [
+        [sum(s * row[i] for s, row in zip(y, a, strict=True)) for i in range(len(a[0]))]
+        for y in signs
+    ]
+    places = range(len(a[0]))
+    return tuple(
+        tuple(Fraction(sum(z[i] * z[j] for z in sketches), len(signs)) for j in places)
+        for i in places
+    )
+
+
+def _mean_over_signs(query: Any, a: Matrix, x: tuple[int, ...]) -> Fraction:
+    """Mean of a query's value over all sign matrices M of two rows."""
+    draws = [
+        (entries[: len(a)], entries[len(a) :]) for entries in product((1, -1), repeat=2 * len(a))
+    ]
+    column = tuple((c,) for c in x)
+    return Fraction(sum(query(_times(m, a), column) for m in draws), 2 * len(draws))
+
+
+def _transposed_query(a: Matrix, x: tuple[int, ...]) -> Fraction:
+    return _mean_over_signs(lambda y, c: _squared_norm(_times(_transposed(y), c)), a, x)
+
+
+def _query(a: Matrix, x: tuple[int, ...]) -> Fraction:
+    return _mean_over_signs(lambda y, c: _squared_norm(_times(y, c)), a, x)
+
+
+def _lifted(case: tuple[str, int]) -> bool:
+    """Whether an offset raises the least singular value of all small A to w: xᵀAᵀAx ≥ w²‖x‖²."""
+    how, w = case
+    queries = [x for x in product((-2, -1, 0, 1, 2), repeat=2) if any(x)]
+    for entries in product((-1, 0, 1), repeat=4):
+        a: Matrix = (entries[:2], entries[2:])
+        if how == "every entry":
+            gram = _gram(_added(a, ((w, w), (w, w))))
+        else:
+            gram = _added(_gram(a), ((w * w, 0), (0, w * w)))
+        for x in queries:
+            column = tuple((c,) for c in x)
+            form = _times(_times(_transposed(column), gram), column)[0][0]
+            if form < w * w * sum(c * c for c in x):
+                return False
+    return True
+
+
+def _worst_query(
+    f: Any, value: Fraction, w: Fraction, width: Fraction, subtracted: bool
+) -> tuple[Fraction, Any]:
+    lifted = (1 + width) * (value + w**2)
+    return lifted - (w**2 if subtracted else 0), f(value, w, width)
+
+
+def _utility(value: Fraction, w: Fraction, width: Fraction) -> Fraction:
+    return (1 + width) * value + w**2 * width
+
+
+def _within(case: tuple[bool, Fraction, Fraction, Fraction]) -> bool:
+    """Whether both ends of what the lemma allows stay within the printed errors."""
+    subtracted, value, w, width = case
+    centre = w**2 if subtracted else 0
+    return all(
+        abs((1 + s * width) * (value + w**2) - centre - value) <= width * value + w**2 * width
+        for s in (-1, 1)
+    )
+
+
+def published_offset(epsilon: Fraction, delta: Fraction, rows: Any) -> arb:
+    """The w of Blocki et al. 2012, section 4."""
+    return _floor(number(rows), epsilon, delta)
+
+
+def _floor(rows: arb, epsilon: Fraction, delta: Fraction) -> arb:
+    d = number(delta)
+    return 16 * (rows * (2 / d).log()).sqrt() * (16 * rows / d).log() / number(epsilon)
+
+
+def _rows(width: Fraction, failure: Fraction) -> arb:
+    return 8 * (2 / number(failure)).log() / number(width) ** 2
+
+
+def _additive(width: Fraction, failure: Fraction, epsilon: Fraction, delta: Fraction) -> arb:
+    """η·w² at r = 8 ln(2/ν)/η²."""
+    return number(width) * _floor(_rows(width, failure), epsilon, delta) ** 2
+
+
+def _scaled_additive(
+    width: Fraction, failure: Fraction, epsilon: Fraction, delta: Fraction, *, logarithm: bool
+) -> arb:
+    """2048·ln(2/δ)·ln(2/ν)/(ε²η), and with the paper's logarithm squared."""
+    logs = (2 / number(delta)).log() * (2 / number(failure)).log()
+    bare = 2048 * logs / (number(epsilon) ** 2 * number(width))
+    return bare * (16 * _rows(width, failure) / number(delta)).log() ** (2 if logarithm else 0)
+
+
+_CELLS = [
+    (Fraction(v), Fraction(w), Fraction(x))
+    for v in (0, 5)
+    for w in (1, 10)
+    for x in ("1/10", "1/2")
+]
+_SMALL = Fraction(1, 10**6)
+_COARSE = [(Fraction(x), Fraction(1, 100), Fraction(1), _SMALL) for x in ("1/2", "1/8", "1/64")]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="slides2025.page-11.rank-one",
+        where="Key Differences, data requirements",
+        statement="Neighbouring data matrices, one row of which moves, differ by rank one.",
+        printed=lambda a: 1,
+        check=equals(
+            lambda a: max(_rank(_added(b, a, -1)) for b in _neighbours(a)),
+            [(_A,), (_B,)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-f.rank",
+        where="appendix F, row-wise DP, as in appendix D",
+        statement="The covariance of a projected row changes by a matrix of rank one, as in D.",
+        printed=lambda a: 1,
+        corrections={"rank two": lambda a: 2},
+        check=equals(
+            lambda a: max(_rank(_added(_gram(b), _gram(a), -1)) for b in _neighbours(a)),
+            [(_A,), (_B,)],
+            "enumeration",
+        ),
+        reason="D's argument, one eigendirection that changes, doesn't carry over as it stands.",
+    ),
+    Claim(
+        id="slides2025.appendix-f.translation",
+        where="appendix F, data translation",
+        statement="An offset raises all singular values of A to w or more.",
+        conditions="not stated: what the offset is added to",
+        printed=lambda: [("every entry", 2)],
+        readings={"squared singular values, by w²": lambda: [("squares", 2)]},
+        check=wherever(_lifted, "enumeration", "(offset of, w)"),
+        reason="An offset w in every entry leaves directions whose sum is 0 where they are. What "
+        "the paper does is to raise the squared singular values by w².",
+    ),
+    Claim(
+        id="slides2025.appendix-f.covariance",
+        where="appendix F, row-wise DP",
+        statement="A row of MA has covariance AAᵀ.",
+        conditions="A has a record in each row, as M is multiplied from the left",
+        printed=lambda a: _times(a, _transposed(a)),
+        corrections={"AᵀA": _gram},
+        check=equals(_row_covariance, [(_A,), (_B,)], "enumeration"),
+        reason="M multiplies from the left, so that a row of MA combines records: its covariance "
+        "is AᵀA, attribute by attribute.",
+    ),
+    Claim(
+        id="slides2025.appendix-f.query",
+        where="appendix F, JL-utility, left side",
+        statement="‖(MA/√r)ᵀx‖² is ‖Ax‖² in the mean.",
+        printed=_transposed_query,
+        corrections={"‖(MA/√r)x‖²": _query},
+        check=equals(
+            lambda a, x: Fraction(_squared_norm(_times(a, tuple((c,) for c in x)))),
+            [(_A, (1, 0)), (_A, (1, 2)), (_B, (1, -1))],
+            "enumeration",
+        ),
+        reason="A is taken square, r = 2, so that the printed shapes fit.",
+    ),
+    Claim(
+        id="slides2025.appendix-f.utility",
+        where="appendix F, JL-utility, right side",
+        statement="The lifted query is (1 ± η)‖Ax‖² ± ηw².",
+        conditions="not stated: before or after w² is subtracted, which the next item does",
+        printed=lambda: [(False, *cell) for cell in _CELLS],
+        readings={"after w² is subtracted": lambda: [(True, *cell) for cell in _CELLS]},
+        check=wherever(_within, "points", "(subtracted, ‖Ax‖², w, η)"),
+        reason="Before w² is subtracted the lifted query is too large by w² itself, not by ηw². "
+        "Subtract first, as the next item does.",
+    ),
+    Claim(
+        id="slides2025.appendix-f.error",
+        where="appendix F, resulting error, first form",
+        statement="After w² is subtracted the value is at most (1 + η)‖Ax‖² + ηw².",
+        printed=_utility,
+        check=at_most(_worst_query, [(*cell, True) for cell in _CELLS], "points"),
+        mechanisms=("jl-covariance",),
+    ),
+    Claim(
+        id="slides2025.appendix-f.error.logarithm",
+        where="appendix F, resulting error, second form",
+        statement="ηw² is 2048·ln(2/δ)·ln(2/ν)/(ε²η).",
+        conditions="w of the paper, r = 8 ln(2/ν)/η²; the constant is theirs",
+        printed=lambda *case: _scaled_additive(*case, logarithm=False),
+        corrections={
+            "with the factor ln²(16r/δ)": lambda *case: _scaled_additive(*case, logarithm=True)
+        },
+        check=equals(_additive, _COARSE, "enclosure"),
+        reason="The O hides a squared logarithm that grows as η falls: 400 and more at δ = 10⁻⁶.",
+    ),
+)

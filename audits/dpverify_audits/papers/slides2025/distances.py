@@ -1,0 +1,396 @@
+"""Pages 5 to 8 and 14 to 20, appendices B and C: distances after projection and noise.
+
+A law on {0, ±1, ±2} with masses 1/2, 1/6, 1/12 has the normal law's first five moments, and the
+estimate is quadratic in every entry of P, Δ and Δ′: its mean and variance are those for normal
+entries, found by enumeration in fractions. Tails come from chi-square laws of even degree, which
+are finite sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from math import comb, factorial
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, cdf, equals, number
+
+__all__ = ["CLAIMS", "Law", "chi_square", "mapped", "moment", "outside", "sum_of", "variance"]
+
+Law = dict[Fraction, Fraction]
+_NORMAL: Law = {
+    Fraction(v): m
+    for v, m in (
+        (0, Fraction(1, 2)),
+        *((s, Fraction(1, 6)) for s in (1, -1)),
+        *((s, Fraction(1, 12)) for s in (2, -2)),
+    )
+}
+_SIGNS: Law = {Fraction(s): Fraction(1, 2) for s in (1, -1)}
+_ROOT = {1: Fraction(1), 4: Fraction(1, 2)}  # 1/√k
+
+
+def sum_of(*laws: Law) -> Law:
+    """Law of a sum of independent variables."""
+    total: Law = {Fraction(0): Fraction(1)}
+    for law in laws:
+        out: Law = {}
+        for (a, p), (b, q) in product(total.items(), law.items()):
+            out[a + b] = out.get(a + b, Fraction(0)) + p * q
+        total = out
+    return total
+
+
+def mapped(law: Law, function: Callable[[Fraction], Fraction]) -> Law:
+    """Law of a function of a variable."""
+    out: Law = {}
+    for value, mass in law.items():
+        image = function(value)
+        out[image] = out.get(image, Fraction(0)) + mass
+    return out
+
+
+def _scaled(law: Law, factor: Fraction) -> Law:
+    return mapped(law, lambda x: x * factor)
+
+
+def moment(law: Law, power: int) -> Fraction:
+    """Mean of a power."""
+    return sum((mass * value**power for value, mass in law.items()), Fraction(0))
+
+
+def _estimate(v: tuple[int, ...], k: int, sigma: Fraction, entries: Law = _NORMAL) -> Law:
+    """Law of ‖vP + Δ − Δ′‖² with entries of P of variance 1/k, those of Δ and Δ′ of σ²."""
+    projected = [_scaled(entries, c * _ROOT[k]) for c in v]
+    noise = _scaled(_NORMAL, sigma)
+    return sum_of(*[mapped(sum_of(*projected, noise, noise), lambda x: x * x)] * k)
+
+
+def variance(law: Law) -> Fraction:
+    """Variance."""
+    return moment(law, 2) - moment(law, 1) ** 2
+
+
+def _length(v: tuple[int, ...]) -> int:
+    return sum(a * a for a in v)
+
+
+def _printed_variance(v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
+    r = Fraction(_length(v))
+    return 2 * r**2 / k + 8 * sigma**2 * r + 8 * sigma**4 * k
+
+
+def _true_variance(v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
+    return variance(_estimate(v, k, sigma))
+
+
+def _has_printed_variance(case: tuple[str, tuple[int, ...], int, Fraction]) -> bool:
+    name, v, k, sigma = case
+    law = _estimate(v, k, sigma, _SIGNS if name == "signs" else _NORMAL)
+    return variance(law) == _printed_variance(v, k, sigma)
+
+
+def _cross(v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
+    """Variance of 2⟨vP, Δ − Δ′⟩: k independent products of mean 0."""
+    projected = sum_of(*[_scaled(_NORMAL, c * _ROOT[k]) for c in v])
+    noise = _scaled(_NORMAL, sigma)
+    return 4 * k * moment(projected, 2) * moment(sum_of(noise, noise), 2)
+
+
+def _decomposed(u: tuple[int, ...], n: tuple[int, ...], k: int, sigma: int) -> int:
+    cross = 2 * sum(a * b for a, b in zip(u, n, strict=True))
+    return _length(u) + cross + _length(n) - 2 * k * sigma**2
+
+
+def chi_square(k: int, x: arb) -> arb:
+    """P(χ² of k degrees > x), k even; 1 at negative x."""
+    half = x / 2
+    if not half > 0:
+        return arb(1)
+    return (-half).exp() * sum((half**i / factorial(i) for i in range(k // 2)), arb(0))
+
+
+def outside(k: int, width: Any) -> arb:
+    """P(|χ²/k − 1| > width)."""
+    x = number(width)
+    return chi_square(k, k * (1 + x)) + 1 - chi_square(k, k * (1 - x))
+
+
+def _jl_holds(case: tuple[int, Fraction]) -> bool:
+    r, width = case
+    return bool(outside(r, width) <= 2 * (-r * number(width) ** 2 / 8).exp())
+
+
+def _deviation(
+    jl: Fraction, chi: Fraction, normal: Fraction, k: int, sigma: Fraction, r: Fraction
+) -> arb:
+    j, c, n, s, length = (number(x) for x in (jl, chi, normal, sigma, r))
+    noise = 4 * s**2 * (arb(k).sqrt() * c + c**2)
+    return j * length**2 + noise + 4 * s * (1 + j) * n * length
+
+
+def _deviation_fails(f: Any, *case: Any) -> tuple[arb, arb]:
+    """P(estimate off by more than the bound), and the sum of the three δ as the paper has them.
+
+    The estimate is (r²/k + 2σ²)·χ² − 2kσ², as all coordinates are normal given the data.
+    """
+    jl, chi, normal, k, sigma, r = case
+    bound = f(*case)
+    variance = number(r) ** 2 / k + 2 * number(sigma) ** 2
+    fails = outside(k, bound / (k * variance))
+    n = number(normal)
+    allowed = (
+        2 * (-k * number(jl) ** 2 / 6).exp()
+        + 2 * (-(number(chi) ** 2)).exp()
+        + (-(n**2)).exp() / (n * arb.pi().sqrt())
+    )
+    return fails, allowed
+
+
+def _chi_bound(k: int, x: Fraction) -> arb:
+    return k + 2 * (k * number(x)).sqrt() + 2 * number(x)
+
+
+def _union(f: Any, n: int, width: Fraction) -> tuple[arb, arb]:
+    """Mean number of pairs that are distorted by more than the width, at most 1."""
+    k = 2 * (int(float(f(n, width))) // 2 + 1)
+    return comb(n, 2) * outside(k, width), arb(1)
+
+
+_CASES = [
+    ((2,), 1, Fraction(1, 2)),
+    ((1, 2), 1, Fraction(1)),
+    ((1, -1, 2), 1, Fraction(1, 3)),
+    ((3,), 4, Fraction(1)),
+]
+_DEVIATIONS = [
+    (Fraction(jl), Fraction(c), Fraction(n), k, Fraction(s), Fraction(10))
+    for jl, c, n in (("1/4", "1", "1"), ("2/5", "2", "2"))
+    for k in (16, 64)
+    for s in ("1/2", "5")
+]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="slides2025.page-8.dimension",
+        where="Johnson-Lindenstrauss Lemma: Formal Statement",
+        statement="k = 16·ln(n)/ε² suffices for all pairs of n points: O(log n/ε²).",
+        conditions="0 < ε < 1; the constant is appendix C's with a union bound",
+        printed=lambda n, width: 16 * arb(n).log() / number(width) ** 2,
+        check=at_most(
+            _union,
+            [(n, Fraction(e)) for n in (3, 10, 100) for e in ("1/2", "9/10")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="slides2025.page-8.binary",
+        where="Johnson-Lindenstrauss Lemma: Formal Statement, last item",
+        statement="Signs do what normal entries do: squared distances are right in the mean.",
+        printed=lambda v, k: Fraction(_length(v)),
+        check=equals(
+            lambda v, k: moment(_estimate(v, k, Fraction(0), _SIGNS), 1),
+            [((1, 2), 1), ((1, 2, -3), 4)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.page-14.estimate",
+        where="Utility – Preserving Distances with Noise, displayed formula",
+        statement="The noise adds 2kσ² to the squared distance in the mean.",
+        printed=lambda v, k, sigma: 2 * k * sigma**2,
+        check=equals(
+            lambda v, k, sigma: moment(_estimate(v, k, sigma), 1) - _length(v),
+            _CASES,
+            "enumeration",
+        ),
+        mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="slides2025.page-14.expectation",
+        where="Utility – Preserving Distances with Noise, first item",
+        statement="Squared distances of noisy projections are right in the mean.",
+        conditions="not stated: before or after the correction of the second item",
+        printed=lambda: [(*case, Fraction(0)) for case in _CASES],
+        readings={
+            "after 2kσ² is subtracted": lambda: [(v, k, s, 2 * k * s**2) for v, k, s in _CASES]
+        },
+        check=wherever(
+            lambda case: moment(_estimate(*case[:3]), 1) - case[3] == _length(case[0]),
+            "enumeration",
+            "(x − y, k, σ, subtracted)",
+        ),
+        reason="Distances of noisy projections are too large by 2kσ² in the mean; the next item "
+        "on the slide takes that off.",
+    ),
+    Claim(
+        id="slides2025.page-19.dimension",
+        where="Theoretical Guarantees, error bounds",
+        statement="The variance depends on the distance, not on the dimension of the data.",
+        printed=lambda v, k, sigma: _printed_variance((2,), k, sigma),
+        check=equals(
+            _true_variance,
+            [(v, 1, Fraction(1)) for v in ((2,), (2, 0, 0), (1, 1, 1, 1))],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-b.unbiased",
+        where="appendix B, unbiasedness",
+        statement="E‖xP + Δ − (yP + Δ′)‖² − 2kσ² = ‖x − y‖².",
+        printed=lambda v, k, sigma: Fraction(_length(v)),
+        check=equals(
+            lambda v, k, sigma: moment(_estimate(v, k, sigma), 1) - 2 * k * sigma**2,
+            _CASES,
+            "enumeration",
+        ),
+        mechanisms=("dp-rp-g",),
+    ),
+    Claim(
+        id="slides2025.appendix-b.decomposition",
+        where="appendix B, variance decomposition",
+        statement="The estimate is Z₁ + Z₂ + Z₃: projection, cross term, centred noise.",
+        printed=_decomposed,
+        check=equals(
+            lambda u, n, k, sigma: (
+                sum((a + b) ** 2 for a, b in zip(u, n, strict=True)) - 2 * k * sigma**2
+            ),
+            [(u, n, 2, 1) for u in product((-1, 0, 2), repeat=2) for n in ((1, 3), (-2, 2))],
+            "points",
+        ),
+        reason="The slide calls the estimate, not its difference from the truth, the error.",
+    ),
+    Claim(
+        id="slides2025.appendix-b.variance",
+        where="appendix B, variance formula",
+        statement="The variance is 2‖x − y‖⁴/k + 8σ²‖x − y‖² + 8σ⁴k.",
+        conditions="P has normal entries",
+        printed=_printed_variance,
+        check=equals(_true_variance, _CASES, "enumeration"),
+        mechanisms=("dp-rp-g",),
+        reason="The extraction has lost what stands before [error]: Var is read.",
+    ),
+    Claim(
+        id="slides2025.appendix-b.variance.entries",
+        where="appendix B, variance formula, with page 8's binary matrices",
+        statement="The variance formula holds for P of the slides' kinds.",
+        conditions="not stated: the law of P's entries",
+        printed=lambda: [("signs", v, k, s) for v, k, s in _CASES],
+        readings={"normal entries": lambda: [("normal", v, k, s) for v, k, s in _CASES]},
+        check=wherever(
+            _has_printed_variance,
+            "enumeration",
+            "(entries, x − y, k, σ)",
+        ),
+        reason="With signs the first term is 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k: less variance.",
+    ),
+    Claim(
+        id="slides2025.appendix-b.variance.projection",
+        where="appendix B, variance formula, term 1",
+        statement="Var Z₁ = 2‖x − y‖⁴/k.",
+        printed=lambda v, k: 2 * Fraction(_length(v)) ** 2 / k,
+        check=equals(
+            lambda v, k: variance(_estimate(v, k, Fraction(0))),
+            [((2,), 1), ((1, 2), 4), ((1, -1, 3), 1)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-b.variance.cross",
+        where="appendix B, variance formula, term 2",
+        statement="Var Z₂ = 8σ²‖x − y‖².",
+        printed=lambda v, k, sigma: 8 * sigma**2 * _length(v),
+        check=equals(_cross, _CASES, "enumeration"),
+    ),
+    Claim(
+        id="slides2025.appendix-b.variance.noise",
+        where="appendix B, variance formula, term 3",
+        statement="Var Z₃ = 8σ⁴k.",
+        printed=lambda k, sigma: 8 * sigma**4 * k,
+        check=equals(
+            lambda k, sigma: variance(_estimate((0,), k, sigma)),
+            [(1, Fraction(1)), (4, Fraction(1, 2))],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-b.deviation",
+        where="appendix B, deviation bound",
+        statement="The estimate is off by more than the bound with at most the three δ in sum.",
+        conditions="the paper's δ for each λ, λ_JL < ½; the slide doesn't give them",
+        printed=_deviation,
+        check=at_most(_deviation_fails, _DEVIATIONS, "enclosure"),
+    ),
+    Claim(
+        id="slides2025.appendix-b.deviation.noise",
+        where="appendix B, deviation bound, second term",
+        statement="|Z₃| > 4σ²(√k·λ + λ²) with probability at most 2·exp(−λ²); σ = 1.",
+        printed=lambda k, x: 4 * (arb(k).sqrt() * number(x) + number(x) ** 2),
+        check=at_most(
+            lambda f, k, x: (outside(k, f(k, x) / (2 * k)), 2 * (-(number(x) ** 2)).exp()),
+            [(k, Fraction(x)) for k in (2, 16, 64) for x in ("1", "2", "3")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-b.deviation.cross",
+        where="appendix B, deviation bound, third term",
+        statement="|Z₂| > 4σλ√Z₁ with probability at most exp(−λ²)/(λ√π); σ = Z₁ = 1.",
+        printed=lambda x: 4 * number(x),
+        check=at_most(
+            lambda f, x: (
+                2 * cdf(-f(x) / arb(8).sqrt()),
+                (-(number(x) ** 2)).exp() / (number(x) * arb.pi().sqrt()),
+            ),
+            [(Fraction(x),) for x in ("1/2", "1", "4")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-c.johnson-lindenstrauss",
+        where="appendix C, second item",
+        statement="‖Mx‖²/r is within 1 ± λ of ‖x‖² but for probability 2·exp(−rλ²/8).",
+        conditions="not stated: the range of λ",
+        printed=lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")],
+        readings={"λ = 4": lambda: [(20, Fraction(4))]},
+        check=wherever(_jl_holds, "enclosure", "(r, λ)"),
+        reason="Printed means: λ < 1.",
+    ),
+    Claim(
+        id="slides2025.appendix-c.scale",
+        where="appendix C, second item: the factor before ‖Mx‖²",
+        statement="The factor that makes the mean of ‖Mx‖² equal ‖x‖².",
+        printed=lambda r: 1 / arb.pi(),
+        corrections={"1/r, as in appendix E": lambda r: Fraction(1, r)},
+        check=equals(lambda r: 1 / (r * moment(_NORMAL, 2)), [(1,), (2,), (8,)], "enclosure"),
+        reason="Judged as our text has it: 1/π; on the slide it may be an r. A number that doesn't "
+        "depend on r can't serve.",
+    ),
+    Claim(
+        id="slides2025.appendix-c.gaussian-tail",
+        where="appendix C, tail bounds",
+        statement="P(|N(0, 1)| > t) ≤ exp(−t²/2), t > 0.",
+        printed=lambda t: (-(number(t) ** 2) / 2).exp(),
+        check=at_most(
+            lambda f, t: (2 * cdf(-number(t)), f(t)),
+            [(Fraction(t),) for t in ("1/10", "1", "5")],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-c.chi-square",
+        where="appendix C, tail bounds",
+        statement="P(χ²_k > k + 2√(kx) + 2x) ≤ exp(−x).",
+        printed=_chi_bound,
+        check=at_most(
+            lambda f, k, x: (chi_square(k, f(k, x)), (-number(x)).exp()),
+            [(k, Fraction(x)) for k in (2, 10, 64) for x in ("1/10", "1", "10")],
+            "enclosure",
+        ),
+    ),
+)

@@ -1,0 +1,352 @@
+"""Pages 16 and 17, appendix D: sketches of a graph's Laplacian by a secret projection.
+
+The slides leave the smoothing w open; where one is needed, that of the paper they summarise is
+taken, w = √(32r ln(2/δ))·ln(4r/δ)/ε. Laplacians are enumerated in fractions on few vertices. The
+composition of r rows is bounded by the pair of laws that dominates every (ε₀, δ₀)-private one
+(Kairouz, Oh and Viswanath 2015, theorem 3.3): r randomized bits, and with probability
+1 − (1 − δ₀)^r anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, density, equals, number
+
+__all__ = [
+    "CLAIMS",
+    "changed",
+    "flat",
+    "form",
+    "graphs",
+    "laplacian",
+    "published_floor",
+    "row_delta",
+    "row_epsilon",
+    "smoothed",
+]
+
+Matrix = list[list[Fraction]]
+_SMALL = Fraction(1, 10**6)
+_W = Fraction(3, 2)  # below the four vertices that are enumerated
+
+
+def laplacian(n: int, weights: Sequence[Fraction]) -> Matrix:
+    """From the weights of the pairs in lexicographic order."""
+    matrix = [[Fraction(0)] * n for _ in range(n)]
+    for (i, j), u in zip(combinations(range(n), 2), weights, strict=True):
+        matrix[i][i] += u
+        matrix[j][j] += u
+        matrix[i][j] -= u
+        matrix[j][i] -= u
+    return matrix
+
+
+def smoothed(n: int, weights: Sequence[Fraction], w: Fraction) -> Matrix:
+    """Laplacian of the weights w/n + (1 − w/n)u."""
+    return laplacian(n, [w / n + (1 - w / n) * u for u in weights])
+
+
+def form(matrix: Matrix, x: Sequence[Any]) -> Fraction:
+    """xᵀ·matrix·x."""
+    n = range(len(x))
+    return sum((x[i] * matrix[i][j] * x[j] for i in n for j in n), Fraction(0))
+
+
+def _determinant(matrix: Matrix) -> Fraction:
+    if not matrix:
+        return Fraction(1)
+    first, *rest = matrix
+    return sum(
+        (
+            (-1) ** j * entry * _determinant([row[:j] + row[j + 1 :] for row in rest])
+            for j, entry in enumerate(first)
+        ),
+        Fraction(0),
+    )
+
+
+def _reduced(matrix: Matrix) -> Matrix:
+    """Without the last vertex: its determinant is the product of the nonzero eigenvalues over n."""
+    return [row[:-1] for row in matrix[:-1]]
+
+
+def graphs(n: int) -> Iterator[tuple[Fraction, ...]]:
+    """All graphs on n vertices, by their edges' weights 0 and 1."""
+    yield from product((Fraction(0), Fraction(1)), repeat=n * (n - 1) // 2)
+
+
+def changed(weights: Sequence[Fraction], by: int) -> tuple[Fraction, ...]:
+    """Weights with the first edge's changed."""
+    return (weights[0] + by, *weights[1:])
+
+
+def _second_moments(weights: tuple[int, ...]) -> tuple[Fraction, ...]:
+    """E[(yᵀE)ᵢ(yᵀE)ⱼ] over all signs y; row e of E is √u·(e_i − e_j), the weights u are squares."""
+    root = [int(u**0.5) for u in weights]
+    rows = []
+    for (i, j), c in zip(combinations(range(3), 2), root, strict=True):
+        rows.append([c * ((v == i) - (v == j)) for v in range(3)])
+    sketches = [
+        [sum(y * row[v] for y, row in zip(signs, rows, strict=True)) for v in range(3)]
+        for signs in product((1, -1), repeat=len(rows))
+    ]
+    return tuple(
+        Fraction(sum(s[i] * s[j] for s in sketches), len(sketches))
+        for i in range(3)
+        for j in range(3)
+    )
+
+
+def flat(matrix: Matrix) -> tuple[Fraction, ...]:
+    """Entries by rows."""
+    return tuple(entry for row in matrix for entry in row)
+
+
+def _least_form(f: Any, n: int, w: Fraction) -> tuple[Fraction, Fraction]:
+    """The floor that is claimed, and the least of xᵀL_H x/‖x‖² over graphs and x ⟂ 1 tried."""
+    queries = [x for x in product((-1, 0, 1, 2), repeat=n) if any(x) and not sum(x)]
+    least = min(
+        form(smoothed(n, u, w), x) / sum(a * a for a in x) for u in graphs(n) for x in queries
+    )
+    return f(w, n), least
+
+
+def _is_floor(case: tuple[tuple[int, ...], Fraction]) -> bool:
+    x, w = case
+    return all(form(smoothed(3, u, w), x) >= w * sum(a * a for a in x) for u in graphs(3))
+
+
+def _grows(case: tuple[int, Fraction]) -> bool:
+    """Whether L_H ⪯ L_H′ when the first edge changes by ±1, on all small integer x."""
+    by, w = case
+    return all(
+        form(smoothed(3, u, w), x) <= form(smoothed(3, changed(u, by), w), x)
+        for u in graphs(3)
+        if 0 <= u[0] + by <= 1
+        for x in product((-1, 0, 2), repeat=3)
+    )
+
+
+def _edge_effect(n: int, w: Fraction) -> Fraction:
+    """Trace of L_H′ − L_H over 2, for an edge that appears: the weight that it gets."""
+    empty = [Fraction(0)] * (n * (n - 1) // 2)
+    after, before = smoothed(n, changed(empty, 1), w), smoothed(n, empty, w)
+    return sum((after[i][i] - before[i][i] for i in range(n)), Fraction(0)) / 2
+
+
+def _worst_determinants(n: int, w: Fraction) -> Fraction:
+    """Largest det L_H′/det L_H, over nonzero eigenvalues, when an edge appears."""
+    return max(
+        _determinant(_reduced(smoothed(n, changed(u, 1), w)))
+        / _determinant(_reduced(smoothed(n, u, w)))
+        for u in graphs(n)
+        if u[0] == 0
+    )
+
+
+def published_floor(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
+    """The smoothing w of Blocki et al. 2012, section 3."""
+    e, d = number(epsilon), number(delta)
+    return (32 * rows * (2 / d).log()).sqrt() * (4 * rows / d).log() / e
+
+
+def row_epsilon(epsilon: Fraction, delta: Fraction, rows: int) -> arb:
+    """ε₀ of one row."""
+    return number(epsilon) / (4 * rows * (2 / number(delta)).log()).sqrt()
+
+
+def row_delta(delta: Fraction, rows: int) -> Fraction:
+    """δ₀ of one row."""
+    return delta / (2 * rows)
+
+
+def _composed(epsilon: Fraction, delta: Fraction, rows: int, e0: Any, d0: Any) -> arb:
+    """δ at ε of the dominating pair of r mechanisms that are (ε₀, δ₀)-private."""
+    p = e0.exp() / (1 + e0.exp())
+    total = arb(0)
+    for i in range(rows + 1):
+        loss = (2 * i - rows) * e0
+        if loss > number(epsilon):
+            mass = comb(rows, i) * p**i * (1 - p) ** (rows - i)
+            total += mass * (1 - (number(epsilon) - loss).exp())
+    return 1 - (1 - number(d0)) ** rows * (1 - total)
+
+
+def _composition(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
+    return _composed(e, d, rows, f(e, d, rows), row_delta(d, rows)), d
+
+
+def _composition_delta(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
+    return _composed(e, d, rows, row_epsilon(e, d, rows), f(d, rows)), d
+
+
+def _composes(case: tuple[Fraction, Fraction, int]) -> bool:
+    e, d, rows = case
+    reached = _composed(e, d, rows, row_epsilon(e, d, rows), row_delta(d, rows))
+    return bool(reached <= number(d))
+
+
+def _determinant_bound(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, arb]:
+    """√(1 + 2/w), the worst ratio for many vertices, against e^(ε₀/2)."""
+    return (1 + 2 / f(e, d, rows)).sqrt(), (row_epsilon(e, d, rows) / 2).exp()
+
+
+def _density_ratio(x: Fraction, before: Fraction, after: Fraction) -> arb:
+    def at(variance: Fraction) -> arb:
+        deviation = number(variance).sqrt()
+        return density(number(x) / deviation) / deviation
+
+    return at(after) / at(before)
+
+
+def _ratio(x: Fraction, before: Fraction, after: Fraction, *, own: bool) -> arb:
+    """Appendix D's ratio on two vertices; `own`: whether the numerator has its own covariance."""
+    numerator = -(number(x) ** 2) / (2 * number(after if own else before))
+    denominator = -(number(x) ** 2) / (2 * number(before))
+    return (numerator - denominator).exp() * number(before / after).sqrt()
+
+
+def _ratio_bounded(case: tuple[Fraction, Fraction, Fraction, int]) -> bool:
+    """Whether the ratio is ≤ e^ε₀ + δ₀ at x = t·√variance, at the published w of many vertices."""
+    t, e, d, rows = case
+    gamma = 2 / published_floor(e, d, rows)
+    ratio = (number(t) ** 2 / 2 * gamma / (1 + gamma)).exp() / (1 + gamma).sqrt()
+    return bool(ratio <= row_epsilon(e, d, rows).exp() + number(row_delta(d, rows)))
+
+
+_MODERATE = [(Fraction(e), _SMALL, r) for e in ("1/10", "1", "4") for r in (1, 32, 200)]
+_LARGE = [(Fraction(200), _SMALL, 100)]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="slides2025.page-16.smoothing",
+        where="JL-Based Differential Privacy for Graphs, first step",
+        statement="Smoothing shrinks what an edge of weight 1 changes, to 1 − w/n.",
+        printed=lambda n, w: 1 - w / n,
+        check=equals(_edge_effect, [(3, Fraction(1)), (4, _W)], "enumeration"),
+        mechanisms=("jl-graph-cuts",),
+    ),
+    Claim(
+        id="slides2025.appendix-d.covariance",
+        where="appendix D, row-wise DP",
+        statement="yᵀE_G has covariance L_G, for independent y of mean 0 and variance 1.",
+        printed=lambda weights: flat(laplacian(3, [Fraction(u) for u in weights])),
+        check=equals(
+            _second_moments, [(u,) for u in ((1, 0, 0), (1, 4, 0), (9, 1, 4))], "enumeration"
+        ),
+    ),
+    Claim(
+        id="slides2025.appendix-d.row-epsilon",
+        where="appendix D, row-wise DP and last item",
+        statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r are (ε, δ)-private together.",
+        conditions="ε ≤ 4",
+        printed=row_epsilon,
+        check=at_most(_composition, _MODERATE, "enclosure"),
+    ),
+    Claim(
+        id="slides2025.appendix-d.row-delta",
+        where="appendix D, row-wise DP and last item",
+        statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r have at most δ together, at ε.",
+        conditions="ε ≤ 4",
+        printed=row_delta,
+        check=at_most(_composition_delta, _MODERATE, "enclosure"),
+    ),
+    Claim(
+        id="slides2025.appendix-d.composition",
+        where="appendix D, last item",
+        statement="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
+        conditions="not stated: the range of ε",
+        printed=lambda: _MODERATE,
+        readings={"ε = 200": lambda: _LARGE},
+        check=wherever(_composes, "enclosure", "(ε, δ, r)"),
+        reason="Printed means: ε ≤ 4.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.order",
+        where="appendix D, matrix-level bounds, first item",
+        statement="L_H ⪯ L_H′ after smoothing, for neighbouring graphs.",
+        conditions="not stated: which of the two has the heavier edge",
+        printed=lambda: [(1, Fraction(1))],
+        readings={"G′ has the lighter edge": lambda: [(-1, Fraction(1))]},
+        check=wherever(_grows, "enumeration", "(change of the edge, w)"),
+        reason="Printed means: G′ has the heavier edge.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.floor",
+        where="appendix D, matrix-level bounds, second item",
+        statement="The smoothed Laplacian's eigenvalues are at least w, across the constants.",
+        printed=lambda w, n: w,
+        check=at_most(_least_form, [(3, Fraction(1)), (4, _W)], "enumeration"),
+        mechanisms=("jl-graph-cuts",),
+    ),
+    Claim(
+        id="slides2025.appendix-d.floor.all",
+        where="appendix D, matrix-level bounds, second item",
+        statement="All eigenvalues of the smoothed Laplacian are at least w.",
+        printed=lambda: [((1, 1, 1), Fraction(1))],
+        readings={
+            "on vectors that sum to 0": lambda: [((1, -1, 0), Fraction(1)), ((1, 1, -2), _W)]
+        },
+        check=wherever(_is_floor, "enumeration", "(x, w)"),
+        reason="A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.determinants.exact",
+        where="appendix D, matrix-level bounds, third item",
+        statement="Among graphs, the ratio of determinants is largest at the empty one.",
+        printed=lambda n, w: 1 + (1 - w / n) * 2 / w,
+        check=equals(_worst_determinants, [(3, Fraction(1)), (4, _W)], "enumeration"),
+        mechanisms=("jl-graph-cuts",),
+        reason="Not on the slide: the number that its bound is about.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.determinants",
+        where="appendix D, matrix-level bounds, third item",
+        statement="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
+        conditions="not stated: w",
+        printed=lambda e, d, r: arb(1),
+        readings={"w of the paper": published_floor},
+        check=at_most(_determinant_bound, _MODERATE, "enclosure"),
+        reason="Printed means: any w, here 1.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.density-ratio",
+        where="appendix D, PDF ratio, the equation",
+        statement="Ratio of the two densities, on two vertices.",
+        printed=lambda x, before, after: _ratio(x, before, after, own=False),
+        corrections={
+            "the pseudo-inverse of L_G′ in the numerator": (
+                lambda x, before, after: _ratio(x, before, after, own=True)
+            )
+        },
+        check=equals(
+            _density_ratio,
+            [(Fraction(x), Fraction(2), Fraction(3)) for x in ("1/2", "2")],
+            "enclosure",
+        ),
+        reason="Both exponents read L_G; a prime may have been lost in extraction.",
+    ),
+    Claim(
+        id="slides2025.appendix-d.density-bound",
+        where="appendix D, PDF ratio, the inequality",
+        statement="The ratio of densities is at most e^ε₀ + δ₀ at every x.",
+        printed=lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in (1, 10, 100)],
+        readings={
+            "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": lambda: [
+                (Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "619/100")
+            ]
+        },
+        check=wherever(_ratio_bounded, "enclosure", "(deviations, ε, δ, r)"),
+        reason="(ε₀, δ₀) bounds events, not densities: this ratio grows without end. At r = 32, "
+        "δ = 10⁻⁶ the reading's end is 6.19 deviations.",
+    ),
+)

@@ -1,0 +1,197 @@
+"""Pages 9 to 20: what the summaries say more broadly than the papers that they summarise.
+
+Each statement is tried where the papers' conditions hold and where they don't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim, Formula
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, cdf, gaussian_delta, number
+
+from .distances import outside
+from .graphs import published_floor
+from .noise import appendix_a_sigma
+
+__all__ = ["CLAIMS"]
+
+_SMALL = Fraction(1, 10**6)
+_MATRIX = ((1, 2), (3, -1), (0, 2))
+Rows = Sequence[Sequence[int]]
+
+
+def _longest_suffices(case: tuple[Rows, int]) -> bool:
+    """Whether no change of that many bits of a record moves xP by more than P's longest row."""
+    matrix, changed = case
+    records = list(product((0, 1), repeat=len(matrix)))
+    longest = max(sum(v * v for v in row) for row in matrix)
+    return all(
+        sum(
+            sum((a - b) * v for a, b, v in zip(x, y, column, strict=True)) ** 2
+            for column in zip(*matrix, strict=True)
+        )
+        <= longest
+        for x, y in product(records, repeat=2)
+        if sum(a != b for a, b in zip(x, y, strict=True)) <= changed
+    )
+
+
+def _loss_above(formula: Formula, e: Fraction, mu: Fraction) -> tuple[arb, arb]:
+    """P(privacy loss > ε) of Gaussian noise, and the δ."""
+    return cdf(number(mu / 2 - e / mu)), formula(e, mu)
+
+
+def _noise_suffices(case: tuple[Fraction, Fraction, Fraction]) -> bool:
+    """Whether appendix A's noise protects an attribute that moves by that much."""
+    change, e, d = case
+    return bool(gaussian_delta(number(e), number(change) / appendix_a_sigma(e, d)) <= number(d))
+
+
+def _error(n: int, size: int, w: int, width: Fraction) -> Fraction:
+    """Additive error of the empty graph's cut when its smoothed value is 1 + η times it."""
+    return Fraction(w * size * (n - size), n - w) * width
+
+
+def _stays(case: tuple[str, int]) -> bool:
+    """Whether the error at n vertices is at most twice that at 4w, w = 25."""
+    cut, n = case
+    ends = [_error(m, 1 if cut == "one vertex" else m // 2, 25, Fraction(1, 10)) for m in (100, n)]
+    return ends[1] <= 2 * ends[0]
+
+
+def _keeps(case: tuple[str, int, int, Fraction, Fraction]) -> bool:
+    """Whether r rows of signs keep a cut of m disjoint edges within 1 ± η but for ν.
+
+    A cut that takes one end of each edge maps to a vector of signs; one that is chosen after the
+    rows can be the first row itself, and then comes out as m²/r at least, in place of m.
+    """
+    when, edges, rows, width, failure = case
+    if when == "chosen from the sketch":
+        return Fraction(edges, rows) <= 1 + width
+    return bool(outside(rows, width) <= number(failure))
+
+
+def _is_small(case: tuple[int, Fraction, Fraction]) -> bool:
+    """Whether the weight w/n that every pair gets is below 1/10; η = 1/10, ν = 1/100."""
+    n, e, d = case
+    rows = int(float(8 * arb(200).log() * 100)) + 1
+    return bool(published_floor(e, d, rows) / n < number(Fraction(1, 10)))
+
+
+def _relative(squared: int, k: int = 64) -> Fraction:
+    """Variance of appendix B over the squared distance's square, σ² = 28 as on page 15."""
+    sigma = Fraction(28)
+    return (2 * Fraction(squared) ** 2 / k + 8 * sigma * squared + 8 * sigma**2 * k) / squared**2
+
+
+_HARDER_TO_TELL = [(1, 100), (100, 10**4)]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="slides2025.page-9.individual",
+        where="Differential Privacy: Concept and Definition, with appendix A",
+        statement="Data sets differ by one individual's data, and P's longest row is the "
+        "sensitivity.",
+        conditions="the paper that appendix A summarises: one attribute of one individual",
+        printed=lambda: [(_MATRIX, 3)],
+        readings={"one attribute": lambda: [(_MATRIX, 1)]},
+        check=wherever(_longest_suffices, "enumeration", "(P, bits that change)"),
+        mechanisms=("dp-rp-g",),
+        reason="Noise of appendix A doesn't hide a whole record.",
+    ),
+    Claim(
+        id="slides2025.page-9.failure",
+        where="Differential Privacy: Concept and Definition, last item",
+        statement="δ is the probability that the guarantee of ε fails: the privacy loss of "
+        "Gaussian noise is above ε with probability at most δ.",
+        conditions="not stated: which of the δ that a mechanism has at ε",
+        printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
+        readings={
+            "δ as appendix A relates it to the noise": lambda e, mu: (
+                number(e - e * e / (2 * mu * mu)).exp() / 2
+            )
+        },
+        check=at_most(
+            _loss_above,
+            [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
+            "enclosure",
+        ),
+        reason="Printed means: the least δ.",
+    ),
+    Claim(
+        id="slides2025.page-11.requirements",
+        where="Key Differences, data requirements of Kenthapadi et al.",
+        statement="Noisy projections have no stringent requirements on the data.",
+        conditions="not stated: attributes in [0, 1], so that one moves by 1 at most",
+        printed=lambda: [(Fraction(3), Fraction(1), _SMALL)],
+        readings={"attributes in [0, 1]": lambda: [(Fraction(1), Fraction(1), _SMALL)]},
+        check=wherever(_noise_suffices, "enclosure", "(change of an attribute, ε, δ)"),
+        mechanisms=("dp-rp-g",),
+        reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
+        "must be scaled or clipped to [0, 1] first.",
+    ),
+    Claim(
+        id="slides2025.page-11.scalability",
+        where="Key Differences, utility advantage of Blocki et al.",
+        statement="The error doesn't grow with the number of vertices.",
+        conditions="not stated: of which cuts; w = 25, η = 1/10",
+        printed=lambda: [("one vertex", 1000), ("one vertex", 10**6)],
+        readings={"cuts into halves": lambda: [("half", 1000)]},
+        check=wherever(_stays, "points", "(cut, n)"),
+        reason="Printed means: cuts with a fixed number of vertices on one side.",
+    ),
+    Claim(
+        id="slides2025.page-16.unlimited",
+        where="JL-Based Differential Privacy for Graphs, result",
+        statement="Unlimited accurate queries: with 8 ln(2/ν)/η² rows a cut is within 1 ± η but "
+        "for ν.",
+        conditions="not stated: whether cuts may be chosen after the sketch is seen; η = 1/2, "
+        "ν = 1/100",
+        printed=lambda: [("fixed before", 400, 170, Fraction(1, 2), Fraction(1, 100))],
+        readings={
+            "chosen from the sketch": lambda: [
+                ("chosen from the sketch", 400, 170, Fraction(1, 2), Fraction(1, 100))
+            ]
+        },
+        check=wherever(_keeps, "enclosure", "(when, edges, rows, η, ν)"),
+        mechanisms=("jl-graph-cuts",),
+        reason="Printed means: fixed before. Privacy is unlimited, accuracy isn't.",
+    ),
+    Claim(
+        id="slides2025.page-17.weight",
+        where="Flowchart: JL-Based DP for Graphs, smoothing",
+        statement="The weight that is added to all edges is small: w/n below 1/10.",
+        conditions="not stated: for how many vertices; w of the paper, ε = 1, δ = 10⁻⁶, η = 1/10, "
+        "ν = 1/100",
+        printed=lambda: [(10**6, Fraction(1), _SMALL)],
+        readings={"10,000 vertices": lambda: [(10**4, Fraction(1), _SMALL)]},
+        check=wherever(_is_small, "enclosure", "(n, ε, δ)"),
+        mechanisms=("jl-graph-cuts",),
+        reason="Printed means: a million vertices. It goes to all pairs, edges or not.",
+    ),
+    Claim(
+        id="slides2025.page-18.table",
+        where="Comparison of Differential Privacy Mechanisms, table",
+        statement="Ticks and crosses for input and output perturbation, multiplicative weights and "
+        "projections.",
+        reason="The table names no measure; where the slides say more, it is checked there "
+        "(page 15, appendices B, E and F).",
+    ),
+    Claim(
+        id="slides2025.page-20.similar",
+        where="Discussion & Open Questions, second item",
+        statement="Very similar points are told with more relative error than dissimilar ones.",
+        printed=lambda: _HARDER_TO_TELL,
+        check=wherever(
+            lambda pair: _relative(pair[0]) > _relative(pair[1]),
+            "points",
+            "squared distances (harder, easier)",
+        ),
+    ),
+)

@@ -1,0 +1,331 @@
+"""Sections 1.2, 2.1.1, 6.2 and 7: times, and whose variance is smaller.
+
+O(·) is tried with constant 1 in times, and with the constants of the exact variances: noise adds
+16b²‖z‖² + 56kb⁴ (Laplace, b² = s/ε²), 8σ²‖z‖² + 8kσ⁴ (Gaussian at the output), and what
+`input_moments` enumerates for Gaussian noise at the input of the fast transform. ε = 1 throughout.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import wherever
+from dpverify_audits.papers.checks import at_most, chi_square, equals, integral, number
+
+from .fast import input_moments
+from .technical import CASES, noisy, of
+from .transforms import power, sjlt
+
+__all__ = ["CLAIMS", "noise_at_input"]
+
+_F = Fraction
+_USED_BY = ("sjlt",)
+_SHARES = [(_F(1, 10), _F(1, 1000)), (_F(1, 4), _F(1, 10**6))]  # α, β
+_SPARSE = [(s, k, _F(norm)) for s in (1, 4, 16) for k in (8, 64) for norm in (0, 1, 1000)]
+_FAST = [(s, k, d, _F(norm)) for s in (4, 16) for k in (8, 64) for d in (128, 1024)
+         for norm in (0, 1, 1000)]  # fmt: skip
+
+
+def _laplace(s: int, k: int, norm: Fraction) -> Fraction:
+    return 16 * s * norm + 56 * k * s * s
+
+
+def _gaussian(variance: Any, k: int, norm: Fraction) -> Any:
+    return 8 * variance * number(norm) + 8 * k * variance**2
+
+
+def noise_at_input(variance: Any, k: int, d: int, norm: Fraction) -> Any:
+    """What noise at the fast transform's input adds to the variance at q = 1, exactly.
+
+    Lemma 11's last display, 2‖z + w‖⁴/k for w = η − μ, averaged over w, with the variance of
+    ‖z + w‖², less 2‖z‖⁴/k.
+    """
+    spread = (4 * d + 8) * variance * number(norm) + 4 * (d * d + 2 * d) * variance**2
+    return 2 * spread / k + 8 * variance * number(norm) + 8 * d * variance**2
+
+
+def _classical(rest: Any) -> Any:
+    """σ² = 2 ln(1.25/δ) from ln(1/δ)."""
+    return 2 * (rest + number(_F(5, 4)).log())
+
+
+def _sparsity(alpha: Fraction, beta: Fraction) -> arb:
+    return -number(beta).log() / number(alpha)
+
+
+def _dimension(alpha: Fraction, beta: Fraction) -> arb:
+    return -number(beta).log() / number(alpha) ** 2
+
+
+def _fast_time(alpha: Fraction, beta: Fraction, d: int) -> arb:
+    """max{d·log d, dq·log(1/β)/α²} with q = min{log²(1/β)/d, 1}."""
+    rest = -number(beta).log()
+    q = rest**2 / d if rest**2 < d else arb(1)
+    transform, product = arb(d).log() * d, d * q * _dimension(alpha, beta)
+    return transform if transform > product else product
+
+
+def _faster(case: tuple[Fraction, Fraction, int]) -> bool:
+    alpha, beta, d = case
+    return bool(_fast_time(alpha, beta, d) < _sparsity(alpha, beta) * d)
+
+
+def _range(low: float, high: float) -> list[tuple[Fraction, Fraction, int]]:
+    """Lengths d in (low·log²(1/β)/α, β^(−high/α)), near both ends and between."""
+    found = []
+    for alpha, beta in _SHARES:
+        least = float(low * (-number(beta).log()) ** 2 / number(alpha))
+        most = float(high * _sparsity(alpha, beta).exp())
+        found += [(alpha, beta, int(d)) for d in (1.01 * least + 1, 10 * least, 0.99 * most)]
+    return found
+
+
+def _mean_of_largest(k: int, d: int) -> arb:
+    """E max_j ‖column_j‖² for d columns of k entries N(0, 1/k), k even; beyond 400 below 10⁻¹⁶⁰."""
+    return integral(
+        lambda x: 1 - (1 - chi_square(k, k * x)) ** d,
+        0,
+        400,
+    )
+
+
+def _touched(k: int, s: int, d: int, z: tuple[int, ...]) -> set[int]:
+    """Numbers of non-zero products S_ij·x_j, over every draw."""
+    return {
+        sum(1 for row in m for e, x in zip(row, z, strict=True) if e and x) for m in sjlt(k, s, d)
+    }
+
+
+def _one(values: set[int]) -> int:
+    (value,) = values
+    return value
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="stausholm2021.section-1.2.kenthapadi",
+        where="section 1.2, first item: Var of Ê_iid with the σ of theorem 1",
+        statement="Noise adds 128·ln(1/δ)‖z‖² + 2048·ln²(1/δ)k; O(·) with its constants.",
+        printed=lambda d, k, norm: (
+            128 * -number(d).log() * number(norm) + 2048 * number(d).log() ** 2 * k
+        ),
+        check=equals(
+            lambda d, k, norm: _gaussian((4 * (-number(d).log()).sqrt()) ** 2, k, norm),
+            [(_F(1, 10**6), k, norm) for _, k, norm in _SPARSE[:6]],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.section-1.2.improvement",
+        where="section 1.2, first item; section 7, below the variance of Kenthapadi et al.",
+        statement="For δ < e^(−s) Laplace noise adds less; the formula is σ² at δ = e^(−s).",
+        conditions="σ of theorem 1 is 4√ln(1/δ)/ε",
+        printed=lambda s: 16 * arb(s),
+        readings={"σ of note 1, Δ₂ = 1": lambda s: _classical(arb(s))},
+        check=at_most(
+            lambda f, s, k, norm: (_laplace(s, k, norm), _gaussian(f(s), k, norm)),
+            _SPARSE,
+            "enclosure",
+        ),
+        mechanisms=_USED_BY,
+        reason="with note 1's smaller noise δ < 1.25·exp(−√(7/4)·s) is needed, see note 5",
+    ),
+    Claim(
+        id="stausholm2021.section-1.2.exponent",
+        where="section 1.2, first item; abstract; section 7",
+        statement="e^(−s) = β^(O(1/α)), here with s = log(1/β)/α and exponent 1/α.",
+        printed=lambda alpha, beta: beta ** int(1 / alpha),
+        check=equals(lambda *c: (-_sparsity(*c)).exp(), _SHARES, "enclosure"),
+        reason="α is 1/10 and 1/4: the power of β is a product of fractions. A constant in s is "
+        "one in the exponent.",
+    ),
+    Claim(
+        id="stausholm2021.section-2.1.1.sensitivity",
+        where="section 2.1.1, “only 1 in expectation”",
+        statement="E Δ₂² = 1 for d columns of k entries N(0, 1/k).",
+        conditions="not stated: d",
+        printed=lambda k, d: _F(1),
+        readings={"one column": lambda k, d: _F(1) if d == 1 else None},
+        check=equals(_mean_of_largest, [(k, d) for d in (1, 2, 100) for k in (2, 16)], "enclosure"),
+        reason="the largest of d columns is longer in the mean: 1.5 at k = d = 2",
+    ),
+    Claim(
+        id="stausholm2021.theorem-3.variance",
+        where="section 1.2, theorem 3, part 2, with its constants; b² = s/ε²",
+        statement="Var ≤ (2/k)‖z‖⁴ + 16b²‖z‖² + 56kb⁴.",
+        printed=lambda k, s, z: (
+            _F(2 * power(z, 2) ** 2, k)
+            + 16 * _F(1, 12 * s) * power(z, 2)
+            + 56 * k * _F(1, 12 * s) ** 2
+        ),
+        check=at_most(
+            lambda f, k, s, z: (noisy(k, s, z, "laplace")[1], f(k, s, z)),
+            [(k, s, z) for k, s, z, law in CASES if law == "laplace"],
+            "enumeration",
+        ),
+        mechanisms=_USED_BY,
+        reason="reached at x = y; the check's law stands for b² = 1/(12s)",
+    ),
+    Claim(
+        id="stausholm2021.theorem-3.time",
+        where="section 1.2, theorem 3, parts 4 and 5; sections 2.1 and 6.2.2",
+        statement="Sx takes s‖x‖₀ multiplications whatever S is, an update s.",
+        printed=lambda k, s, d, z: s * sum(1 for a in z if a),
+        check=equals(
+            lambda *c: _one(_touched(*c)),
+            [(k, s, 2, z) for k, s in ((2, 1), (4, 2), (4, 4)) for z in ((1, 0), (2, -1))],
+            "enumeration",
+        ),
+        mechanisms=_USED_BY,
+    ),
+    Claim(
+        id="stausholm2021.theorem-3.dimensions",
+        where="section 1.2, theorem 3; abstract",
+        statement="k = Θ(α⁻² log(1/β)) and s = O(α⁻¹ log(1/β)) give 1 ± α with probability 1 − β.",
+        reason="the constants are not given; Kane and Nelson 2014 is cited",
+    ),
+    Claim(
+        id="stausholm2021.section-2.4.lower-bounds",
+        where="section 2.4",
+        statement="Private inner products of k bits are off by Ω̃(√k), F₂ by Ω(1/ε).",
+        reason="cited without constants; a bound for all mechanisms isn't tried by trying some",
+    ),
+    Claim(
+        id="stausholm2021.corollary-2.unbiased",
+        where="section 6.2, corollary 2",
+        statement="‖(Sx + η) − (Sy + μ)‖² exceeds ‖x − y‖² by 2kE[η²] in the mean.",
+        printed=lambda k, s, z, law: 2 * k * of(law, 2, s),
+        check=equals(
+            lambda k, s, z, law: noisy(k, s, z, law)[0] - power(z, 2), CASES, "enumeration"
+        ),
+        mechanisms=_USED_BY,
+    ),
+    Claim(
+        id="stausholm2021.section-6.2.3.same-variance",
+        where="section 6.2.3: Gaussian noise on the sparse transform",
+        statement="The variance is at most that of theorem 2.",
+        printed=lambda k, s, z: (
+            _F(2 * power(z, 2) ** 2, k)
+            + 8 * of("gaussian", 2, s) * power(z, 2)
+            + 8 * of("gaussian", 2, s) ** 2 * k
+        ),
+        check=at_most(
+            lambda f, k, s, z: (noisy(k, s, z, "gaussian")[1], f(k, s, z)),
+            [(k, s, z) for k, s, z, law in CASES if law == "gaussian"],
+            "enumeration",
+        ),
+        mechanisms=_USED_BY,
+        reason="“the same” is true at x = y; else it is smaller by (2/k)‖z‖₄⁴",
+    ),
+    Claim(
+        id="stausholm2021.section-7.fast-time",
+        where="section 7, first display; lemma 8, last item",
+        statement="max{d·log d, dq·log(1/β)/α²} is at most max{d·log d, log³(1/β)/α²}.",
+        printed=lambda alpha, beta, d: (-number(beta).log()) ** 3 / number(alpha) ** 2,
+        check=at_most(
+            lambda f, *c: (_fast_time(*c), f(*c)),
+            # d·log d isn't the larger one
+            [(a, b, d) for a, b in _SHARES for d in (16, 100)],
+            "enclosure",
+        ),
+        reason="reached for d ≥ log²(1/β); below that q = 1",
+    ),
+    Claim(
+        id="stausholm2021.section-7.time-above",
+        where="section 7, second display",
+        statement="s·d = d·log d at d = e^s = β^(−1/α).",
+        printed=lambda alpha, beta: (-number(beta).log() / number(alpha)).exp(),
+        check=lambda f: equals(_sparsity, _SHARES, "enclosure")(lambda *c: f(*c).log()),
+    ),
+    Claim(
+        id="stausholm2021.section-7.time-below",
+        where="section 7, third display",
+        statement="s·d = log³(1/β)/α² at d = log²(1/β)/α.",
+        printed=lambda alpha, beta: number(beta).log() ** 2 / number(alpha),
+        check=lambda f: equals(
+            lambda alpha, beta: (-number(beta).log()) ** 3 / number(alpha) ** 2,
+            _SHARES,
+            "enclosure",
+        )(lambda *c: _sparsity(*c) * f(*c)),
+    ),
+    Claim(
+        id="stausholm2021.equation-5",
+        where="section 7, (5)",
+        statement="For log²(1/β)/α < d < β^(−1/α) the fast transform takes fewer steps.",
+        printed=lambda: _range(1, 1),
+        check=wherever(_faster, "enclosure", "(α, β, d) ="),
+        mechanisms=("fjlt",),
+        reason="with constant 1 in every O(·)",
+    ),
+    Claim(
+        id="stausholm2021.section-7.first-inequality",
+        where="section 7, fifth display",
+        statement="d²L²/k = s²k at L = ln(1/δ) = sk/d.",
+        printed=lambda s, k, d: _F(s * k, d),
+        check=lambda f: equals(
+            lambda s, k, d: _F(s * s * k), [(4, 8, 128), (16, 64, 100)], "enumeration"
+        )(lambda s, k, d: d * d * f(s, k, d) ** 2 / k),
+    ),
+    Claim(
+        id="stausholm2021.section-7.second-inequality",
+        where="section 7, sixth display",
+        statement="dL‖z‖² = s‖z‖² at L = ln(1/δ) = s/d.",
+        printed=lambda s, k, d: _F(s, d),
+        check=lambda f: equals(lambda s, k, d: _F(s), [(4, 8, 128), (16, 64, 100)], "enumeration")(
+            lambda s, k, d: d * f(s, k, d)
+        ),
+    ),
+    Claim(
+        id="stausholm2021.section-7.exponent",
+        where="section 7, last display but one",
+        statement="e^(−sk/d) = β^(log(1/β)/(α³d)), the smaller of the two thresholds.",
+        printed=lambda alpha, beta, d: (
+            number(beta).log() * -number(beta).log() / (number(alpha) ** 3 * d)
+        ).exp(),
+        check=equals(
+            lambda alpha, beta, d: (-_sparsity(alpha, beta) * _dimension(alpha, beta) / d).exp(),
+            [(*share, d) for share in _SHARES for d in (10**4, 10**6)],
+            "enclosure",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.section-7.smaller-variance",
+        where="section 7, “hence, in particular”",
+        statement="For ln(1/δ) > sk/d Laplace noise adds less than noise at the fast input.",
+        conditions="σ = √(2 ln(1.25/δ))/ε, q = 1",
+        printed=lambda s, k, d: number(_F(s * k, d)),
+        readings={
+            "with constants, ln(1/δ) > √(7/4)·sk/d": lambda s, k, d: (
+                arb(7).sqrt() / 2 * number(_F(s * k, d))
+            )
+        },
+        check=at_most(
+            lambda f, s, k, d, norm: (
+                _laplace(s, k, norm),
+                noise_at_input(_classical(f(s, k, d)), k, d, norm),
+            ),
+            _FAST,
+            "enclosure",
+        ),
+        reason="Without constants the threshold is too low by √(7/4) = 1.3 in ln(1/δ): just "
+        "above it Laplace noise adds more.",
+    ),
+    Claim(
+        id="stausholm2021.section-7.noise-at-input",
+        where="section 7, comparison with Kenthapadi et al.",
+        statement="For k < d and equal σ², 1/3 here, noise at the fast input adds more than this.",
+        printed=lambda k, d, norm: 8 * _F(1, 3) * norm + 8 * k * _F(1, 9),
+        check=at_most(
+            lambda f, k, d, z: (
+                f(k, d, power(z, 2)),
+                input_moments(k, d, _F(1), z, 1)[1] - input_moments(k, d, _F(1), z)[1],
+            ),
+            [(k, d, z) for k, d, z in ((1, 2, (1, 0)), (1, 2, (2, -1)), (2, 4, (1, 0, -1, 0)))],
+            "enumeration",
+        ),
+    ),
+)

@@ -1,0 +1,206 @@
+"""Lemma 8 and appendix C: the fast transform of a noisy record.
+
+Entries of x and η are integers here; η has variance step²/3 an entry, η − μ twice that, and c is
+1/q − 1. The displays of appendix C that concern one noise vector are enumerated with one.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.checks import at_most, density, equals, integral, number
+
+from .fast import input_moments, threshold
+from .transforms import GAUSSIAN, fjlt, power
+
+__all__ = ["CLAIMS"]
+
+Vector = tuple[int, ...]
+_F = Fraction
+_VECTORS: list[Vector] = [(0, 0), (1, 0), (1, 1), (2, -1)]
+_QS = (_F(1), _F(9, 11), _F(1, 4))
+_CASES = [(k, 2, q, z, step) for k in (1, 2, 64) for q in _QS for z in _VECTORS for step in (1, 2)]
+_CASES += [(2, 4, _F(1), (1, 0, -1, 0), 1)]
+_ONE_NOISE = [(k, 2, q, x) for k in (1, 2) for q in _QS for x in _VECTORS[1:]]
+
+
+@cache
+def _joint(k: int, d: int, q: Fraction, x: Vector) -> dict[tuple[Fraction, ...], Fraction]:
+    """Law of A = ‖Φx‖², B = ‖Φη‖² and C = ⟨Φx, Φη⟩ for one η of variance 1/3 an entry."""
+    scale = 3 / (q * d)
+    found: dict[tuple[Fraction, ...], Fraction] = {}
+    for matrix, p in fjlt(k, d, q).items():
+        u = [sum(a * b for a, b in zip(row, x, strict=True)) for row in matrix]
+        for noise in product(GAUSSIAN.items(), repeat=d):
+            weight = p
+            for _, share in noise:
+                weight *= share
+            v = [sum(a * n for a, (n, _) in zip(row, noise, strict=True)) for row in matrix]
+            key = tuple(
+                scale * sum(a * b for a, b in zip(*pair, strict=True))
+                for pair in ((u, u), (v, v), (u, v))
+            )
+            found[key] = found.get(key, _F(0)) + weight
+    return found
+
+
+def _mean(case: Any, value: Any) -> Fraction:
+    law = _joint(*case)
+    return sum((p * _F(value(a, b, c)) for (a, b, c), p in law.items()), _F(0))
+
+
+def _variance_of_sum(*case: Any) -> Fraction:
+    """Var‖Φx + Φη‖²."""
+    first = _mean(case, lambda a, b, c: a + b + 2 * c)
+    return _mean(case, lambda a, b, c: (a + b + 2 * c) ** 2) - first**2
+
+
+def _parts(*case: Any) -> tuple[Fraction, Fraction]:
+    """Var‖Φx‖² and Var‖Φη‖²."""
+    return (
+        _mean(case, lambda a, b, c: a * a) - _mean(case, lambda a, b, c: a) ** 2,
+        _mean(case, lambda a, b, c: b * b) - _mean(case, lambda a, b, c: b) ** 2,
+    )
+
+
+def _equation_12(*case: Any) -> Fraction:
+    k: int = case[0]
+    mixed = _F(6, k * k) * _mean(case, lambda a, b, c: a * b)
+    product_of_means = _mean(case, lambda a, b, c: a) * _mean(case, lambda a, b, c: b)
+    spread = sum(_parts(*case), _F(0)) / (k * k)
+    return spread + mixed - _F(2, k * k) * product_of_means
+
+
+def _last_bound(constant: int, *case: Any) -> Fraction:
+    """Var‖Φx‖²/k² + Var‖Φη‖²/k² + (2/k)‖x‖²σ²(constant·kd + 6 + 9c), σ² = 1/3."""
+    k, d, q, x = case
+    noise = _F(2, k) * power(x, 2) * _F(1, 3) * (constant * k * d + 6 + 9 * (1 / q - 1))
+    return _F(sum(_parts(*case), _F(0)) / (k * k) + noise)
+
+
+def _norms(x: int) -> arb:
+    """E(‖Φx‖ + ‖Φη‖)⁴ at k = d = q = 1, for η of variance 1: E g⁴·E(|x| + |η|)⁴ for a normal g."""
+    fourth = integral(lambda g: 2 * g**4 * density(g), 0, 40)
+    return fourth * integral(lambda n: 2 * (abs(x) + n) ** 4 * density(n), 0, 40)
+
+
+def _lemma_8(k: int, d: int, q: Fraction, z: Vector, step: int) -> Fraction:
+    v, norm = _F(step * step, 3), power(z, 2)
+    return _F(3 * norm**2, k) + 32 * (d * d * v**2 / k + d * v * norm)
+
+
+_SHARES = [(_F(1, 10**6), 784), (_F(1, 100), 10**6)]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="stausholm2021.lemma-8.unbiased",
+        where="section 5.2, lemma 8, first item; appendix C.1, lemma 12, part 1",
+        statement="E‖Φ(x + η) − Φ(y + μ)‖²/k = ‖x − y‖² + 2dσ².",
+        printed=lambda k, d, q, z, step: power(z, 2) + 2 * d * _F(step * step, 3),
+        check=equals(lambda *c: input_moments(*c)[0], _CASES, "enumeration"),
+        mechanisms=("fjlt",),
+    ),
+    Claim(
+        id="stausholm2021.lemma-8.variance",
+        where="section 5.2, lemma 8, second item; lemma 12, part 2; with constant 32 in O(·)",
+        statement="Var ≤ (3/k)‖z‖⁴ + 32(d²σ⁴/k + dσ²‖z‖²).",
+        conditions="not stated: q ≥ 1/(d/9 + 1), and k ≤ d, which section 7 supposes",
+        printed=_lemma_8,
+        readings={
+            "k ≤ d and q ≥ 1/(d/9 + 1)": lambda k, d, q, z, step: (
+                _lemma_8(k, d, q, z, step) if k <= d and q >= threshold(d) else None
+            )
+        },
+        check=at_most(
+            lambda f, *c: None if f(*c) is None else (input_moments(*c)[1], f(*c)),
+            _CASES,
+            "enumeration",
+        ),
+        mechanisms=("fjlt",),
+        reason="the noise's own spread adds 8dσ⁴, which is no O(d²σ⁴/k) for large k",
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.fourth-moment",
+        where="appendix C.1, triangle inequality, first and last line",
+        statement="E‖Φx + Φη‖⁴ ≤ E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; reached for k = 1.",
+        printed=lambda *c: _mean(c, lambda a, b, _: a * a + b * b + 6 * a * b),
+        check=at_most(
+            lambda f, *c: (_mean(c, lambda a, b, m: (a + b + 2 * m) ** 2), f(*c)),
+            _ONE_NOISE,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.fourth-moment.step",
+        where="appendix C.1, triangle inequality, the equality in the last line",
+        statement="E(‖Φx‖ + ‖Φη‖)⁴ = E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; at k = d = q = σ = 1, where "
+        "it is 3x⁴ + 9 + 18x².",
+        printed=lambda x: _F(3 * x**4 + 9 + 18 * x * x),
+        check=equals(_norms, [(1,), (2,)], "enclosure"),
+        reason=(
+            "odd powers of ‖Φη‖ don't have mean 0. The bound survives: ‖Φx + Φη‖² is A + B + 2C, "
+            "odd powers of C do, and C² ≤ AB"
+        ),
+    ),
+    Claim(
+        id="stausholm2021.equation-12",
+        where="appendix C.1, (12)",
+        statement="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (6/k²)E[AB] − (2/k²)E[A]E[B].",
+        printed=_equation_12,
+        check=at_most(
+            lambda f, k, d, q, x: (_variance_of_sum(k, d, q, x) / k**2, f(k, d, q, x)),
+            _ONE_NOISE,
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.product-of-means",
+        where="appendix C.1, below (12)",
+        statement="E‖Φx‖²·E‖Φη‖² = 2k²dσ²‖x‖², σ² = 1/3.",
+        printed=lambda k, d, q, x: 2 * k * k * d * _F(power(x, 2), 3),
+        corrections={"k²dσ²‖x‖²": lambda k, d, q, x: k * k * d * _F(power(x, 2), 3)},
+        check=equals(
+            lambda *c: _mean(c, lambda a, b, _: a) * _mean(c, lambda a, b, _: b),
+            _ONE_NOISE,
+            "enumeration",
+        ),
+        reason="the 2 is that of (12), counted twice",
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.mean-product",
+        where="appendix C.1, last line of the display for the second to last term",
+        statement="E[‖Φx‖²‖Φη‖²] = k‖x‖²σ²(kd + 2 + 3c), σ² = 1/3.",
+        printed=lambda k, d, q, x: k * _F(power(x, 2), 3) * (k * d + 2 - 3 * (1 - 1 / q)),
+        check=equals(lambda *c: _mean(c, lambda a, b, _: a * b), _ONE_NOISE, "enumeration"),
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.noise-terms",
+        where="appendix C.1, after “inserting into (12)”",
+        statement="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (2/k)‖x‖²σ²(kd + 6 + 9c).",
+        printed=lambda *c: _last_bound(1, *c),
+        corrections={
+            "2kd, as the product of means is half as large": lambda *c: _last_bound(2, *c)
+        },
+        check=at_most(
+            lambda f, k, d, q, x: (_variance_of_sum(k, d, q, x) / k**2, f(k, d, q, x)),
+            _ONE_NOISE,
+            "enumeration",
+        ),
+        reason="the order of magnitude stays as printed",
+    ),
+    Claim(
+        id="stausholm2021.appendix-c.q",
+        where="appendix C.1, last lines",
+        statement="q = min{log k/d, 1} is the q of section 5.1, constants 1; k = 4·log(1/β).",
+        printed=lambda share, d: (-4 * number(share).log()).log() / d,
+        corrections={"log²(1/β)/d": lambda share, d: (-number(share).log()) ** 2 / d},
+        check=equals(lambda share, d: (-number(share).log()) ** 2 / d, _SHARES, "enclosure"),
+        reason="every other place has log²(1/β), without which lemma 5 isn't known",
+    ),
+)

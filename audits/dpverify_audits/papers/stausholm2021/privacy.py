@@ -1,0 +1,418 @@
+"""Sections 1.1 and 3, lemma 4 and theorem 3: neighbours, sensitivities, and what noise hides.
+
+The least δ of Gaussian noise is integrated over the line. The loss of Laplace noise at output x is
+Σ (|xᵢ − mᵢ| − |xᵢ|)/b, largest in each entry at xᵢ = 0 or mᵢ. Sensitivities run over all pairs on a
+lattice of quarters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import log
+from typing import Any
+
+from flint import arb
+
+from dpverify.ledger.statements import Claim
+from dpverify_audits.papers.cases import public_draw, wherever
+from dpverify_audits.papers.checks import (
+    at_most,
+    chi_square,
+    drawn_delta,
+    equals,
+    gaussian_delta,
+    hockey_stick,
+    number,
+)
+
+from .transforms import sjlt
+
+__all__ = ["CLAIMS", "gaussian_claim"]
+
+_SMALL = Fraction(1, 10**6)
+_TARGETS = [
+    (Fraction(e), d) for e in ("1/10", "1/2", "99/100", "20") for d in (_SMALL, Fraction(1, 100))
+]
+_SHIFTS = [z for z in product(range(-4, 5), repeat=2) if sum(map(abs, z)) <= 4]
+"""Differences of neighbours, in quarters."""
+
+
+def _classical(epsilon: Fraction, delta: Fraction) -> arb:
+    """σ of lemma 2 for Δ₂ = 1."""
+    return (2 * (number(Fraction(5, 4)) / number(delta)).log()).sqrt() / number(epsilon)
+
+
+def gaussian_claim(
+    name: str, where: str, statement: str, squared: Sequence[Fraction], **more: Any
+) -> Claim:
+    """A claim that σ = Δ₂√(2 ln(1.25/δ))/ε is (ε, δ)-DP, tried at some values of Δ₂²."""
+
+    def sigma(epsilon: Fraction, delta: Fraction, width: Fraction) -> arb:
+        return _classical(epsilon, delta) * number(width).sqrt()
+
+    def least(f: Any, e: Fraction, d: Fraction, width: Fraction) -> tuple[Any, Any] | None:
+        said = f(e, d, width)
+        return None if said is None else (gaussian_delta(number(e), number(width).sqrt() / said), d)
+
+    return Claim(
+        id=f"stausholm2021.{name}",
+        where=where,
+        statement=statement,
+        conditions="the paper leaves out the range of ε",
+        printed=sigma,
+        readings={"ε < 1": lambda e, d, width: sigma(e, d, width) if e < 1 else None},
+        check=at_most(least, [(e, d, w) for e, d in _TARGETS for w in squared], "enclosure"),
+        reason="at ε = 20 the real δ is above that asked; the proof that is cited needs ε < 1",
+        **more,
+    )
+
+
+def _theorem_1(epsilon: Fraction, delta: Fraction, d: int = 1) -> arb:
+    return 4 * (-number(delta).log()).sqrt() / number(epsilon)
+
+
+def _dimension(d: int, share: Fraction) -> int:
+    """Least even k above 2(ln d + ln(1/share))."""
+    return 2 * (int(log(d) - log(share)) + 1)
+
+
+def _over_the_draw(variance: Any, e: Fraction, delta: Fraction, d: int) -> tuple[arb, Any]:
+    """δ over P and noise, exactly, for entries of that variance: one number moves, by 1.
+
+    A vector of ℓ1 norm 1 is no longer than that, and P maps both by one law but for their lengths.
+    """
+    k = _dimension(d, delta / 2)
+    return drawn_delta(number(e), k, number(_F(variance)).sqrt() / _theorem_1(e, delta)), delta
+
+
+def _for_this_draw(sigma: Any, e: Fraction, delta: Fraction, d: int) -> tuple[arb, Any]:
+    """δ for a P that was drawn with a column of length 10."""
+    return gaussian_delta(number(e), 10 / sigma), delta
+
+
+def _long_column(variance: Any, d: int, share: Fraction) -> tuple[arb, Any]:
+    k = _dimension(d, share)
+    return 1 - (1 - chi_square(k, 4 / number(Fraction(variance(k))))) ** d, share
+
+
+def _sensitivity(columns: Sequence[Sequence[int]], p: int) -> Fraction:
+    """Δ_p^p: largest ‖Sz‖_p^p over ‖z‖₁ ≤ 1, z on the lattice of quarters."""
+    return max(
+        sum(
+            (
+                abs(Fraction(sum(a * c for a, c in zip(z, row, strict=True)), 4)) ** p
+                for row in zip(*columns, strict=True)
+            ),
+            Fraction(0),
+        )
+        for z in _SHIFTS
+    )
+
+
+def _loss(scale: Any, matrix: Sequence[Sequence[int]], e: Fraction) -> tuple[Any, Any]:
+    """Largest privacy loss of Laplace noise at the output, over neighbours and lattice outputs."""
+    worst = Fraction(0)
+    for z in _SHIFTS:
+        mean = [Fraction(sum(a * c for a, c in zip(z, row, strict=True)), 4) for row in matrix]
+        # |x − m| − |x| is largest at x = 0 in every entry, and the entries are independent
+        loss = sum((max(abs(x - m) - abs(x) for x in (Fraction(0), m)) for m in mean), Fraction(0))
+        worst = max(worst, loss)
+    return worst / scale(matrix, e), e
+
+
+def _columns(matrix: Sequence[Sequence[int]]) -> Fraction:
+    return Fraction(max(sum(map(abs, column)) for column in zip(*matrix, strict=True)))
+
+
+def _all_sparse(e: Fraction, f: Any, k: int, s: int) -> tuple[Any, Any]:
+    """Largest loss over every draw of the sparse transform; f is the scale of the noise."""
+    worst = max(_loss(lambda *_: Fraction(1), m, e)[0] for m in sjlt(k, s, 2))
+    return number(worst) / arb(s).sqrt() / f(s, e), e
+
+
+def _reported(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) -> Fraction:
+    """Probability that the loss is above ε."""
+    return sum((a for a, b in zip(p, q, strict=True) if a > factor * b), Fraction(0))
+
+
+def _moved(p: Sequence[Fraction], q: Sequence[Fraction], factor: Fraction) -> Fraction:
+    """Least total variation from a law below e^ε·q, by what of p exceeds it."""
+    kept = [min(a, factor * b) for a, b in zip(p, q, strict=True)]
+    return 1 - sum(kept, Fraction(0))
+
+
+def _merged(law: Sequence[Fraction], image: Sequence[int]) -> list[Fraction]:
+    return [
+        sum((a for a, i in zip(law, image, strict=True) if i == j), Fraction(0)) for j in set(image)
+    ]
+
+
+def _largest_after(f: Any, p: Any, q: Any, factor: Fraction) -> tuple[Fraction, Fraction]:
+    """Largest δ after every function of the output, and the one that the formula gives."""
+    images = product(range(len(p)), repeat=len(p))
+    after = max(hockey_stick(_merged(p, i), _merged(q, i), factor) for i in images)
+    return after, f(p, q, factor)
+
+
+def _noise_part(lead: int, last: int, s: Fraction, k: int, norm: Fraction) -> Fraction:
+    return lead * s * norm + last * k * s**2
+
+
+def _chosen(f: Any, ratio: Fraction, k: int, norm: Fraction, delta: Fraction) -> Any:
+    """Variance that the better of the two laws adds, and lemma 4's bound; ε = Δ₂ = 1."""
+    bound = f(ratio, k, norm, delta)
+    if bound is None:
+        return None
+    gauss = 2 * (number(Fraction(5, 4)) / number(delta)).log()
+    laplace = number(_noise_part(16, 56, ratio, k, norm))
+    if number(ratio) < -number(delta).log():  # note 5's choice
+        return laplace, bound
+    return 8 * gauss * number(norm) + 8 * k * gauss**2, bound
+
+
+def _lemma_4(ratio: Fraction, k: int, norm: Fraction, delta: Fraction) -> arb:
+    """56·(m²‖z‖² + m⁴k), m² = min(Δ₁², Δ₂² ln(1/δ)) with Δ₂ = ε = 1."""
+    rest = -number(delta).log()
+    m = number(ratio) if number(ratio) < rest else rest
+    return 56 * (m * number(norm) + m * m * k)
+
+
+def _histograms(moved: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Counts of three items in two boxes, before and after one user: is added, or moves."""
+    for x in product(range(3), repeat=2):
+        for i, j in product(range(2), repeat=2):
+            y = list(x)
+            if moved and i != j and x[i]:
+                y[i], y[j] = y[i] - 1, y[j] + 1
+                yield x, tuple(y)
+            elif not moved and i == j:
+                y[i] += 1
+                yield x, tuple(y)
+
+
+_F = Fraction
+_PAIRS = [
+    ((_F(2, 3), _F(1, 3)), (_F(1, 3), _F(2, 3)), _F(3, 2)),
+    ((_F(1, 2), _F(3, 10), _F(1, 5)), (_F(1, 5), _F(3, 10), _F(1, 2)), _F(2)),
+    ((_F(9, 10), _F(1, 20), _F(1, 20)), (_F(1, 2), _F(1, 2), _F(0)), _F(6, 5)),
+]
+_MATRICES = [((1, -2), (0, 1)), ((1, 1), (-1, 1), (2, 0))]
+_DRAWN = [(_F(e), d, size) for e, d in (("1/10", _SMALL), ("13", _SMALL), ("1", _F(1, 1000)))
+          for size in (1, 1000)]  # fmt: skip
+_LEMMA_4 = [
+    (_F(ratio), k, _F(norm), d)
+    for ratio in (1, 4, 16)
+    for k in (2, 64)
+    for norm in (1, 0, 1000)
+    for d in (_SMALL, _F(1, 2), _F(99, 100))
+]
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="stausholm2021.theorem-1",
+        where="section 1.1, theorem 1",
+        statement="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for P of standard normal entries, drawn with the "
+        "noise; the formula is the variance of an entry.",
+        conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ)); for one P see theorem-1.realised",
+        printed=lambda e, delta, d: _F(1),
+        corrections={
+            "entries N(0, 1/k), as in Kenthapadi et al.": lambda e, delta, d: _F(
+                1, _dimension(d, delta / 2)
+            )
+        },
+        check=at_most(lambda f, *c: _over_the_draw(f(*c), *c), _DRAWN, "enclosure"),
+        reason="A column of standard normal numbers is about √k long, not 1. At ε = 13, δ = 10⁻⁶ "
+        "and d = 1000 the δ over the draw of P is 0.65. Such a P needs √k times the noise.",
+    ),
+    public_draw(
+        id="stausholm2021.theorem-1.realised",
+        where="section 1.1, theorem 1, with note 2; entries N(0, 1/k)",
+        statement="σ = 4√ln(1/δ)/ε is (ε, δ)-DP; P is published.",
+        conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ))",
+        place="note 1: “the ℓ2-sensitivity of P is greater than 2 with probability at most δ′”",
+        printed=_theorem_1,
+        drawn=lambda sigma, e, delta, d: _over_the_draw(
+            _F(1, _dimension(d, delta / 2)), e, delta, d
+        ),
+        realised=_for_this_draw,
+        cases=_DRAWN,
+        reason="Note 2 says so itself: for a P with a longer column privacy may be lost. Take σ "
+        "from the sensitivity of the P that was drawn.",
+    ),
+    Claim(
+        id="stausholm2021.note-1",
+        where="section 1.1, note 1",
+        statement="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′); the formula is Var P_ij.",
+        conditions="as printed P has standard normal entries",
+        printed=lambda k: _F(1),
+        corrections={"entries N(0, 1/k)": lambda k: _F(1, k)},
+        check=at_most(
+            _long_column, [(d, s) for d in (1, 1000) for s in (_SMALL, _F(1, 2))], "enclosure"
+        ),
+        reason="A column of standard normal numbers is about √k long; P(Δ₂ > 2) is nearly 1. "
+        "With entries N(0, 1/k), as Kenthapadi et al. have them, the note holds.",
+    ),
+    gaussian_claim(
+        "note-1.noise",
+        "section 1.1, note 1, last sentence",
+        "Theorem 1's σ can be Δ₂√(2 ln(1.25/δ))/ε instead.",
+        (_F(1), _F(9, 4)),
+    ),
+    Claim(
+        id="stausholm2021.note-2",
+        where="section 1.1, note 2; sections 2.1.1 and 5.2, note 6",
+        statement="Noise for Δ₂ = 1 hides nothing (δ > 0.99 at ε = ½) for P of far larger Δ₂.",
+        printed=lambda: (100, 1000),
+        check=wherever(
+            lambda norm: bool(
+                gaussian_delta(arb(0.5), norm / _classical(_F(1, 2), _SMALL)) > arb(99) / 100
+            ),
+            "enclosure",
+            "Δ₂ =",
+        ),
+        reason="lengths that every Gaussian matrix reaches with a positive probability",
+    ),
+    Claim(
+        id="stausholm2021.definition-1",
+        where="section 3.2, definition 1 and the remark below it",
+        statement="A binary vector has d neighbours besides itself: one bit flips.",
+        printed=lambda d: d + 1,
+        check=equals(
+            lambda d: sum(sum(y) <= 1 for y in product((0, 1), repeat=d)),
+            [(1,), (2,), (5,)],
+            "enumeration",
+        ),
+    ),
+    Claim(
+        id="stausholm2021.definition-1.histograms",
+        where="section 3.2, remark below definition 1",
+        statement="Histograms that differ in one user are neighbours.",
+        conditions="not stated: whether a user is added, or moves to another item",
+        printed=lambda: [*_histograms(0), *_histograms(1)],
+        readings={"a user is added or removed": lambda: list(_histograms(0))},
+        check=wherever(
+            lambda pair: sum(abs(a - b) for a, b in zip(*pair, strict=True)) <= 1,
+            "enumeration",
+            "(before, after) =",
+        ),
+        reason="a user who moves changes two counts: the distance is 2, the norm unchanged",
+    ),
+    Claim(
+        id="stausholm2021.definition-2.interpretation",
+        where="section 3.2, below definition 2",
+        statement="(ε, δ)-DP is ε-DP except with probability δ.",
+        conditions="not stated: what the exception is; the formula is its probability",
+        printed=_reported,
+        readings={"a law within total variation δ has loss at most ε": _moved},
+        check=at_most(
+            lambda f, p, q, factor: (f(p, q, factor), hockey_stick(p, q, factor)),
+            _PAIRS,
+            "enumeration",
+        ),
+        reason="the loss exceeds ε with more than probability δ already for one coin",
+    ),
+    Claim(
+        id="stausholm2021.definition-3",
+        where="section 3.2.1, definition 3",
+        statement="Δ_p, here to the power p, is the largest ‖column‖_p^p.",
+        printed=lambda columns, p: _F(max(sum(abs(a) ** p for a in c) for c in columns)),
+        check=equals(
+            _sensitivity,
+            [(c, p) for c in (((1, -2, 1), (2, 1, 0)), ((1, 1), (1, -1))) for p in (1, 2, 3)],
+            "enumeration",
+        ),
+        mechanisms=("sjlt",),
+    ),
+    Claim(
+        id="stausholm2021.note-3",
+        where="section 3.2.1, note 3",
+        statement="A vector of ℓ1 norm 1 is a convex combination of the basis vectors e_j.",
+        printed=lambda: [(1, 0), (0, 1)],
+        corrections={"of ±e_j": lambda: [(1, 0), (0, 1), (-1, 0), (0, -1)]},
+        # ‖Σ w·v‖₁ ≤ Σ w = 1 with equality only without cancellation: the weights are |z_j|
+        check=lambda vertices: wherever(
+            lambda z: all(
+                not a or tuple((a > 0) - (a < 0) if i == j else 0 for i in range(2)) in vertices()
+                for j, a in enumerate(z)
+            ),
+            "enumeration",
+            "z/4 for z =",
+        )(lambda: [z for z in _SHIFTS if sum(map(abs, z)) == 4]),
+        reason="(1, −1)/2 is none; the sensitivity is the same",
+    ),
+    Claim(
+        id="stausholm2021.lemma-1",
+        where="section 3.2.2, lemma 1",
+        statement="Laplace noise of scale Δ₁/ε on Sx is ε-DP.",
+        printed=lambda matrix, e: _columns(matrix) / e,
+        check=at_most(_loss, [(m, e) for m in _MATRICES for e in (_F(1, 2), _F(3))], "enumeration"),
+        mechanisms=("sjlt",),
+    ),
+    gaussian_claim(
+        "lemma-2",
+        "section 3.2.2, lemma 2",
+        "Gaussian noise of σ = Δ₂√(2 ln(1.25/δ))/ε on Sx is (ε, δ)-DP.",
+        (_F(1), _F(5)),
+    ),
+    Claim(
+        id="stausholm2021.lemma-4.post-processing",
+        where="section 4, proof of lemma 4",
+        statement="No function of the output has a larger δ.",
+        printed=hockey_stick,
+        check=at_most(_largest_after, _PAIRS, "enumeration"),
+    ),
+    Claim(
+        id="stausholm2021.lemma-4.variance",
+        where="section 4, lemma 4, part 2, with the constant 56; (1) and (2)",
+        statement="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
+        conditions="printed with O(·) for every δ > 0; noise by note 5",
+        printed=_lemma_4,
+        readings={"δ ≤ 1/2": lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None},
+        check=at_most(_chosen, _LEMMA_4, "enclosure"),
+        mechanisms=("sjlt",),
+        reason="no constant does for δ near 1: m goes to 0 and ln(1.25/δ) doesn't",
+    ),
+    Claim(
+        id="stausholm2021.theorem-3.privacy",
+        where="section 1.2, theorem 3, part 3; section 6.2.3",
+        statement="(S, Sx + η) with noise Lap(√s/ε) is ε-DP for every draw of S.",
+        printed=lambda s, e: arb(s).sqrt() / number(e),
+        check=at_most(
+            lambda f, k, s, e: _all_sparse(e, f, k, s),
+            [(k, s, e) for k, s in ((2, 1), (4, 2)) for e in (_F(1, 2), _F(3))],
+            "enclosure",
+        ),
+        mechanisms=("sjlt",),
+    ),
+    gaussian_claim(
+        "section-6.2.3.gaussian",
+        "section 6.2.3",
+        "The sparse transform (Δ₂ = 1) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP.",
+        (_F(1),),
+    ),
+    gaussian_claim(
+        "corollary-1.privacy",
+        "section 5.2, corollary 1, third item",
+        "(Φ, Φx + η) with σ for this Φ's Δ₂ is (ε, δ)-DP.",
+        (_F(1, 2), _F(6)),
+    ),
+    gaussian_claim(
+        "lemma-8.privacy",
+        "section 5.2, lemma 8, third item",
+        "(Φ, Φ(x + η)) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP.",
+        (_F(1),),
+    ),
+    Claim(
+        id="stausholm2021.lemma-8.sensitivity",
+        where="section 5.2, proof of lemma 8",
+        statement="Δ₂ of the input itself, here squared, is at most 1.",
+        printed=lambda: _F(1),
+        check=at_most(
+            lambda f: (max(_F(sum(a * a for a in z), 16) for z in _SHIFTS), f()),
+            [()],
+            "enumeration",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Composition of mechanisms: exact, and the published theorems beside it."""

@@ -1,0 +1,65 @@
+"""Where to invert a moment generating function: proposals in doubles, of which nothing is trusted.
+
+Any line proves bounds (`inversion`); along the saddle point of M(s)e^{−sε}/(s(s + 1)) the integrand
+falls fastest, and the period follows from what the aliases may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpverify.accounting.composition._inversion import Line
+from dpverify.accounting.losses.base import Doubles, Losses, log_moment
+
+__all__ = ["MOST_NODES", "MOST_WORK", "log_size", "plan", "saddle"]
+
+MOST_NODES = 1 << 20
+MOST_WORK = 1_000_000
+
+
+def saddle(losses: Losses, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
+    """Where the objective of c and ln M(c) is least, on grids refined three times."""
+    top = min(loss.top for loss, _ in losses)
+    low, high = 1e-12, min(top * (1 - 1e-6), 1e15)
+    for _ in range(3):
+        c = np.geomspace(low, high, 48)
+        at = int(np.argmin(objective(c, log_moment(losses, c))))
+        low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
+    return float(c[at])
+
+
+def log_size(losses: Losses, c: float, eps: float) -> float:
+    """Ln f(ε) by Laplace's method at the saddle point, for planning."""
+    step = 1e-3 * c
+    m = log_moment(losses, np.array([c - step, c, c + step]))
+    second = max(float(m[0] - 2 * m[1] + m[2]) / step**2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+    peak = float(m[1]) - c * eps - math.log(c) - math.log1p(c)
+    return peak - math.log(2 * math.pi * second) / 2
+
+
+def plan(losses: Losses, c: float, eps: float, size: float, effort: float) -> Line:
+    """The least period at which both aliases are e^−effort of f, and what may be left out then."""
+    top = min(loss.top for loss, _ in losses)
+    grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
+    if top < math.inf:
+        grid = c + (top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
+        grid = np.append(c, grid)
+    log = log_moment(losses, grid)
+    beyond, ends = log[1:] - grid[1:] * eps - size + effort, grid[1:]
+    right = beyond / (ends - c)
+    period = max((effort - size) / c, float(right.min()), 4 / c)
+    # The nearest b that does: farther ones suit other ε less.
+    left_over = beyond - (ends - c) * period
+    b = ends[int(np.argmax(left_over <= max(float(left_over.min()), 0.0)))]
+    room = size - effort - (float(log[0]) - c * eps) + math.log(period)
+    return Line(
+        c=c,
+        b=float(b),
+        period=period,
+        threshold=room - math.log(1e4),
+        most_nodes=MOST_NODES,
+        most_work=MOST_WORK,
+    )

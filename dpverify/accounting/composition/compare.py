@@ -1,0 +1,111 @@
+"""One composition by every theorem: how much each gives away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+
+from dpverify.accounting.composition.compose import Claims, compose, grouped
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.theorems import applicable_bounds
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.losses.base import Log, PrivacyLoss
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.notions.renyi import (
+    FiniteRenyi,
+    GaussianRenyi,
+    LaplaceRenyi,
+    RenyiCurve,
+    RenyiDivergence,
+)
+from dpverify.accounting.notions.zcdp import ConcentratedCurve
+from dpverify.enclosure import Enclosure, Real, rational
+from dpverify.errors import require
+from dpverify.guarantee import Guarantee
+
+__all__ = ["compared"]
+
+
+def compared(
+    releases: Iterable[Guarantee | Claims], delta: Real, *, same_records: bool = False
+) -> Mapping[str, Enclosure]:
+    """ε of all releases together at this δ, by each theorem that applies, by its name.
+
+    Theorems that know a release by one (ε, δ) alone are given its exact ε at an even share of half
+    of δ; releases on one public draw count as one release there, of their exact composition. Rényi
+    and concentrated differential privacy are given the exact divergences.
+
+    Parameters
+    ----------
+    releases, same_records : as for `compose`
+    delta : in (0, 1)
+
+    Returns
+    -------
+    Enclosures of what each theorem proves, "exact privacy losses" first.
+    """
+    target = rational("delta", delta)
+    require(0 < target < 1, "delta", delta, "in (0, 1)")
+    total = compose(releases, same_records=same_records)
+    curves = [ComposedCurve(losses=losses) for losses in grouped(total.parts)]
+    share = target / (2 * len(curves))
+    points = tuple(
+        PointCurve(bound=Fraction(curve.epsilon(share).upper), leak=share) for curve in curves
+    )
+    found = {"exact privacy losses": total.curve.epsilon(target)}
+    divergences = [_divergence(loss) for loss, _ in _all(curves)]
+    if None not in divergences:
+        parts = tuple(
+            (divergence, count)
+            for divergence, (_, count) in zip(divergences, _all(curves), strict=True)
+            if divergence is not None
+        )
+        renyi = RenyiCurve(parts=parts)
+        found[f"Rényi: {renyi.theorem}"] = renyi.epsilon(target)
+    rho = _rho(curves)
+    if rho is not None:
+        concentrated = ConcentratedCurve(rho=rho)
+        found[f"zCDP: {concentrated.theorem}"] = concentrated.epsilon(target)
+    for bound in reversed(applicable_bounds(points)):
+        found[bound.theorem] = bound.epsilon(target)
+    return found
+
+
+def _all(curves: Iterable[ComposedCurve]) -> Iterator[tuple[PrivacyLoss, int]]:
+    for curve in curves:
+        yield from curve.losses
+
+
+def _divergence(loss: PrivacyLoss) -> RenyiDivergence | None:
+    match loss:
+        case GaussianLoss(mu_squared=mu_squared):
+            return GaussianRenyi(mu_squared=mu_squared)
+        case LaplaceLoss(shift=shift):
+            return LaplaceRenyi(ratio=shift)
+        case FiniteLoss(pairs=pairs) if not loss.escape:
+            return FiniteRenyi(pairs=pairs)
+        case ResponseLoss(step=Log(argument=odds), share=share) if not loss.escape:
+            other = share / (1 + odds)
+            return FiniteRenyi(pairs=((odds * other, other), (other, odds * other), *_both(share)))
+    return None
+
+
+def _both(share: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
+    return ((1 - share, 1 - share),) if share < 1 else ()
+
+
+def _rho(curves: Iterable[ComposedCurve]) -> Fraction | None:
+    """ρ of all releases: μ²/2 of Gaussian noise, what pure ε-privacy gives for bounded losses."""
+    total = Fraction(0)
+    for loss, count in _all(curves):
+        if isinstance(loss, GaussianLoss):
+            total += count * loss.mu_squared / 2
+            continue
+        largest = loss.largest()
+        if largest is None or loss.escape:
+            return None
+        bound = Fraction(Enclosure.of_ball(largest).upper)
+        if bound > 0:
+            total += count * ConcentratedCurve.pure(bound).rho
+    return total or None

@@ -1,0 +1,216 @@
+"""Several releases about the same people: their total guarantee, by the exact privacy losses.
+
+If for each release one pair of laws dominates all neighbouring pairs, the product of the pairs
+dominates the joint release, also where later mechanisms are chosen by earlier outputs (Zhu, Dong
+and Wang 2022, arXiv:2106.08567, adaptive composition). Every curve of this package knows its pair's
+loss, and losses of independent noise add, so that the total is the curve of a sum: `ComposedCurve`.
+
+**Shared draws.** A guarantee over the draw of a public projection or hash averages over it. Two
+releases that use the same draw are independent given the draw, not on average: where the draw is
+unlucky both lose more. So their losses are composed for each position of the draw first and then
+averaged (`PositionLoss`). That takes the same positions to differ in both: it is so for the very
+same records, which only those who released them know, and not for other records of the same people.
+Draws from one source of random words that aren't the same overlap (the first 99 of 100 hash
+functions are 99 hash functions), and nothing is proven of them. Releases with draws from different
+sources multiply, as do those whose guarantee holds for every realised projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.data.adjacency import Adjacency
+from dpverify.errors import ParameterError
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
+
+__all__ = ["Claims", "compose", "grouped"]
+
+_THEOREM = (
+    "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
+    "exact privacy losses"
+)
+
+
+@runtime_checkable
+class Claims(Protocol):
+    """A mechanism, as far as composition is concerned."""
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        ...
+
+
+@runtime_checkable
+class _Lossy(Protocol):
+    """A curve that knows the law of its privacy loss."""
+
+    def losses(self) -> Losses:
+        """Independent losses with their multiplicities."""
+        ...
+
+
+@runtime_checkable
+class _OnADraw(Protocol):
+    """A curve over a public draw that decides which positions differ."""
+
+    def position_loss(self) -> tuple[PositionLoss, int]:
+        """Loss of one position with the draw kept apart, and how many positions there are."""
+        ...
+
+
+def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = False) -> Guarantee:
+    """Guarantee of all releases together, for the same people and the same adjacency.
+
+    Parameters
+    ----------
+    releases : guarantees or mechanisms, one for each release; a mechanism that releases twice is
+        named twice
+    same_records : your word that releases which share a public draw are of the very same records;
+        without it they don't compose. It is asked for nowhere else.
+
+    Returns
+    -------
+    Guarantee
+        Its curve is exact where the parts' curves are; `curve.method` says how it is computed, and
+        `parts` are the releases'.
+
+    Raises
+    ------
+    ParameterError
+        If there is no release, the adjacencies differ, a part is a weaker notion than differential
+        privacy or has no privacy loss that is known, parts share a draw and `same_records` isn't
+        stated, or they have draws that overlap in a way that isn't known to compose.
+    """
+    parts = tuple(_flat(releases))
+    if not parts:
+        raise ParameterError("releases", "none", "at least one")
+    adjacency = _common_adjacency(parts)
+    for part in parts:
+        if part.notion != "differential privacy":
+            raise ParameterError(
+                "notion", part.notion, "differential privacy", "No composition is proven for it."
+            )
+    _check_draws(parts, same_records=same_records)
+    return Guarantee(
+        curve=ComposedCurve(losses=tuple(pair for group in grouped(parts) for pair in group)),
+        adjacency=adjacency,
+        randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
+        data_choice=_strictest(parts),
+        theorem="; ".join(dict.fromkeys([_THEOREM, *(part.theorem for part in parts)])),
+        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
+        given=tuple(dict.fromkeys(source for part in parts for source in part.given)),
+        parts=parts,
+        claims=tuple(dict.fromkeys(claim for part in parts for claim in part.claims)),
+    )
+
+
+def _flat(releases: Iterable[Guarantee | Claims]) -> Iterator[Guarantee]:
+    for release in releases:
+        guarantee = release if isinstance(release, Guarantee) else release.guarantee()
+        if guarantee.parts:
+            yield from guarantee.parts
+        else:
+            yield guarantee
+
+
+def _common_adjacency(parts: Sequence[Guarantee]) -> Adjacency:
+    first = parts[0].adjacency
+    for part in parts[1:]:
+        if part.adjacency != first:
+            raise ParameterError(
+                "adjacency",
+                part.adjacency.unit,
+                f"the same for all releases, here {first.unit}",
+                "Guarantees for different neighbours don't add up.",
+            )
+    return first
+
+
+def _strictest(parts: Sequence[Guarantee]) -> str:
+    """What is assumed of the data's choice: that of a draw, where one is averaged over."""
+    drawn = [part.data_choice for part in parts if part.over_the_draw]
+    return "; ".join(dict.fromkeys(drawn or [part.data_choice for part in parts]))
+
+
+def _check_draws(parts: Sequence[Guarantee], *, same_records: bool) -> None:
+    """Refuse public draws of which no composition is proven, or on a word that wasn't given."""
+    again = "Release one again with a seed of its own."
+    first: dict[str, tuple[int, Guarantee]] = {}
+    for number, part in enumerate(parts, start=1):
+        for source in {draw.source for draw in part.draws}:
+            earlier, user = first.setdefault(source, (number, part))
+            both = f"releases {earlier} and {number}"
+            if part.draws != user.draws:
+                rule = (
+                    f"the source of one draw: {both} make different ones of it, and these overlap"
+                )
+                raise ParameterError("draws", source, rule, again)
+            if number > earlier and not same_records:
+                raise ParameterError(
+                    "same_records",
+                    same_records,
+                    f"stated, because {both} share the public draw of {source}",
+                    "On one draw they are not independent, and no composition is proven for "
+                    "different records. If both are of the very same records, state it: "
+                    f"same_records=True, on the command line --same-records. {again}",
+                )
+    for number, part in enumerate(parts, start=1):
+        for source in part.given:
+            if source in first:
+                both = f"releases {first[source][0]} and {number}"
+                rule = f"averaged over, or realised, but it is one of each for {both}"
+                raise ParameterError("draws", source, rule, again)
+
+
+def grouped(parts: Sequence[Guarantee]) -> Iterator[Losses]:
+    """The losses of groups of releases that are independent of each other.
+
+    Every release is a group, but those on one public draw are one together.
+    """
+    shared: dict[tuple[Draw, ...], list[Guarantee]] = {}
+    for part in parts:
+        if not part.draws:
+            yield _of(part.curve)
+        else:
+            shared.setdefault(part.draws, []).append(part)
+    for draws, users in shared.items():
+        if len(users) == 1:
+            yield _of(users[0].curve)
+        else:
+            yield (_on_one_draw(draws, [user.curve for user in users]),)
+
+
+def _of(curve: PrivacyCurve) -> Losses:
+    if not isinstance(curve, _Lossy):
+        raise ParameterError(
+            "curve",
+            type(curve).__name__,
+            "one whose privacy loss is known",
+            "Compose a PointCurve of one of its points instead.",
+        )
+    return curve.losses()
+
+
+def _on_one_draw(
+    draws: tuple[Draw, ...], curves: Sequence[PrivacyCurve]
+) -> tuple[PositionLoss, int]:
+    """One loss a position: what all releases lose there together, if it differs."""
+    found = [curve.position_loss() for curve in curves if isinstance(curve, _OnADraw)]
+    counts = {count for _, count in found}
+    if len(found) < len(curves) or len(counts) > 1:
+        raise ParameterError(
+            "draws",
+            ", ".join(draw.source for draw in draws),
+            "used once, or by releases of one kind with equally many positions",
+            "Guarantees for what was realised compose without this.",
+        )
+    # A position differs for all or for none. δ(ε) rises with the probability that it does.
+    return PositionLoss(
+        differ=max(loss.differ for loss, _ in found),
+        losses=tuple(inner for loss, _ in found for inner in loss.losses),
+    ), counts.pop()

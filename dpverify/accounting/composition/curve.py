@@ -1,0 +1,389 @@
+"""The privacy curve of a composition of independent losses.
+
+δ is the larger of the two directions of the pair, all losses forward and all reversed: neighbours
+are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`inversion`), and how f
+is computed depends on what the losses are:
+
+ - all Gaussian: μ² adds up (the likelihood ratio is one Gaussian's); all Laplace and few: one
+   vector with the shifts of all, in closed form;
+ - all discrete with commensurable differences: exactly on their lattice;
+ - all discrete with few atoms in all: by adding over every one;
+ - otherwise by inversion, direct where M decays, smoothed where it doesn't;
+ - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`).
+
+f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, reduce
+from operator import mul
+from typing import Literal
+
+import numpy as np
+from flint import arb, ctx
+from scipy.optimize import brentq
+
+from dpverify.accounting.composition._drops import Drops, has_drops
+from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
+from dpverify.accounting.composition._inversion import (
+    ORDER,
+    Inversion,
+    LatticeKernel,
+    SmoothKernel,
+    invert,
+    widened,
+)
+from dpverify.accounting.composition._lattice import common_unit
+from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, log_size, plan, saddle
+from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.losses.base import Losses, PrivacyLoss, Step, log_moment, step_ball
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.enclosure import Enclosure, Real, rational, to_arb
+from dpverify.errors import NumericalError, require
+
+__all__ = ["ComposedCurve"]
+
+# Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
+# make together; the next pair is tried where a result is wider than _WIDTH.
+_EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
+_WIDTH = 1e-13
+_FINEST = 1 << 22  # points of a lattice's period
+_SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
+_RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
+_COARSER = 1.5
+_COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposedCurve:
+    """Curve of independent losses of the same pair of neighbours.
+
+    Parameters
+    ----------
+    losses : pairs of a loss and how often it occurs. Equal losses are merged, and the order has no
+        influence.
+    """
+
+    losses: Losses
+
+    def __post_init__(self) -> None:
+        require(bool(self.losses), "losses", self.losses, "not empty")
+        for loss, count in self.losses:
+            whole = isinstance(count, int) and count >= 1
+            require(whole, "multiplicity", count, "a whole number of at least 1")
+            require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
+        object.__setattr__(self, "losses", _merged(self.losses))
+
+    @property
+    def method(self) -> Literal["gaussian", "laplace", "lattice", "enumeration", "inversion"]:
+        """How δ is computed; a lattice that is too fine is left for the methods after it."""
+        closed = self._closed()
+        if closed is not None:
+            return "gaussian" if isinstance(closed, GaussianCurve) else "laplace"
+        if _unit(self.losses) is not None:
+            return "lattice"
+        return "enumeration" if has_few_atoms(self.losses) else "inversion"
+
+    def delta(self, epsilon: Real) -> Enclosure:
+        """Encloses δ(ε).
+
+        Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
+        with −c the slope of ln δ, and wider with few different losses.
+        """
+        eps = rational("epsilon", epsilon)
+        require(eps >= 0, "epsilon", epsilon, "at least 0")
+        closed = self._closed()
+        if closed is not None:
+            return closed.delta(eps)
+        found = [direction.delta(eps) for direction in self._directions()]
+        return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def epsilon(self, delta: Real) -> Enclosure:
+        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta.
+
+        Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
+        """
+        target = rational("delta", delta)
+        require(0 <= target < 1, "delta", delta, "in [0, 1)")
+        closed = self._closed()
+        if closed is not None and (target or isinstance(closed, LaplaceCurve)):
+            return closed.epsilon(target)
+        found = [direction.epsilon(target) for direction in self._directions()]
+        return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """P[L ≥ threshold] on both sides, by the normal law with the loss's mean and variance.
+
+        With `noise` below 1 the standard deviation is scaled by it.
+        """
+        rates = []
+        for losses, side in ((self.losses, 1.0), (_reversed(self.losses), -1.0)):
+            top = min(1.0, *(loss.top for loss, _ in losses))
+            step = 1e-4 * top
+            at = log_moment(losses, step * np.arange(1.0, 4.0))
+            second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
+            mean = float(at[1] - at[0]) / step - 1.5 * step * second
+            score = (side * mean - threshold) / (noise * math.sqrt(second))
+            rates.append(math.erfc(-score / math.sqrt(2)) / 2)
+        return rates[0], rates[1]
+
+    def _closed(self) -> GaussianCurve | LaplaceCurve | None:
+        """The one mechanism that all releases together are, where its curve has a closed form."""
+        squares = [n * loss.mu_squared for loss, n in self.losses if isinstance(loss, GaussianLoss)]
+        if len(squares) == len(self.losses):
+            return GaussianCurve(mu_squared=sum(squares, Fraction(0)))
+        shifts = [(loss.shift, n) for loss, n in self.losses if isinstance(loss, LaplaceLoss)]
+        if len(shifts) == len(self.losses):
+            curve = LaplaceCurve(shifts=tuple(sorted(shifts)))
+            return curve if curve.is_exact else None
+        return None
+
+    def _directions(self) -> list[_Direction]:
+        backward = _merged(_reversed(self.losses))
+        both = [self.losses] if backward == self.losses else [self.losses, backward]
+        return [_Direction(losses=losses) for losses in both]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Direction:
+    """δ and its inverse for the pair in one order."""
+
+    losses: Losses
+
+    def delta(self, eps: Fraction) -> Enclosure:
+        escape = self._escape()
+        if self._beyond(eps):
+            end = Enclosure.of_exact(escape)
+            return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
+        c = saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
+        size = log_size(self.losses, c, float(eps))
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                sums = _Sums.near(self.losses, c, float(eps), size, effort)
+                ball = sums.value(to_arb(eps))
+                if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
+                    ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
+                total = ball + to_arb(escape)
+                if sums.is_smoothed or total.rad() <= _WIDTH * total.lower():
+                    value = Enclosure.of_ball(total)
+                    least = Enclosure.of_exact(escape).lower
+                    return Enclosure(max(value.lower, least), min(value.upper, 1.0))
+        raise NumericalError(f"delta({eps}) is only known to be {total}")
+
+    def epsilon(self, delta: Fraction) -> Enclosure:
+        target = delta - self._escape()
+        if target < 0:
+            return Enclosure(math.inf, math.inf)
+        if target == 0:
+            return self._largest()
+        log = _log(target)
+        c = saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
+        moment = float(log_moment(self.losses, np.array([c]))[0])
+        guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
+        if guess == 0 and Fraction(self.delta(Fraction(0)).upper) <= delta:
+            return Enclosure(0.0, 0.0)
+        ceiling = self._ceiling()
+        guess = min(guess, ceiling * (1 - 2**-40))
+        for precision, effort in _EFFORTS:
+            with ctx.workprec(precision):
+                sums = _Sums.near(self.losses, c, guess, log, effort)
+                found = _root(sums, guess, 1 / c, to_arb(target), ceiling)
+                if found is not None:
+                    return found
+        raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
+
+    def _escape(self) -> Fraction:
+        return 1 - reduce(mul, ((1 - loss.escape) ** n for loss, n in self.losses), Fraction(1))
+
+    def _largest_ball(self) -> arb | None:
+        total = arb(0)
+        for loss, count in self.losses:
+            most = loss.largest()
+            if most is None:
+                return None
+            total += count * most
+        return total
+
+    def _ceiling(self) -> float:
+        """A double at or above the largest loss."""
+        with ctx.workprec(128):
+            most = self._largest_ball()
+            return math.inf if most is None else Enclosure.of_ball(most).upper
+
+    def _largest(self) -> Enclosure:
+        with ctx.workprec(128):
+            most = self._largest_ball()
+            if most is None:
+                return Enclosure(math.inf, math.inf)
+            end = Enclosure.of_ball(most)
+            return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
+
+    def _beyond(self, eps: Fraction) -> bool:
+        """Whether ε is at the largest loss or beyond, as far as 2,048 bits tell."""
+        with ctx.workprec(2048):
+            most = self._largest_ball()
+            return most is not None and not to_arb(eps) < most
+
+    def _clearly_beyond(self, eps: Fraction) -> bool:
+        with ctx.workprec(2048):
+            most = self._largest_ball()
+            return most is not None and bool(to_arb(eps) >= most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
+
+    sums: tuple[Inversion | Enumeration | Drops, ...]
+
+    @classmethod
+    def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
+        """Sums for values of about e^log_size at about ε, at the current precision."""
+        unit = _unit(losses)
+        line = plan(losses, c, eps, log_size, effort)
+        # A lattice may be finer than doubles are.
+        if unit is not None and line.period < _FINEST * float(step_ball(unit).mid()):
+            kernel = LatticeKernel(base=_base(losses), unit=step_ball(unit))
+            on_lattice = replace(
+                line,
+                most_nodes=_FINEST // 2,
+                threshold=line.threshold - c * float(kernel.unit.mid()),
+            )
+            found = invert(losses, [kernel], on_lattice)
+            if found is not None:
+                return cls(sums=tuple(found))
+        if has_few_atoms(losses):
+            return cls(sums=(Enumeration.of(losses),))
+        found = invert(losses, [SmoothKernel()], line)
+        if found is not None:
+            return cls(sums=tuple(found))
+        # ε is off by 3/2·(c + 1) times the variance of the smoothing.
+        aim = _RESOLUTION * max(eps, 1 / (c + 1))
+        finest = math.sqrt(2 * aim / (c + 1) / ORDER)
+        for smooth_effort in _SMOOTH_EFFORTS:
+            line = plan(losses, c, eps, log_size, smooth_effort)
+            width = finest
+            while width * ORDER < 0.4 and width * c < 1:  # `widened` exists below ln 2
+                kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
+                found = invert(losses, kernels, line)
+                if found is not None:
+                    return cls(sums=tuple(found))
+                width *= _COARSER
+        if has_drops(losses):
+            return cls(sums=(Drops(losses=losses),))
+        raise NumericalError(
+            f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
+            "factors: the losses are too few to be smoothed and too many to be enumerated"
+        )
+
+    @property
+    def is_smoothed(self) -> bool:
+        """Whether the result's width is that of a smoothing or of a grid."""
+        return len(self.sums) == 2 or isinstance(self.sums[0], Drops)
+
+    def value(self, epsilon: arb) -> arb:
+        """Encloses f(ε)."""
+        balls = [found.value(epsilon) for found in self.sums]
+        return balls[0].union(2 * balls[0] - balls[1]) if len(balls) == 2 else balls[0]
+
+
+def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) -> Enclosure | None:
+    """Encloses where f is `target`, from a guess that is off by a few `scale`; None if it can't.
+
+    From the ceiling on, f is 0.
+    """
+    log_target = float(target.log().mid())
+    least = min(scale, 1.0)  # below it, ε is resolved absolutely: near δ(0) a target leaves no more
+
+    def excess(eps: float) -> float:
+        if eps >= ceiling:
+            return -1e6
+        upper = sums.value(arb(eps)).upper()
+        return float(upper.log().mid()) - log_target if upper > 0 else -1e6
+
+    low = high = guess
+    reach = scale
+    while low > 0 and excess(low) < 0:
+        low, reach = max(low - reach, 0.0), 2 * reach
+    if low == 0 and sums.value(arb(0)) <= target:
+        return Enclosure(0.0, 0.0)
+    reach = scale
+    while excess(high) > 0:
+        high, reach = min(high + reach, ceiling), 2 * reach
+        if reach > 1e9 * scale:
+            return None
+    root = high if low == high else float(brentq(excess, low, high, xtol=1e-300, rtol=2**-50))
+    root = min(root, ceiling)
+    spread = sums.value(arb(root)).rad() / target
+    first = max(min(float(spread), 1.0) * scale, max(root, least) * 2.0**-52)
+    upper = _beside(root, first, lambda eps: eps >= ceiling or bool(sums.value(arb(eps)) <= target))
+    lower = _beside(
+        root, -first, lambda eps: eps < ceiling and bool(sums.value(arb(eps)) >= target)
+    )
+    if upper is None or lower is None:
+        return None
+    upper = min(upper, ceiling)
+    if not sums.is_smoothed and upper - lower > 10 * _WIDTH * max(upper, least):
+        return None
+    return Enclosure(lower, upper)
+
+
+def _beside(root: float, first: float, holds: Callable[[float], bool]) -> float | None:
+    """Nearest proven point on the side that the sign of `first` names; 0 needs no proof below."""
+    step = first / 8
+    for _ in range(24):
+        point = root + step
+        if point <= 0:
+            return 0.0 if first < 0 else None
+        if holds(point):
+            return point
+        step *= 1.5
+    return None
+
+
+def _merged(losses: Losses) -> Losses:
+    counts: Counter[PrivacyLoss] = Counter()
+    for loss, count in losses:
+        counts[loss] += count
+    return tuple(sorted(counts.items(), key=repr))
+
+
+def _reversed(losses: Losses) -> Losses:
+    return tuple((loss.reverse(), count) for loss, count in losses)
+
+
+@lru_cache(maxsize=64)
+def _unit(losses: Losses) -> Step | None:
+    """The common unit of all differences between atoms, if there is one."""
+    spacings: dict[Step, None] = {}
+    for loss, _ in losses:
+        support = loss.support
+        if support is None:
+            return None
+        spacings.update(dict.fromkeys(support.spacings))
+    return common_unit(spacings) if spacings else None
+
+
+def _base(losses: Losses) -> arb:
+    total = arb(0)
+    for loss, count in losses:
+        support = loss.support
+        assert support is not None  # noqa: S101
+        total += count * sum((n * step_ball(step) for step, n in support.base), arb(0))
+    return total
+
+
+def _log(value: Fraction) -> float:
+    with ctx.workprec(64):
+        return float(to_arb(value).log().mid())
+
+
+def _up(value: float) -> float:
+    return min(math.nextafter(value, math.inf), 1.0)

@@ -1,0 +1,1 @@
+"""Privacy curves δ(ε), one distribution of outputs a module."""

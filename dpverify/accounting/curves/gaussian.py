@@ -1,0 +1,361 @@
+"""The analytic Gaussian mechanism: δ(ε, σ), ε(δ, σ) and σ(ε, δ), each an enclosure.
+
+Everything depends on μ = Δ/σ alone. With a = μ/2 − ε/μ and b = −μ/2 − ε/μ,
+
+    δ(ε; μ) = Φ(a) − e^ε Φ(b)                      Balle and Wang 2018, theorem 8,
+
+and since a² − b² = −2ε gives φ(a) = e^ε φ(b), its derivatives are short:
+
+    ∂δ/∂ε = −e^ε Φ(b) < 0,        ∂δ/∂μ = φ(a) > 0.
+
+Hence δ falls strictly in ε and rises strictly in μ, and a root is certified by two signs: if
+δ(x₋) ≤ δ₀ ≤ δ(x₊) is decided by ball arithmetic at two doubles, the solution of δ(x) = δ₀ lies
+between them. Newton's method only proposes the doubles, first in doubles and then with a step or
+two in ball arithmetic; whether it converged is never trusted.
+
+In doubles δ comes from s = −a and Mills' ratio m(t) = Φ(−t)/φ(t), where nothing underflows:
+
+    δ(ε; μ) = φ(s)·(m(s) − m(s + μ)),        e^ε Φ(b) = φ(s)·m(s + μ),        φ(a) = φ(s).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+from flint import arb, ctx
+from scipy.special import erfcx, ndtri_exp
+
+from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.enclosure import (
+    Enclosure,
+    Exact,
+    Real,
+    SquareRoot,
+    enclose,
+    exact,
+    rational,
+    squared,
+    to_arb,
+)
+from dpverify.errors import NumericalError, require
+
+__all__ = ["GaussianCurve", "delta_gaussian", "epsilon_gaussian", "sigma_gaussian"]
+
+THEOREM = "Balle and Wang 2018 (arXiv:1805.06530v2), theorem 8"
+
+
+def delta_gaussian(
+    epsilon: Real, sigma: Real | SquareRoot, *, sensitivity: Real | SquareRoot = 1
+) -> Enclosure:
+    """Privacy curve of the Gaussian mechanism.
+
+    Encloses δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ), the hockey-stick divergence between
+    N(0, σ²) and N(Δ, σ²): Balle and Wang 2018 (arXiv:1805.06530v2), theorem 8.
+
+    Parameters
+    ----------
+    epsilon : real, ≥ 0, in nats
+    sigma : real, > 0, same unit as `sensitivity`
+    sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
+
+    Returns
+    -------
+    Enclosure
+        Relative width at most 1e-13 while δ ≥ 2.3e-308; below that, where doubles end, the upper
+        end is still above the truth.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside its domain. NaN always is.
+    NumericalError
+        If no enclosure is reached; not seen for ε ≤ 1e4 and 1e-4 ≤ σ/Δ ≤ 1e8.
+    """
+    eps = _epsilon(epsilon)
+    mu = _mu(sigma, sensitivity)
+    # Chernoff: δ(ε) ≤ P[L > ε] ≤ exp(−(ε − μ²/2)²/2μ²), here below e^(−745) < 2⁻¹⁰⁷⁴.
+    beyond = eps - mu.radicand / 2
+    if beyond > 0 and beyond**2 >= 2 * 745 * mu.radicand:
+        return Enclosure(0.0, math.ulp(0.0))
+    value = enclose(lambda: _delta_and_slope(to_arb(eps), to_arb(mu))[0])
+    return Enclosure(value.lower, min(value.upper, 1.0))
+
+
+def epsilon_gaussian(
+    delta: Real, sigma: Real | SquareRoot, *, sensitivity: Real | SquareRoot = 1
+) -> Enclosure:
+    """Smallest ε ≥ 0 at which the Gaussian mechanism is (ε, δ)-differentially private.
+
+    The inverse of `delta_gaussian` in ε: exactly 0 where already δ(0) ≤ δ. The root is sought by
+    Newton's method on ln δ(ε), which is concave (the privacy loss has a log-concave density and
+    δ(ε) = E[(1 − e^(ε−L))₊] convolves it with a log-concave function), so that iterates started
+    above the root fall towards it; then it is certified by two signs
+    (docs/accounting-gaussian.md, section 3).
+
+    Parameters
+    ----------
+    delta : real, in (0, 1)
+    sigma : real, > 0, same unit as `sensitivity`
+    sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
+
+    Returns
+    -------
+    Enclosure of relative width at most 1e-13, or the point 0.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside its domain; δ = 0 is unreachable with Gaussian noise at any ε.
+    NumericalError
+        If no root is certified, as can happen far outside ε ≤ 1e4, δ ≥ 1e-300, σ/Δ ≥ 1e-4.
+    """
+    target = _delta_target(delta)
+    mu = _mu(sigma, sensitivity)
+    with ctx.workprec(_FIRST_PRECISION):
+        m, log_target = float(to_arb(mu)), float(to_arb(target).log())
+
+    def step(eps: float) -> float:
+        log_delta, gap, after = _in_doubles(eps, m)
+        return eps + (log_delta - log_target) * gap / after
+
+    # δ < Φ(a), so that μ/2 − ε/μ is above the quantile of δ, and this start above the root.
+    start = m * m / 2 - m * float(ndtri_exp(log_target))
+    guess = _newton(step, start) if log_target < _NEAR_ONE else start
+
+    def curve() -> Curve:
+        size = to_arb(mu)
+        return lambda eps: _delta_and_slope(eps, size)
+
+    _, _, after = _in_doubles(guess, m)
+    return _certified(curve, target, guess, _precision(guess, m, guess * after))
+
+
+def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot = 1) -> Enclosure:
+    """Smallest σ at which the Gaussian mechanism is (ε, δ)-differentially private.
+
+    Solves δ(ε; μ) = δ for μ by Newton's method on ln δ, certifies μ by two signs, and returns Δ/μ.
+
+    Parameters
+    ----------
+    epsilon : real, ≥ 0, in nats
+    delta : real, in (0, 1)
+    sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
+
+    Returns
+    -------
+    Enclosure of relative width at most 1e-13; its upper end is the noise to use.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside its domain; δ = 0 is unreachable with Gaussian noise at any σ.
+    NumericalError
+        If no root is certified, as can happen far outside ε ≤ 1e4, δ ≥ 1e-300, σ/Δ ≥ 1e-4.
+    """
+    eps = _epsilon(epsilon)
+    target = _delta_target(delta)
+    size = _positive("sensitivity", sensitivity)
+    with ctx.workprec(_FIRST_PRECISION):
+        e, log_target = float(to_arb(eps)), float(to_arb(target).log())
+
+    def step(mu: float) -> float:
+        log_delta, gap, _ = _in_doubles(e, mu)
+        return mu - (log_delta - log_target) * gap
+
+    # Both are below the root: δ(ε; μ) ≤ δ(0; μ) < μ/√(2π), and δ < Φ(μ/2 − ε/μ).
+    quantile = float(ndtri_exp(log_target))
+    root = math.hypot(quantile, math.sqrt(2 * e))
+    start = quantile + root if quantile >= 0 else 2 * e / (root - quantile)
+    start = max(start, math.exp(log_target) * _ROOT_TWO_PI)
+    guess = _newton(step, start) if log_target < _NEAR_ONE else start
+
+    def curve() -> Curve:
+        ball = to_arb(eps)
+        return lambda mu: (_delta_and_slope(ball, mu)[0], _density(mu / 2 - ball / mu))
+
+    mu = _certified(curve, target, guess, _precision(e, guess, guess))
+    with ctx.workprec(_FIRST_PRECISION):
+        ends = (to_arb(size) / arb(mu.upper)).union(to_arb(size) / arb(mu.lower))
+        return Enclosure.of_ball(ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianCurve:
+    """Privacy curve of noise N(0, σ²) on a query of ℓ2-sensitivity Δ, as a function of μ² = Δ²/σ².
+
+    μ² is rational whenever Δ² and σ are, so an irrational Δ (a row norm) costs no width.
+    """
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu_squared", rational("mu_squared", self.mu_squared))
+        require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
+
+    def delta(self, epsilon: Real) -> Enclosure:
+        """Encloses δ(ε): see `delta_gaussian`."""
+        return delta_gaussian(epsilon, 1, sensitivity=SquareRoot(self.mu_squared))
+
+    def epsilon(self, delta: Real) -> Enclosure:
+        """Encloses ε(δ): see `epsilon_gaussian`."""
+        return epsilon_gaussian(delta, 1, sensitivity=SquareRoot(self.mu_squared))
+
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """P[L ≥ threshold] for L ~ N(±μ²/2, μ²), or of variance (noise·μ)² with scaled noise."""
+        mu = float(self.mu_squared) ** 0.5
+        own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
+        return math.erfc(-own / 2**0.5) / 2, math.erfc(-other / 2**0.5) / 2
+
+    def losses(self) -> Losses:
+        """The privacy loss, for composition."""
+        return ((GaussianLoss(mu_squared=self.mu_squared), 1),)
+
+
+Curve = Callable[[arb], tuple[arb, arb]]
+"""δ and its slope as functions of one unknown, ε or μ."""
+
+_FIRST_PRECISION, _LAST_PRECISION = 80, 1 << 14
+_NEWTON_STEPS = 200
+_NEAR_ONE = -0.01  # ln δ from which on doubles lose it
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+
+def _epsilon(epsilon: Real) -> Fraction:
+    value = rational("epsilon", epsilon)
+    require(value >= 0, "epsilon", epsilon, "at least 0")
+    return value
+
+
+def _delta_target(delta: Real) -> Fraction:
+    value = rational("delta", delta)
+    require(0 <= value < 1, "delta", delta, "in [0, 1)")
+    require(
+        value != 0,
+        "delta",
+        delta,
+        "positive with Gaussian noise, whose privacy loss is unbounded",
+        "Laplace noise or randomized response reach delta=0.",
+    )
+    return value
+
+
+def _positive(name: str, given: Real | SquareRoot) -> Exact:
+    value = exact(name, given)
+    positive = value.radicand > 0 if isinstance(value, SquareRoot) else value > 0
+    require(positive, name, given, "positive")
+    return value
+
+
+def _mu(sigma: Real | SquareRoot, sensitivity: Real | SquareRoot) -> SquareRoot:
+    size, scale = _positive("sensitivity", sensitivity), _positive("sigma", sigma)
+    return SquareRoot(squared(size) / squared(scale))
+
+
+def _cdf(x: arb) -> arb:
+    return (-x / arb(2).sqrt()).erfc() / 2
+
+
+def _density(x: arb) -> arb:
+    return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def _delta_and_slope(epsilon: arb, mu: arb) -> tuple[arb, arb]:
+    """δ(ε; μ) and its slope in ε."""
+    tail = epsilon.exp() * _cdf(-mu / 2 - epsilon / mu)
+    if not tail < 2:  # e^ε is out of reach: φ(s)·m(b) with b/(1 + b²) < m(b) < 1/b
+        b = mu / 2 + epsilon / mu
+        tail = _density(epsilon / mu - mu / 2) * (b / (1 + b * b)).union(1 / b)
+    return _cdf(mu / 2 - epsilon / mu) - tail, -tail
+
+
+def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:
+    """Ln δ, the gap m(s) − m(s + μ), and m(s + μ), to ten digits or so; NaN where doubles end.
+
+    The slope of ln δ is −m(s + μ)/gap in ε, and 1/gap in μ.
+    """
+    if not mu > 0:
+        return math.nan, math.nan, math.nan
+    s = epsilon / mu - mu / 2
+    after, middle = _mills(s + mu), s + mu / 2
+    # A short gap is the slope in its middle times its length, up to a relative μ²/4 or less.
+    gap = _mills(s) - after if mu > 1e-5 else mu * (1 - middle * _mills(middle))
+    if not (gap > 0 and after > 0):
+        return math.nan, math.nan, math.nan
+    return math.log(gap / _ROOT_TWO_PI) - s * s / 2, gap, after
+
+
+def _mills(t: float) -> float:
+    return float(erfcx(t / math.sqrt(2))) * _ROOT_TWO_PI / 2
+
+
+def _precision(epsilon: float, mu: float, signal: float) -> int:
+    """Bits that are likely to decide the signs of δ − δ₀ a rounding error away from the root.
+
+    A relative error of 2⁻ᵖ in ε and μ moves Φ(a) = φ(s)·m(s) and e^ε Φ(b) by about (1 + b²)·2⁻ᵖ
+    of themselves; a relative step of 2⁻⁵³ in the unknown moves δ by `signal`·φ(s)·2⁻⁵³.
+    """
+    if not signal > 0:
+        return 2 * _FIRST_PRECISION
+    s, b = epsilon / mu - mu / 2, mu / 2 + epsilon / mu
+    needed = (1 + b * b) * _mills(s) / signal
+    return 72 + max(0, math.frexp(min(needed, 2.0**1000))[1])
+
+
+def _newton(step: Callable[[float], float], start: float) -> float:
+    """Iterate until two iterates agree to 1e-11, or to 1e-7 and round-off turns the steps back.
+
+    The error of an iterate is about the square of the one before. An iterate that isn't positive
+    stands for 0, and one that isn't finite for nothing.
+    """
+    x, before = start, 0.0
+    for _ in range(_NEWTON_STEPS):
+        following = step(x)
+        if not following < math.inf:
+            return x
+        if following <= 0:
+            return 0.0
+        moved, x = following - x, following
+        if abs(moved) <= (1e-7 if moved * before < 0 else 1e-11) * x:
+            return x
+        before = moved
+    return x
+
+
+def _certified(
+    curve: Callable[[], Curve], target: Fraction, start: float, precision: int
+) -> Enclosure:
+    """Enclose the unknown at which a strictly monotone δ is `target`.
+
+    Parameters
+    ----------
+    curve : makes δ and its slope at the precision in force
+    start : where Newton's method begins; where it ends at 0, δ(0) < `target` makes 0 the answer
+    precision : bits to begin with; more are taken until the two signs are decided and differ, or it
+        is an error
+    """
+    guess = start
+    while precision <= _LAST_PRECISION:
+        with ctx.workprec(precision):
+            goal, at = to_arb(target), curve()
+            guess = _newton(partial(_step, at, goal), start)
+            if guess <= 0:
+                if at(arb(0))[0] < goal:
+                    return Enclosure(0.0, 0.0)
+            else:
+                lower, upper = guess * (1 - 2**-52), guess * (1 + 2**-52)
+                one, other = at(arb(lower))[0], at(arb(upper))[0]
+                if one < goal < other or other < goal < one:
+                    return Enclosure(lower, upper)
+        precision *= 2
+    raise NumericalError(f"no certified root near {guess!r}")
+
+
+def _step(at: Curve, goal: arb, x: float) -> float:
+    """Newton's step on ln δ."""
+    value, slope = at(arb(x))
+    return float(x - (value / goal).log() * value / slope)

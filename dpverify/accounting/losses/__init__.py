@@ -1,0 +1,1 @@
+"""Distributions of privacy losses, which composition adds up."""

@@ -1,0 +1,130 @@
+"""The privacy loss that public randomness makes of several.
+
+**One position of a shared draw.** Public randomness, drawn once and seen by everyone, decides
+whether a position differs; if it does, each of several releases loses Lᵢ there, else nothing is
+lost. Given the draw the releases are independent, so M = (1 − d) + d·ΠMᵢ: composed on the draw
+first, averaged afterwards. Independent draws multiply outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import mul
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from dpverify.accounting.losses.base import (
+    ROUND_OFF,
+    Doubles,
+    Losses,
+    Step,
+    Support,
+    Tilted,
+    log_moment,
+    transform,
+)
+from dpverify.enclosure import rational, to_arb
+from dpverify.errors import require
+
+__all__ = ["PositionLoss"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionLoss:
+    """One position that differs with probability d by public randomness which releases share.
+
+    m independent positions are this loss m times.
+
+    Parameters
+    ----------
+    differ : d in (0, 1], exact
+    losses : what every release that uses this draw loses there if it differs
+    """
+
+    differ: Fraction
+    losses: Losses
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "differ", rational("differ", self.differ))
+        require(0 < self.differ <= 1, "differ", self.differ, "in (0, 1]")
+        good = bool(self.losses) and all(count >= 1 for _, count in self.losses)
+        require(good, "losses", self.losses, "not empty, with multiplicities of at least 1")
+
+    @property
+    def escape(self) -> Fraction:
+        """That of the releases together, times d."""
+        kept = reduce(mul, ((1 - loss.escape) ** n for loss, n in self.losses), Fraction(1))
+        return self.differ * (1 - kept)
+
+    @property
+    def top(self) -> float:
+        """The smallest of the releases'."""
+        return min(loss.top for loss, _ in self.losses)
+
+    @property
+    def support(self) -> Support | None:
+        """0 and the sums of the releases' atoms."""
+        spacings: list[Step] = []
+        for loss, _ in self.losses:
+            support = loss.support
+            if support is None:
+                return None
+            spacings += [step for step, _ in support.base]
+            spacings += support.spacings
+        return Support(base=(), spacings=tuple(dict.fromkeys(spacings)))
+
+    def largest(self) -> arb | None:
+        """That of the releases together, or 0."""
+        total = arb(0)
+        for loss, count in self.losses:
+            most = loss.largest()
+            if most is None:
+                return None
+            total += count * most
+        return total.max(arb(0))
+
+    def transform(self, points: Sequence[acb]) -> list[acb]:
+        """(1 − d) + d·ΠMᵢ."""
+        d = to_arb(self.differ)
+        return [1 - d + d * value for value in transform(self.losses, points)]
+
+    def log_moment(self, c: Doubles) -> Doubles:
+        """Ln M(c)."""
+        d = float(self.differ)
+        inner = log_moment(self.losses, c)
+        rest = np.log1p(-d) if d < 1 else -math.inf
+        found: Doubles = np.logaddexp(rest, math.log(d) + inner)
+        return found
+
+    def tilted(self, c: float, y: Doubles) -> Tilted:
+        """A mixture: 1, and the releases' product with the weight d·M(c)/(1 − d + d·M(c))."""
+        weight = self._weight(c)
+        value = np.ones(y.shape, dtype=np.complex128)
+        error = np.zeros_like(y)
+        for loss, count in self.losses:
+            factor, off = loss.tilted(c, y)
+            value *= factor**count
+            error += count * (off + ROUND_OFF)
+        # Factors of modulus at most 1 + off: the product's error is at most exp(Σ off) − 1.
+        return (1 - weight) + weight * value, weight * np.expm1(error) + ROUND_OFF
+
+    def envelope(self, c: float, y: float) -> float:
+        """The mass that loses nothing stays."""
+        weight = self._weight(c)
+        inner = sum(count * loss.envelope(c, y) for loss, count in self.losses)
+        return min(math.log(1 - weight + weight * math.exp(inner) + ROUND_OFF), 0.0)
+
+    def reverse(self) -> PositionLoss:
+        """Every release exchanged."""
+        reversed_losses = tuple((loss.reverse(), count) for loss, count in self.losses)
+        return PositionLoss(differ=self.differ, losses=reversed_losses)
+
+    def _weight(self, c: float) -> float:
+        with ctx.workprec(96):
+            inner = to_arb(self.differ) * transform(self.losses, [acb(c)])[0].real
+            return float((inner / (1 - to_arb(self.differ) + inner)).mid())

@@ -1,0 +1,1 @@
+"""Attacks on a claim, one a module, each with its level."""

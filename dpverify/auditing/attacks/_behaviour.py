@@ -1,0 +1,162 @@
+"""What releases of one side of a pair did: raised, returned, asked of their randomness."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.finding import Finding
+from dpverify.auditing.outputs.draws import guarded, named
+from dpverify.data.domain import is_sparse
+from dpverify.privacy import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords, Words
+
+__all__ = ["LABELS", "Runs", "Trial", "content"]
+
+LABELS = {
+    "behaviour": "what is raised, or the shape or type of the output,",
+    "output": "the output itself",
+    "words": "the number of random words asked for, which shows in the running time",
+}
+"""Names of the labels of a release, and what each is; the last one doesn't leave with it."""
+
+_SETS = (set, frozenset)
+
+
+@dataclass(slots=True)
+class _CountingWords:
+    """Counts the words asked for; the words are those of another source."""
+
+    policy: ClassVar[str] = "replayable: counted"
+    source: Words
+    count: int = 0
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words of the source."""
+        self.count += count
+        return self.source.words(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Labels of every release, in order, by the name of the label."""
+
+    labels: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in LABELS})
+
+    @property
+    def failure(self) -> str:
+        """The exception, if all releases raised; else empty."""
+        behaviours = self.labels["behaviour"]
+        raised = all(behaviour.startswith(b"raised") for behaviour in behaviours)
+        return f"every release {behaviours[0].decode()}" if raised else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One mechanism under the settings of one audit.
+
+    Attributes
+    ----------
+    mechanism : audited through its `release`
+    draws : on each side of each pair
+    seed : of the replayable randomness
+    level : of one finding
+    replay : line that repeats the audit
+    time_limit : seconds that one release may take
+    """
+
+    mechanism: Mechanism
+    draws: int
+    seed: int
+    level: float
+    replay: str
+    time_limit: float
+
+    def runs(self, pair: Pair, side: int, *case: int | str) -> Runs:
+        """Release the pair's record (side 0) or neighbour (1) so many times.
+
+        Parameters
+        ----------
+        pair : neighbours
+        side : 0 or 1
+        case : what the randomness is drawn for
+
+        Raises
+        ------
+        DrawError
+            If a release is late.
+        """
+        runs = Runs()
+        release = self._releasing(pair, side, runs, *case)
+
+        def draw() -> None:
+            for _ in range(self.draws):
+                release()
+
+        guarded(draw, self.mechanism, pair, side, runs.labels["words"], self.time_limit)
+        return runs
+
+    def sides(self, pair: Pair) -> tuple[Runs, Runs]:
+        """Releases of record and neighbour in turn, each two of them in an order that is drawn.
+
+        What a mechanism keeps from one release to the next (a budget that ends, a count) falls on
+        both sides alike then, and isn't taken for a dependence on the data.
+        """
+        both, name = (Runs(), Runs()), f"pair {pair.name}"
+        releases = [self._releasing(pair, side, both[side], name, side) for side in (0, 1)]
+        order = ReplayableWords(self.seed, "determinism", name, "order").words(self.draws) % 2
+
+        def draw() -> None:
+            for first in order.tolist():
+                releases[first]()
+                releases[1 - first]()
+
+        guarded(draw, self.mechanism, pair, None, both[0].labels["words"], self.time_limit)
+        return both
+
+    def _releasing(self, pair: Pair, side: int, runs: Runs, *case: int | str) -> Callable[[], None]:
+        """Make one release at a call, and note its labels."""
+        rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
+        records = pair.neighbour if side else pair.record
+
+        def release() -> None:
+            rng.count = 0
+            try:
+                data = copy.deepcopy(records)
+                released: Any = self.mechanism.release(data, rng=rng)
+                output = np.asarray(released.toarray() if is_sparse(released) else released)
+                behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
+                value = content(output)
+            except Exception as error:
+                behaviour = f"raised {type(error).__name__}"
+                value = b""  # the text is for the owner, and may well name a value
+            runs.labels["behaviour"].append(behaviour.encode())
+            runs.labels["output"].append(behaviour.encode() + b"\0" + value)
+            runs.labels["words"].append(str(rng.count).encode())
+
+        return release
+
+    def unable(self, pair: Pair, name: str, reason: str, *, failed: bool = False) -> Finding:
+        """The finding of a check that couldn't be made; `failed` if the mechanism is to blame."""
+        return Finding(
+            audit="determinism",
+            verdict="inconclusive",
+            statement=f"{named(self.mechanism)}, {name}: not compared, for {reason}",
+            pair=pair,
+            evidence={"check": name},
+            failed=failed,
+            replay=self.replay,
+        )
+
+
+def content(output: NDArray[Any]) -> bytes:
+    """All that an output says, as bytes that are equal for equal outputs."""
+    if output.dtype != object:
+        return output.tobytes()
+    # Sets have no order of their own.
+    return repr([sorted(map(repr, x)) if isinstance(x, _SETS) else x for x in output.flat]).encode()

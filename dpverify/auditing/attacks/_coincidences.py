@@ -1,0 +1,204 @@
+"""Noise that is not fresh: equal outputs of releases that share something.
+
+Let two releases of one data set be independent, as the claim takes them. They are equal with some
+probability c, the same for every two of them: 0 for continuous outputs, ½ and more for a coin, 1
+for a constant. So equal outputs are suspect only where they come more often between releases that
+share something than between releases that don't. Both are counted over disjoint pairs, hits ~
+Bin(r, c) and false hits ~ Bin(r, c) independently if nothing is shared, and p ≤ q is tested by the
+exact test of two binomials. What may be shared:
+
+- *rows*: two rows of one release, of equal records;
+- *consecutive releases* of one process;
+- *fresh processes*: the same place in two processes, each with a source of randomness of its own
+  (they show a seed fixed in the code);
+- *forked workers*: the same with two children of this process (they show a state inherited).
+
+The verdict keeps its level whatever the output is: equal outputs are counted, even where a person
+would be sure at the first.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from typing import Any, Literal
+
+import numpy as np
+
+from dpverify.auditing.attacks._behaviour import Runs, Trial, content
+from dpverify.auditing.finding import Finding
+from dpverify.auditing.outputs.draws import guarded, named
+from dpverify.auditing.statistics.claim_test import Counts
+from dpverify.auditing.statistics.two_sample_binomial import Outcome
+from dpverify.errors import DrawError
+from dpverify.privacy import Pair
+from dpverify.sampling.words import ReplayableWords
+
+__all__ = ["STARTS", "between", "consecutive", "rows"]
+
+Start = Literal["spawn", "fork"]
+
+STARTS: dict[str, Start] = {"fresh processes": "spawn", "forked workers": "fork"}
+"""Ways to start the two processes that `between` compares."""
+
+_EQUAL = ((1.0, 0.0),)  # the line p ≤ q
+_PATIENCE = 6  # times the limit of one release, for a process to answer
+
+
+def rows(trial: Trial, pair: Pair) -> Finding:
+    """Two equal records in one data set, against the first of two releases."""
+    record = pair.record
+    if not isinstance(record, np.ndarray) or record.ndim != 2 or len(record) != 1:
+        return trial.unable(pair, "rows", "the record is no single dense row")
+    twice = np.concatenate([record, record])
+    try:
+        lengths = [_length(trial, pair, number) for number in (1, 3)]
+    except DrawError as error:
+        return trial.unable(pair, "rows", f"{error}")
+    if lengths != [1, 3]:
+        reason = f"the release of one row and of three has lengths {lengths}, not a row each"
+        return trial.unable(pair, "rows", reason)
+    released: list[list[bytes]] = []
+    rng = ReplayableWords(trial.seed, "determinism", "rows")
+
+    def draw() -> str:
+        """Why two rows can't be compared, if they can't."""
+        for _ in range(trial.draws):
+            output = np.asarray(trial.mechanism.release(twice.copy(), rng=rng))
+            if output.ndim == 0 or len(output) != 2:
+                return f"the release of two rows has shape {output.shape}"
+            released.append([content(np.asarray(row)) for row in output])
+        return ""
+
+    try:
+        reason = guarded(draw, trial.mechanism, pair, 0, released, trial.time_limit)
+    except DrawError as error:
+        reason = f"of two rows {error}"
+    if reason:
+        return trial.unable(pair, "rows", reason)
+    half = trial.draws // 2
+    quarter = half // 2
+    within = _equal(*([rows[side] for rows in released[:half]] for side in (0, 1)))
+    rest = [rows[0] for rows in released[half:]]
+    apart = _equal(rest[:quarter], rest[quarter : 2 * quarter])
+    return _coincidence(trial, pair, "rows", within, apart)
+
+
+def _length(trial: Trial, pair: Pair, number: int) -> int:
+    """Of the release of so many equal rows."""
+    data = np.repeat(pair.record, number, axis=0)
+    rng = ReplayableWords(trial.seed, "determinism", "length")
+
+    def draw() -> int:
+        return len(np.atleast_1d(np.asarray(trial.mechanism.release(data, rng=rng))))
+
+    return guarded(draw, trial.mechanism, pair, 0, (), trial.time_limit)
+
+
+def consecutive(trial: Trial, pair: Pair) -> Finding:
+    """Consecutive outputs, against outputs a quarter of all draws apart; disjoint pairs."""
+    name = "consecutive releases"
+    try:
+        drawn = trial.runs(pair, 0, "consecutive")
+    except DrawError as error:
+        return trial.unable(pair, name, f"{error}", failed=True)
+    if drawn.failure:
+        return trial.unable(pair, name, drawn.failure)
+    outputs = drawn.labels["output"]
+    quarter = len(outputs) // 4
+    near, far = outputs[: 2 * quarter], outputs[2 * quarter : 4 * quarter]
+    shared, apart = _equal(near[0::2], near[1::2]), _equal(far[:quarter], far[quarter:])
+    return _coincidence(trial, pair, name, shared, apart)
+
+
+def between(trial: Trial, pair: Pair, name: str) -> Finding:
+    """The same places in two processes, against different places within one of them."""
+    context: Any = multiprocessing.get_context(STARTS[name])
+    receivers, children = [], []
+    try:
+        for number in range(2):
+            receiver, sender = context.Pipe(duplex=False)
+            child = context.Process(target=_send, args=(sender, trial, pair, name, number))
+            child.start()
+            sender.close()
+            receivers.append(receiver)
+            children.append(child)
+        runs: list[Runs] = []
+        for receiver in receivers:
+            if not receiver.poll(_PATIENCE * trial.time_limit):
+                reason = f"a process took longer than {_PATIENCE * trial.time_limit:g} s"
+                return trial.unable(pair, name, reason)
+            sent = receiver.recv()
+            if isinstance(sent, DrawError):
+                return trial.unable(pair, name, f"{sent}", failed=True)
+            runs.append(sent)
+    except Exception as error:  # what pickling says of it, or a child that died
+        reason = f"it can't be sent to a process ({type(error).__name__}: {error})"
+        return trial.unable(pair, name, reason)
+    finally:
+        for child in children:
+            child.terminate()
+            child.join()
+    for drawn in runs:
+        if drawn.failure:
+            return trial.unable(pair, name, drawn.failure)
+    here, there = (drawn.labels["output"] for drawn in runs)
+    half = trial.draws // 2
+    quarter = half // 2
+    shared = _equal(here[:half], there[:half])
+    apart = _equal(here[half : half + quarter], here[half + quarter :][:quarter])
+    return _coincidence(trial, pair, name, shared, apart)
+
+
+def _send(sender: Connection, trial: Trial, pair: Pair, name: str, number: int) -> None:
+    try:
+        sender.send(trial.runs(pair, 0, name, number))
+    except DrawError as error:
+        sender.send(error)
+
+
+def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> Counts:
+    hits = sum(a == b for a, b in zip(first, second, strict=True))
+    return Counts(hits=hits, false_hits=0, draws=len(first))
+
+
+def _coincidence(trial: Trial, pair: Pair, name: str, shared: Counts, apart: Counts) -> Finding:
+    outcome = Outcome(
+        hits=shared.hits,
+        draws=shared.draws,
+        false_hits=apart.hits,
+        false_draws=apart.draws,
+    )
+    refuted = shared.hits > 0 and outcome.refutes(_EQUAL, alpha=trial.level)
+    return Finding(
+        audit="determinism",
+        verdict="violation" if refuted else "no_violation_found",
+        statement=(
+            f"{named(trial.mechanism)}, {name}: {shared.hits} of {shared.draws} outputs are equal, "
+            f"and {apart.hits} of {apart.draws} between releases that share nothing"
+            + (": the noise is not fresh" if refuted else "")
+        ),
+        level=trial.level,
+        pair=pair,
+        evidence={
+            "check": name,
+            "equal": shared.hits,
+            "compared": shared.draws,
+            "equal_apart": apart.hits,
+            "compared_apart": apart.draws,
+        },
+        power={"fewest": _fewest(shared.draws, apart.draws, trial.level)},
+        replay=trial.replay,
+    )
+
+
+@lru_cache(maxsize=256)
+def _fewest(draws: int, apart: int, level: float) -> int | None:
+    """Fewest equal outputs that are a violation where outputs that share nothing never are."""
+    for hits in range(1, draws + 1):
+        outcome = Outcome(hits=hits, draws=draws, false_hits=0, false_draws=apart)
+        if outcome.refutes(_EQUAL, alpha=level):
+            return hits
+    return None

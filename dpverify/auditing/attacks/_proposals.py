@@ -1,0 +1,290 @@
+"""Proposals, and how they are confirmed: what a few runs suggest, counted on fresh draws.
+
+A few runs of code that we don't control prove nothing about its law. So a check that looks inside
+(at the noise that was asked for, say) only *proposes*: a pair of neighbours and, where its model
+gives one, an event of the output. `confirm` counts that event on fresh draws of `release` itself
+and judges the counts by the exact test of two binomials. Where there is no event, one is chosen on
+training draws, as by the black-box attack.
+
+**Level.** Pair and event are decided before the counted draws and independently of them, so that
+one test at the check's whole level accuses a true claim with probability at most that level,
+whatever led to the proposal and however wrong its model is.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.finding import AuditKind, Finding
+from dpverify.auditing.outputs.draws import CHUNK, both_sides, by_chunks, guarded, named
+from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.statistics.power import unlucky
+from dpverify.data.domain import is_sparse
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.privacy import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords
+
+__all__ = ["Event", "Plan", "Proposal", "confirm", "numbers", "planned"]
+
+_TIMES = (1, 2, 4, 8)
+"""Multiples of the draws that a confirmation may take."""
+_RARE = 40  # losses of the model that an event holds at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A property of one release, or of what it raised.
+
+    Attributes
+    ----------
+    name : in words
+    holds : whether a release has it; gets the exception where one was raised
+    """
+
+    name: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How an event is counted, decided before any draw.
+
+    Attributes
+    ----------
+    threshold : t, in nats, of the event {loss ≥ t}
+    ordering : δ′ of the test (`judging`)
+    times : multiple of the draws that are made
+    found : whether that refutes the claim with probability 0.99, if the model is right
+    promise : what the limit of its probability has beyond the claim, at the limit of the other's
+    """
+
+    threshold: float
+    ordering: float
+    times: int
+    found: bool
+    promise: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Where a violation may be, and by what it would show.
+
+    Attributes
+    ----------
+    pair : neighbours
+    reason : why, in words
+    event : more likely on its own side; None where it is chosen on training draws
+    swapped : whether the neighbour is the event's own side
+    plan : how it is counted; None for as many draws as there are, ordered for the claimed δ
+    evidence : for the finding
+    """
+
+    pair: Pair
+    reason: str
+    event: Event | None = None
+    swapped: bool = True
+    plan: Plan | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+def planned(
+    losses: NDArray[np.float64], claim: PrivacyCurve, delta: Fraction, draws: int, level: float
+) -> Plan:
+    """The threshold of a privacy loss at which most is above the claim, and the draws it takes.
+
+    Planning: a loss drawn by a wrong model costs power alone.
+
+    Parameters
+    ----------
+    losses : of outputs of the event's own side, drawn by the model
+    claim, delta : what is tested, and where ε is bounded
+    draws : on each side, of which a multiple may be taken
+    level : of the test
+    """
+    lines = np.array(curve_lines(claim, delta))
+    falling = np.sort(losses)[::-1]
+    count = np.arange(1, losses.size + 1)
+    p = count / losses.size
+    # Under the other side's law the probability of what has loss L is e^−L times as large.
+    q = np.minimum(np.cumsum(np.exp(-falling)) / losses.size, 1.0)
+    # Of equal losses an event has all.
+    ends = np.searchsorted(-falling, -falling + 1e-9, side="right") - 1
+    ends = np.unique(ends[count >= min(_RARE, losses.size)])
+    for times in _TIMES:
+        least, most = (_limit(x[ends], times * draws, level, s) for x, s in ((p, -1), (q, 1)))
+        allowed = lines[:, :1] * most + lines[:, 1:]
+        excess = least - allowed.min(axis=0)
+        best = int(np.argmax(excess))
+        slope, base = lines[int(np.argmin(allowed[:, best]))]
+        # An ordering needs some p − δ′ to speak of; the lines of complements have none.
+        ordering = min(float(base) if slope >= 1 else float(delta), 0.99)
+        place = int(ends[best])
+        counts = unlucky(float(p[place]), float(q[place]), times * draws)
+        found = judge(counts, claim, delta, level, ordering=ordering).refuted_at is not None
+        if found or times == _TIMES[-1]:
+            break
+    edge = float(falling[place])
+    return Plan(
+        # Round-off must not take away what stands at the threshold itself.
+        threshold=edge - 1e-6 * (1 + abs(edge)),
+        ordering=ordering,
+        times=times,
+        found=found,
+        promise=float(excess[best]),
+    )
+
+
+def _limit(share: NDArray[np.float64], draws: int, level: float, sign: int) -> NDArray[np.float64]:
+    """Wilson's limit of a probability whose share is observed, in doubles."""
+    z = max(1.0, -float(ndtri(level)))
+    spread = np.sqrt(share * (1 - share) / draws + z**2 / (4 * draws**2))
+    middle = share + z**2 / (2 * draws)
+    return np.asarray((middle + sign * z * spread) / (1 + z**2 / draws))
+
+
+def confirm(
+    mechanism: Mechanism,
+    proposal: Proposal,
+    *,
+    audit: AuditKind,
+    delta: Fraction,
+    alpha: float,
+    draws: int,
+    seed: int,
+    workers: int = 1,
+    time_limit: float = 10.0,
+) -> Finding:
+    """Count what is proposed on fresh draws: a violation if they refute the claim.
+
+    Parameters
+    ----------
+    mechanism : drawn from by separate calls of `release`
+    proposal : decided without the draws that are counted
+    audit : the kind that proposes, which names the streams of words
+    delta : at which ε is bounded
+    alpha : level of the finding
+    draws : on each side; a plan may take a multiple
+    seed, workers, time_limit : as for `draws.both_sides`
+
+    Raises
+    ------
+    DrawError
+        If a release is late; where the event is chosen on training draws, as `both_sides`.
+    """
+    pair, plan, swapped = proposal.pair, proposal.plan, proposal.swapped
+    options: dict[str, Any] = {"workers": workers, "time_limit": time_limit}
+    if proposal.event is None:
+        options |= {"draws": draws, "seed": seed}
+        choice = choose(
+            *both_sides(mechanism, pair, kind=f"{audit} training", **options),
+            delta=float(delta),
+            classifiers=False,
+        )
+        outcome = choice.outcome(*both_sides(mechanism, pair, kind=f"{audit} counted", **options))
+        event, swapped = choice.event, choice.swapped
+        counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=draws)
+    else:
+        event, total = proposal.event.name, draws * (plan.times if plan else 1)
+        sides = (1, 0) if swapped else (0, 1)
+        hits, false_hits = (
+            _hits(mechanism, pair, side, total, (seed, audit), proposal.event, **options)
+            for side in sides
+        )
+        counts = Counts(hits=hits, false_hits=false_hits, draws=total)
+    curve = mechanism.privacy()
+    ordering = plan.ordering if plan else None
+    judged = judge(counts, curve, delta, alpha, ordering=ordering)
+    # An event that isn't more likely on its own side is none of what was proposed.
+    refuted = judged.refuted_at is not None
+    own, other = ("neighbour", "record") if swapped else ("record", "neighbour")
+    said = "refutes" if refuted else "doesn't refute"
+    reached = plan is None or plan.found
+    few = "" if refuted or reached else f" {counts.draws} draws are too few to tell."
+    return Finding(
+        audit=audit,
+        verdict="violation" if refuted else "no_violation_found",
+        statement=(
+            f"{named(mechanism)}, at the pair “{pair.name}”: {proposal.reason}. On fresh draws, "
+            f"{event}: {counts.hits} of {counts.draws} on the {own}, {counts.false_hits} of "
+            f"{counts.draws} on the {other}, which {said} ε = "
+            f"{claimed_epsilon(curve, delta):.6g} at δ = {float(delta):g}.{few}"
+        ),
+        level=alpha,
+        pair=pair,
+        epsilon_lower=judged.epsilon_lower,
+        evidence={
+            **proposal.evidence,
+            "event": event,
+            "own side": own,
+            "hits": counts.hits,
+            "false hits": counts.false_hits,
+            "draws": counts.draws,
+        },
+    )
+
+
+def numbers(released: Any) -> NDArray[np.float64] | None:
+    """A release as an array of numbers; None where it is none, an exception say."""
+    if isinstance(released, Exception):
+        return None
+    try:
+        output = np.asarray(released.toarray() if is_sparse(released) else released)
+        return output.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _hits(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    draws: int,
+    key: tuple[int, AuditKind],
+    event: Event,
+    *,
+    workers: int,
+    time_limit: float,
+) -> int:
+    """How many releases of one side have the event."""
+    seed, audit = key
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    tasks = [
+        (mechanism, pair, side, size, event, (seed, f"{audit} counted", side, number), time_limit)
+        for number, size in enumerate(sizes)
+    ]
+    return sum(by_chunks(_chunk, tasks, workers=workers, time_limit=time_limit))
+
+
+def _chunk(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    size: int,
+    event: Event,
+    key: tuple[Any, ...],
+    time_limit: float,
+) -> int:
+    seed, kind, *case = key
+    rng = ReplayableWords(int(seed), kind, f"pair {pair.name!r}", *case)
+    data = pair.neighbour if side else pair.record
+    seen: list[bool] = []
+
+    def draw() -> None:
+        for _ in range(size):
+            try:
+                released: Any = mechanism.release(copy.deepcopy(data), rng=rng)
+            except Exception as error:  # what it raises is an output too
+                released = error
+            seen.append(event.holds(released))
+
+    guarded(draw, mechanism, pair, side, seen, time_limit)
+    return sum(seen)

@@ -1,0 +1,433 @@
+"""The black-box attack: only `release` is known.
+
+Twice as many draws as are counted are for training. Scores are learned from their first third
+(`features.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on the rest, or
+on all of them where the score wasn't fitted to them. Two rules choose.
+
+- The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
+  the level asks for: the best of some thousand estimates is good by luck too, and a limit of 3.5
+  standard errors is what luck seldom reaches. For the same reason a simpler score is kept unless
+  another is better by half a standard error.
+- The *rare event*, which comes before it where it refutes the claim better. A δ that is too small
+  for its mechanism shows in outputs that the other side hardly ever gives, a few of thousands: too
+  few for any ratio. Of the events at which more than half of what the claim allows is its δ, the
+  one is taken that exceeds the claim by most standard errors, if these are 2 or more. Such events
+  are few, so that luck has little choice among them, and a pure claim has none.
+
+**Power.** So one event is tested, at a level next to that of the test that is told the best event,
+on as many draws. What is lost is the level that the other kinds have, and the runs in which another
+event looked better in training: few, as training has twice the draws.
+
+**Level.** The event is a function of the training draws alone, and the counted draws are
+independent of them. Given the training draws the counts are therefore two binomials, and one exact
+test at the full level judges them (`judging`): the lower limit of ε and the refutation of the
+claimed curve come from one region, so that together they err with probability at most α. There is
+nothing to correct for, however many scores were tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpverify.auditing.attacks._scores import Features, Matrix, Score, features, learned
+from dpverify.auditing.finding import Finding, undrawn
+from dpverify.auditing.outputs.draws import both_sides, named
+from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.auditing.statistics.two_sample_binomial import Line, Outcome, claim_lines
+from dpverify.errors import DrawError, require
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.privacy import Mechanism, Pair
+
+__all__ = ["COUNTED", "Choice", "black_box", "choose"]
+
+COUNTED = "black-box counted"
+"""Kind of the draws that are counted, as their streams are named."""
+_TRAINING = "black-box training"
+_CAUTION = 3.5  # standard errors, in the choice of the event
+_THRESHOLDS = 400  # of a score that are tried, by their quantiles, with their neighbours
+_TRAINED = 2  # training draws for each that is counted
+_FITTED = 3  # of this many parts of the training draws scores are fitted to the first
+_CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
+_FEW = 1.0  # z of the ordering for a rare event
+_STEP = 1.2  # between the ranks of thresholds at each end
+_DETECTION = 0.99
+_KINDS = tuple(product((True, False), (False, True)))
+"""Kinds of event: whether the score is above the threshold, whether the neighbour's it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """An event that was chosen on training draws.
+
+    Attributes
+    ----------
+    columns : how an output becomes features
+    score : of the features
+    threshold, above : the event is {score ≥ threshold} if `above`, else {score ≤ threshold}
+    swapped : whether the neighbour is the event's own side, on which it is more likely
+    p, q : its probabilities on its own side and on the other, estimated
+    bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
+    excess : over the claim, in standard errors of the draws that chose it; −∞ for none
+    rare : whether it was chosen as a rare event
+    """
+
+    columns: Features
+    score: Score
+    threshold: float
+    above: bool
+    swapped: bool
+    p: float
+    q: float
+    bound: float
+    excess: float
+    rare: bool = False
+
+    @property
+    def caution(self) -> float | None:
+        """That of the test's ordering: a rare event is to have next to no false hits."""
+        return _FEW if self.rare else None
+
+    @property
+    def event(self) -> str:
+        """In words."""
+        return self.score.event(self.threshold, above=self.above)
+
+    def count(self, outputs: NDArray[Any]) -> int:
+        """How many of the outputs are in the event."""
+        values = self.score(self.columns.matrix(outputs))
+        inside = values >= self.threshold if self.above else values <= self.threshold
+        return int(np.count_nonzero(inside))
+
+    def outcome(self, record: NDArray[Any], neighbour: NDArray[Any]) -> Outcome:
+        """Counts on fresh draws of both sides."""
+        own, other = (neighbour, record) if self.swapped else (record, neighbour)
+        return Outcome(
+            hits=self.count(own),
+            draws=len(own),
+            false_hits=self.count(other),
+            false_draws=len(other),
+        )
+
+
+def choose(
+    record: NDArray[Any],
+    neighbour: NDArray[Any],
+    *,
+    delta: float = 0.0,
+    lines: Sequence[Line] = (),
+    unpack: bool = True,
+    classifiers: bool = True,
+) -> Choice:
+    """Learn scores from training outputs of both sides, and choose one event.
+
+    Parameters
+    ----------
+    record, neighbour : outputs of shape (draws, …), at least 2 each
+    delta : in [0, 1): the event is to show a large ε at it
+    lines : of a claim that a rare event may refute better
+    unpack : whether bytes are packed bits
+    classifiers : whether scikit-learn's are tried, which take most of the time
+    """
+    least = min(len(record), len(neighbour))
+    require(least >= 2, "training draws", least, "at least 2")
+    columns = features(np.concatenate([record, neighbour]), unpack=unpack)
+    own, other = columns.matrix(record), columns.matrix(neighbour)
+    third = max(least // _FITTED, 1)
+    scores = learned(own[:third], other[:third], columns.names, classifiers=classifiers)
+    tried, rare = [], []
+    for score in scores:
+        start = third if score.fitted else 0
+        events = _Events.of(columns, score, own[start:], other[start:], delta, lines)
+        tried.append(events.largest())
+        rare.append(events.rarest())
+    error, best = max(tried, key=lambda item: item[1].bound)
+    # The simple ones come first.
+    simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
+    clear = max(rare, key=lambda choice: choice.excess)
+    return replace(clear, rare=True) if clear.excess >= max(simple.excess, _CLEAR) else simple
+
+
+def black_box(
+    mechanism: Mechanism,
+    pair: Pair,
+    *,
+    delta: Fraction = Fraction(0),
+    alpha: float = 0.05,
+    draws: int = 10_000,
+    seed: int,
+    unpack: bool = True,
+    workers: int = -1,
+    time_limit: float = 10.0,
+) -> Finding:
+    """Attack a mechanism's claim through its outputs alone.
+
+    Parameters
+    ----------
+    mechanism : drawn from by separate calls of `release`
+    pair : neighbouring data sets
+    delta : in [0, 1): the claimed δ, at which ε is bounded
+    alpha : level in (0, 1)
+    draws : counted on each side; twice as many more on each side are for training
+    seed : of the replayable randomness
+    unpack : whether bytes are packed bits
+    workers, time_limit : as in `both_sides`; no effect on the result
+
+    Returns
+    -------
+    Finding
+        A violation if the event's counts refute the claimed curve; inconclusive if the mechanism
+        couldn't be drawn from.
+    """
+    require(0 <= delta < 1, "delta", delta, "in [0, 1)")
+    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    require(draws >= 2, "draws", draws, "at least 2")
+
+    def drawn(kind: str, draws: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        return both_sides(
+            mechanism,
+            pair,
+            draws=draws,
+            seed=seed,
+            kind=kind,
+            workers=workers,
+            time_limit=time_limit,
+        )
+
+    curve = mechanism.privacy()
+    lines = claim_lines(min(claimed_epsilon(curve, delta), 50.0), float(delta))[:1]
+    replay = (
+        f"black_box({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
+        f"{seed=!r}, {unpack=!r})"
+    )
+    try:
+        training = drawn(_TRAINING, _TRAINED * draws)
+        choice = choose(*training, delta=float(delta), lines=lines, unpack=unpack)
+        outcome = choice.outcome(*drawn(COUNTED, draws))
+    except DrawError as error:
+        return undrawn("black-box", error, level=alpha, pair=pair, replay=replay)
+    return _judged(choice, outcome, curve, pair, delta, alpha, replay)
+
+
+def _judged(
+    choice: Choice,
+    outcome: Outcome,
+    curve: PrivacyCurve,
+    pair: Pair,
+    delta: Fraction,
+    alpha: float,
+    replay: str,
+) -> Finding:
+    claimed = claimed_epsilon(curve, delta)
+    counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=outcome.draws)
+    judgement = judge(counts, curve, delta, alpha, caution=choice.caution)
+    lower, refuted = judgement.epsilon_lower, judgement.refuted_at is not None
+    own, other = ("neighbour", "record") if choice.swapped else ("record", "neighbour")
+    counted = (
+        f"{choice.event}: {outcome.hits} of {outcome.draws} on the {own}, "
+        f"{outcome.false_hits} of {outcome.false_draws} on the {other}"
+    )
+    verdict = "refutes the claim" if refuted else "does not refute the claim"
+    return Finding(
+        audit="black-box",
+        verdict="violation" if refuted else "no_violation_found",
+        statement=(
+            f"{counted}. That {verdict} of ε = {claimed:.6g} at δ = {float(delta):g}: "
+            f"ε is at least {lower:.4f}, at level {alpha:g}."
+        ),
+        level=alpha,
+        pair=pair,
+        epsilon_lower=lower,
+        evidence={
+            "event": choice.event,
+            "own side": own,
+            "hits": outcome.hits,
+            "draws": outcome.draws,
+            "false hits": outcome.false_hits,
+            "false draws": outcome.false_draws,
+            "p": outcome.hits / outcome.draws,
+            "q": outcome.false_hits / outcome.false_draws,
+            "claimed epsilon": claimed,
+            "delta": delta,
+        },
+        power=_power(choice, claimed, float(delta), alpha, outcome.draws),
+        replay=replay,
+    )
+
+
+def _power(
+    choice: Choice, claimed: float, delta: float, alpha: float, draws: int
+) -> dict[str, float]:
+    """What the chosen event promised before it was counted: planning, by the delta method.
+
+    `expected bound` is reached with probability 0.99 if the training estimates are right;
+    `smallest epsilon found` is the least true ε that would have been told from the claimed one with
+    that probability, had the event's probability on the other side been as estimated.
+    """
+    z = float(-ndtri(alpha)) - float(ndtri(1 - _DETECTION))
+    q = max(choice.q, 1 / draws)
+
+    def error(p: float) -> float:
+        excess = max(p - delta, 1 / draws)
+        return math.sqrt(p * (1 - p) / (draws * excess**2) + (1 - q) / (draws * q))
+
+    p = max(choice.p, 1 / draws)
+    excess = max(p - delta, 1 / draws)
+    expected = max(0.0, math.log(excess / q) - z * error(p))
+    power = {"probability": _DETECTION, "expected bound": expected}
+    # On the event p = e^ε q + δ; at most 1.
+    low, high = claimed, math.log((1 - delta) / q)
+    if high - z * error(1.0) <= claimed:
+        return power | {"smallest epsilon found": math.inf}
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        found = middle - z * error(min(math.exp(middle) * q + delta, 1.0)) > claimed
+        low, high = (low, middle) if found else (middle, high)
+    return power | {"smallest epsilon found": high}
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """All events of a score that are tried, of shape (kinds, thresholds), with their counts.
+
+    The kinds are {score ≥ t} and {score ≤ t}, of either side.
+    """
+
+    columns: Features
+    score: Score
+    thresholds: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    false_shares: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    excesses: NDArray[np.float64]
+    rare: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Features,
+        score: Score,
+        record: Matrix,
+        neighbour: Matrix,
+        delta: float,
+        lines: Sequence[Line],
+    ) -> _Events:
+        sides = np.sort(score(record)), np.sort(score(neighbour))
+        values = np.sort(np.concatenate(sides))
+        thresholds = _thresholds(values)
+        sizes = np.array([sides[swapped].size for _, swapped in _KINDS])[:, None]
+        false_sizes = np.array([sides[not swapped].size for _, swapped in _KINDS])[:, None]
+        hits = np.stack([_counts(sides[swapped], thresholds, above) for above, swapped in _KINDS])
+        false_hits = np.stack(
+            [_counts(sides[not swapped], thresholds, above) for above, swapped in _KINDS]
+        )
+        bounds, errors = _cautious(hits, sizes, false_hits, false_sizes, delta)
+        excesses, rare = _beyond(hits, sizes, false_hits, false_sizes, lines)
+        return cls(
+            columns=columns,
+            score=score,
+            thresholds=thresholds,
+            shares=hits / sizes,
+            false_shares=false_hits / false_sizes,
+            bounds=bounds,
+            errors=errors,
+            excesses=excesses,
+            rare=rare,
+        )
+
+    def largest(self) -> tuple[float, Choice]:
+        """The event of the largest cautious bound, after the bound's standard error."""
+        place = int(np.argmax(self.bounds))
+        return float(self.errors.flat[place]), self._choice(place)
+
+    def rarest(self) -> Choice:
+        """The rare event that exceeds the claim by most; any, with no excess, where none is."""
+        return self._choice(int(np.argmax(np.where(self.rare, self.excesses, -math.inf))))
+
+    def _choice(self, place: int) -> Choice:
+        kind, threshold = divmod(place, self.thresholds.size)
+        above, swapped = _KINDS[kind]
+        return Choice(
+            columns=self.columns,
+            score=self.score,
+            threshold=float(self.thresholds[threshold]),
+            above=above,
+            swapped=swapped,
+            p=float(self.shares.flat[place]),
+            q=float(self.false_shares.flat[place]),
+            bound=float(self.bounds.flat[place]),
+            excess=float(self.excesses.flat[place]),
+        )
+
+
+def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those that are tried, of sorted scores: evenly spaced ranks, ever closer at both ends.
+
+    Rare values may tell most. With each value come those next to it, so that an event may begin
+    right where a value that came often ends.
+    """
+    steps = math.ceil(math.log(values.size) / math.log(_STEP))
+    near = np.geomspace(1, values.size, steps + 1).astype(np.int64) - 1
+    middle = np.arange(0, values.size, max(1, values.size // _THRESHOLDS))
+    ranks = np.concatenate([near, middle, values.size - 1 - near])
+    distinct = np.unique(values)
+    places = np.searchsorted(distinct, np.unique(values[ranks]))
+    beside = np.concatenate([places - 1, places, places + 1])
+    tried: NDArray[np.float64] = distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]
+    return tried
+
+
+def _counts(
+    values: NDArray[np.float64], thresholds: NDArray[np.float64], above: bool
+) -> NDArray[np.int64]:
+    """How many of the sorted values are in each event."""
+    if above:
+        return values.size - np.searchsorted(values, thresholds, side="left")
+    return np.searchsorted(values, thresholds, side="right")
+
+
+def _beyond(
+    hits: NDArray[np.int64],
+    n: NDArray[np.int64],
+    false_hits: NDArray[np.int64],
+    m: NDArray[np.int64],
+    lines: Sequence[Line],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """By how many standard errors p exceeds what the claim's lines allow; whether most is δ there.
+
+    Half a false hit more stands for what a few draws didn't show.
+    """
+    share, leak = hits / n, (false_hits + 0.5) / m
+    allowed, slopes, bases = (np.full(share.shape, value) for value in (1.0, 0.0, 1.0))
+    for slope, base in lines:
+        tighter = slope * leak + base < allowed
+        slopes, bases = np.where(tighter, slope, slopes), np.where(tighter, base, bases)
+        allowed = np.minimum(allowed, slope * leak + base)
+    variance = (share * (1 - share) + 1 / n) / n + slopes**2 * (false_hits + 1) / m**2
+    return (share - allowed) / np.sqrt(variance), bases > slopes * leak
+
+
+def _cautious(
+    hits: NDArray[np.int64],
+    n: NDArray[np.int64],
+    false_hits: NDArray[np.int64],
+    m: NDArray[np.int64],
+    delta: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The statistic T of `two_binomials` for another z, and its standard error √V."""
+    share = hits / n
+    excess = share - delta
+    shifted = false_hits + _CAUTION**2 / 4
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.sqrt(share * (1 - share) / (n * excess**2) + 1 / shifted)
+        bounds = np.log(excess) - np.log(shifted / m) - _CAUTION * errors
+    return np.where(excess > 0, bounds, -math.inf), errors

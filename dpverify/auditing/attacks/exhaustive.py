@@ -1,0 +1,216 @@
+"""Exhaustive checks: every output of every neighbouring pair of a small domain, in fractions.
+
+Nothing is drawn and nothing is estimated: for a mechanism whose outputs are finitely many, with
+exact probabilities, the largest likelihood ratio is e^ε of pure differential privacy, and the
+largest hockey-stick divergence Σ max(p − e^ε q, 0) is δ(ε), for the data sets that were tried. That
+is a proof for that size, and a refutation of every claim that it exceeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any, Protocol
+
+from flint import arb
+
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.errors import ParameterError, require
+from dpverify.guarantee import PrivacyCurve
+
+__all__ = [
+    "ExactMoments",
+    "Exhaustion",
+    "FiniteMechanism",
+    "Worst",
+    "exact_moments",
+    "exhaust",
+]
+
+LARGEST = 1_000_000
+"""Probabilities (data sets times outputs) that are held at once."""
+
+Law = Mapping[Any, Fraction]
+
+
+class FiniteMechanism(Protocol):
+    """What can be enumerated."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Whom the claim protects."""
+        ...
+
+    def distribution(self, record: Any) -> Law:
+        """Exact probability of every output for one data set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """Where a maximum is reached.
+
+    Attributes
+    ----------
+    value : the maximum; None where a ratio is infinite
+    record, neighbour : places of the two data sets among those given, in this order
+    event : the outputs that show it, with their probabilities on both sides
+    """
+
+    value: Fraction | None
+    record: int
+    neighbour: int
+    event: Mapping[Any, tuple[Fraction, Fraction]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhaustion:
+    """The exact laws of all data sets of a small domain, and which of them are neighbours.
+
+    Attributes
+    ----------
+    laws : law of the output for each data set
+    pairs : places of neighbouring data sets, in both orders
+    """
+
+    laws: tuple[Law, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def ratio(self) -> Worst:
+        """Largest p/q over all outputs and pairs: e^ε of pure differential privacy, exactly."""
+        worst = Worst(value=Fraction(0), record=0, neighbour=0, event={})
+        for first, second in self.pairs:
+            for output, p in self.laws[first].items():
+                q = self.laws[second].get(output, Fraction(0))
+                if p == 0:
+                    continue
+                value = p / q if q else None
+                if value is None or value > (worst.value or 0):
+                    event = {output: (p, q)}
+                    worst = Worst(value=value, record=first, neighbour=second, event=event)
+                    if value is None:
+                        return worst
+        return worst
+
+    def epsilon(self) -> Enclosure:
+        """Encloses the smallest ε of pure differential privacy; infinite where there is none."""
+        largest = self.ratio().value
+        if largest is None:
+            return Enclosure(float("inf"), float("inf"))
+        if largest <= 1:
+            return Enclosure(0.0, 0.0)
+        return enclose(lambda: to_arb(largest).log())
+
+    def delta(self, ratio: Fraction) -> Worst:
+        """Largest Σ max(p − ratio·q, 0) over all pairs, exactly; `ratio` stands for e^ε."""
+        require(ratio >= 1, "ratio", ratio, "at least 1, as e^epsilon is")
+        worst = Worst(value=Fraction(-1), record=0, neighbour=0, event={})
+        for first, second in self.pairs:
+            event = self._excess(first, second, ratio)
+            value = sum((p - ratio * q for p, q in event.values()), Fraction(0))
+            if worst.value is None or value > worst.value:
+                worst = Worst(value=value, record=first, neighbour=second, event=event)
+        return worst
+
+    def exceeds(self, claim: PrivacyCurve, epsilon: Real) -> bool:
+        """Whether δ(ε) is proven to be above what the claim allows there."""
+        eps = rational("epsilon", epsilon)
+        allowed = claim.delta(eps).upper
+
+        def largest() -> arb:
+            factor, most = to_arb(eps).exp(), arb(0)
+            for first, second in self.pairs:
+                total = arb(0)
+                for output, p in self.laws[first].items():
+                    q = self.laws[second].get(output, Fraction(0))
+                    total += (to_arb(p) - factor * to_arb(q)).max(arb(0))
+                most = most.max(total)
+            return most + 1  # the width is that of 1 + δ, which may be 0
+
+        return enclose(largest).lower - 1 > allowed
+
+    def _excess(
+        self, first: int, second: int, ratio: Fraction
+    ) -> dict[Any, tuple[Fraction, Fraction]]:
+        other = self.laws[second]
+        found = {}
+        for output, p in self.laws[first].items():
+            q = other.get(output, Fraction(0))
+            if p > ratio * q:
+                found[output] = (p, q)
+        return found
+
+
+def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
+    """Enumerate a mechanism over all data sets of a small domain.
+
+    Parameters
+    ----------
+    mechanism : with `distribution`, exact; its adjacency says who is a neighbour
+    records : all data sets of the domain, each as `distribution` takes it
+
+    Raises
+    ------
+    ParameterError
+        If there are no neighbours among them, a law's probabilities don't sum to exactly 1 or one
+        is negative, or there are too many outputs to hold.
+    """
+    laws: list[Law] = []
+    held = 0
+    for number, record in enumerate(records):
+        law = mechanism.distribution(record)
+        total = sum(law.values(), Fraction(0))
+        if total != 1 or any(p < 0 for p in law.values()):
+            raise ParameterError(
+                f"distribution of record {number}", total, "probabilities that sum to exactly 1"
+            )
+        held += len(law)
+        require(held <= LARGEST, "outputs", held, f"at most {LARGEST} over all records")
+        laws.append(law)
+    pairs = tuple(
+        (first, second)
+        for first, second in permutations(range(len(laws)), 2)
+        if mechanism.adjacency.relates(records[first], records[second])
+    )
+    require(bool(pairs), "records", f"{len(laws)} without a neighbour", "some neighbours")
+    return Exhaustion(laws=tuple(laws), pairs=pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactMoments:
+    """Mean and variance, exactly, and how many outcomes were enumerated."""
+
+    mean: Fraction
+    variance: Fraction
+    outcomes: int
+
+
+def exact_moments(laws: Sequence[Law], value: Callable[..., Fraction | int]) -> ExactMoments:
+    """Moments of a function of independent random arguments, over all that they can be.
+
+    Parameters
+    ----------
+    laws : law of each argument, with probabilities that sum to exactly 1
+    value : of one outcome of each argument, exact
+
+    Raises
+    ------
+    ParameterError
+        Before anything is enumerated, if there are too many combinations; the error says how many.
+    """
+    outcomes = math.prod(len(law) for law in laws)
+    require(outcomes <= LARGEST, "outcomes", outcomes, f"at most {LARGEST} over all arguments")
+    for number, law in enumerate(laws):
+        total = sum(law.values(), Fraction(0))
+        require(total == 1, f"law {number}", total, "probabilities that sum to exactly 1")
+    mean = square = Fraction(0)
+    for drawn in product(*(law.items() for law in laws)):
+        weight = math.prod((p for _, p in drawn), start=Fraction(1))
+        found = Fraction(value(*(outcome for outcome, _ in drawn)))
+        mean += weight * found
+        square += weight * found**2
+    return ExactMoments(mean=mean, variance=square - mean**2, outcomes=outcomes)

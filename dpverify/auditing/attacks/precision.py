@@ -1,0 +1,344 @@
+"""The precision attack: outputs that one neighbour's floats can reach and the other's can't.
+
+Doubles are not evenly spread. 0 + noise keeps every low bit that the noise has; 1 + noise is a
+multiple of half the spacing of doubles near 1, and loses them: Mironov 2012, "On significance of
+the least significant bits for differential privacy". So a small output with finer bits than 1 +
+noise can have tells which neighbour it was, whatever the scale of the noise. The same holds of a
+lattice: whole-number noise on 0.25 and on 0.5 gives outputs of different phases.
+
+**Views.** A view puts every coordinate of an output into a cell, and says how deep it goes there.
+
+- *grid*: one cell for all finite numbers; of y = (odd number)·2^t the depth is −t.
+- *binade*: a cell for each sign and exponent of y, pooled over the coordinates or apart for each;
+  the depth is −t.
+- *phase*: y modulo 2^j in sixteenths, for several j; the depth is 0.
+- *residue*: ⌊y⌋ modulo m, for several m: what a whole number shows beside its size, such as its
+  parity or its last digit; the depth is 0.
+
+Both zeros and both infinities have cells of their own, in every view.
+
+**Events.** For a view, an ordered pair of neighbours and the first eighth of the draws, the event
+is that some coordinate is deeper in its cell than the other side ever was (or in a cell where it
+never was), for the cells in which the own side did so at least `_LEAST` times. The second eighth
+chooses among the views; the rest is counted and tested by the exact test of two binomials. An event
+is a function of the output, chosen by draws that the test doesn't use, so the level holds whatever
+was learned; each ordered pair has an equal share of it. Integer outputs are read as doubles, those
+beyond 2⁵³ as two: the last 32 bits, and the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from dpverify.auditing.finding import Finding, Verdict
+from dpverify.auditing.outputs.draws import both_sides, named, whole
+from dpverify.auditing.statistics.claim_test import Counts, Judgement, judge
+from dpverify.auditing.statistics.power import DETECTION
+from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.errors import ParameterError, require
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.privacy import Mechanism, Pair
+
+__all__ = ["VIEWS", "Unreached", "View", "audit", "smallest_share", "unreached"]
+
+View = Callable[[NDArray[np.float64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""Cells and depths of outputs of shape (draws, coordinates), both of that shape."""
+
+_LEAST = 5  # training outputs that must have been deeper than the other side's
+_SPECIAL = 1 << 40  # cells from here on are those of ±0 and ±∞
+_APART = 1 << 16  # distance of the cells of different coordinates, above all exponents
+_MODULI = range(-20, 1, 2)  # j of the phase views
+_PHASES = 16
+_RESIDUES = (3, 4, 5, 7, 10, 16, 100, 256)  # m of the residue views; of 2 the low bits tell
+_LARGEST = 50.0  # nats; no draws reach beyond
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreached:
+    """The event that some coordinate goes deeper in its cell than the other side ever did.
+
+    Attributes
+    ----------
+    cells : sorted, of shape (n,)
+    depths : for each, the largest depth of the other side; the least int64 where it never was
+    """
+
+    cells: NDArray[np.int64]
+    depths: NDArray[np.int64]
+
+    def holds(self, cells: NDArray[np.int64], depths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether it happened, of shape (draws,), for a view's (draws, coordinates)."""
+        if self.cells.size == 0:
+            return np.zeros(len(cells), dtype=np.bool_)
+        place = np.minimum(np.searchsorted(self.cells, cells), self.cells.size - 1)
+        deeper = (self.cells[place] == cells) & (depths > self.depths[place])
+        return np.asarray(deeper.any(axis=1))
+
+
+def unreached(
+    own: tuple[NDArray[np.int64], NDArray[np.int64]],
+    other: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Unreached:
+    """Learn the event from both sides' training draws, each a view's cells and depths."""
+    never = np.iinfo(np.int64).min
+    cells = np.unique(own[0])
+    depths = np.full(cells.size, never)
+    place = np.minimum(np.searchsorted(cells, other[0]), cells.size - 1)
+    known = cells[place] == other[0]
+    np.maximum.at(depths, place[known], other[1][known])
+    place = np.searchsorted(cells, own[0])
+    deeper = own[1] > depths[place]
+    kept = np.bincount(place[deeper], minlength=cells.size) >= _LEAST
+    return Unreached(cells=cells[kept], depths=depths[kept])
+
+
+def audit(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    *,
+    delta: Fraction = Fraction(0),
+    alpha: float = 0.01,
+    draws: int = 1000,
+    seed: int = 0,
+    only_whole: bool = False,
+    workers: int = 1,
+    time_limit: float = 10.0,
+) -> Finding:
+    """Look for outputs of one neighbour whose low bits, zeros or phases the other can't have.
+
+    Inconclusive where the draws are too few to refute the claim by any event.
+
+    Parameters
+    ----------
+    mechanism : audited through its `release`; its claimed curve is what is tested
+    pairs : neighbours; a coordinate that is 0 without noise for one of them shows most
+    delta : at which ε is bounded below
+    alpha : level of all that is said
+    draws : on each side of each pair, of which three quarters are counted
+    only_whole : whether to say nothing (inconclusive) once an output isn't a whole number
+    seed, workers, time_limit : as for `draws.both_sides`; workers have no effect on the result
+
+    Raises
+    ------
+    DrawError
+        If the mechanism can't be drawn from.
+    ParameterError
+        If there are no pairs, fewer than 40 draws, or outputs that aren't numbers.
+    """
+    require(bool(pairs), "pairs", pairs, "at least one pair of neighbours")
+    require(draws >= 40, "draws", draws, "at least 40")
+    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    curve = mechanism.privacy()
+    level = alpha / (2 * len(pairs)) * (1 - 1e-12)  # rounded down, so that no sum passes alpha
+    ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
+    found = []
+    for pair in pairs:
+        drawn = both_sides(
+            mechanism,
+            pair,
+            draws=draws,
+            seed=seed,
+            kind="precision",
+            workers=workers,
+            time_limit=time_limit,
+        )
+        if only_whole and not all(whole(side) for side in drawn):
+            return Finding(
+                audit="precision",
+                verdict="inconclusive",
+                statement=f"{named(mechanism)}, at the pair “{pair.name}”: not all outputs are "
+                "whole numbers, and the precision of doubles is left out",
+                level=alpha,
+                pair=pair,
+            )
+        own, other = _coordinates(*drawn, mechanism)
+        for swapped, sides in ((False, (own, other)), (True, (other, own))):
+            name, counts = _counted(*sides, ratio=ratio)
+            judged = judge(counts, curve, delta, level) if _leans(counts) else _NOTHING
+            found.append((judged, counts, name, pair, swapped))
+    best, counts, name, pair, swapped = max(
+        found, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
+    )
+    refuted = best.refuted_at is not None
+    share = smallest_share(curve, delta, draws - draws // 4, level)
+    verdict: Verdict = "no_violation_found" if share is not None else "inconclusive"
+    side, opposite = ("neighbour", "record") if swapped else ("record", "neighbour")
+    return Finding(
+        audit="precision",
+        verdict="violation" if refuted else verdict,
+        statement=(
+            f"{named(mechanism)}, at the pair “{pair.name}”: outputs that in training the "
+            f"{opposite} never reached ({name}) came {counts.hits} times of {counts.draws} from "
+            f"the {side}, and {counts.false_hits} times from the {opposite}"
+            if name
+            else f"{named(mechanism)}: no detail of its outputs came from one neighbour alone"
+        ),
+        level=alpha,
+        pair=pair,
+        epsilon_lower=best.epsilon_lower,
+        evidence={
+            "view": name,
+            "swapped": swapped,
+            "hits": counts.hits,
+            "false_hits": counts.false_hits,
+            "draws": counts.draws,
+            "refuted_at": best.refuted_at,
+        },
+        power={"smallest_share": share},
+        replay=f"audit(mechanism, pairs, delta=Fraction('{delta}'), alpha={alpha}, "
+        f"draws={draws}, seed={seed})",
+    )
+
+
+_NOTHING = Judgement(epsilon_lower=0.0, refuted_at=None)
+
+
+def _coordinates(
+    own: NDArray[Any], other: NDArray[Any], mechanism: Mechanism
+) -> list[NDArray[np.float64]]:
+    for outputs in (own, other):
+        if outputs.dtype.kind not in "biuf":
+            raise ParameterError(
+                "outputs",
+                f"{outputs.dtype} of {named(mechanism)}",
+                "numbers",
+                "Sets have no precision to attack.",
+            )
+    sides = [outputs.reshape(len(outputs), -1) for outputs in (own, other)]
+    # By the first eighth alone: what is an event must not depend on the draws that are counted.
+    if all(flat.dtype.kind in "iu" for flat in sides) and any(
+        np.any(np.abs(flat[: len(flat) // 8].astype(np.float64)) > 2.0**53) for flat in sides
+    ):
+        sides = [np.concatenate([flat >> 32, flat & 0xFFFFFFFF], axis=1) for flat in sides]
+    return [flat.astype(np.float64) for flat in sides]
+
+
+def _leans(counts: Counts) -> bool:
+    """Whether the event came more often on its own side; else nothing is to be refuted by it."""
+    return counts.hits > counts.false_hits
+
+
+def _counted(
+    own: NDArray[np.float64], other: NDArray[np.float64], *, ratio: float
+) -> tuple[str, Counts]:
+    """The view chosen, "" for none, and the counts of its event on the draws left for them."""
+    first, second = len(own) // 8, len(own) // 4
+    chosen, best, event = "", 0.0, None
+    for name, view in VIEWS.items():
+        trained = unreached(view(own[:first]), view(other[:first]))
+        if trained.cells.size == 0:
+            continue
+        hits, false_hits = (
+            int(trained.holds(*view(side[first:second])).sum()) for side in (own, other)
+        )
+        # Excess over the claim in its standard errors.
+        score = (hits - ratio * false_hits) / math.sqrt(hits + ratio**2 * (false_hits + 1))
+        if score > best:
+            chosen, best, event = name, score, trained
+    if event is None:
+        return "", Counts(hits=0, false_hits=0, draws=len(own) - second)
+    view = VIEWS[chosen]
+    counted, leaked = (int(event.holds(*view(side[second:])).sum()) for side in (own, other))
+    return chosen, Counts(hits=counted, false_hits=leaked, draws=len(own) - second)
+
+
+def _lowest_bit(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The t of (odd number)·2^t, for finite values other than 0; 0 for the others."""
+    usual = np.isfinite(values) & (values != 0)
+    fraction, exponent = np.frexp(np.where(usual, np.abs(values), 1.0))
+    digits = np.ldexp(fraction, 53).astype(np.int64)
+    zeros = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return np.asarray(np.where(usual, exponent - 53 + zeros, 0), dtype=np.int64)
+
+
+def _with_specials(
+    values: NDArray[np.float64], cells: NDArray[np.int64], depths: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Cells with ±0 and ±∞ set apart."""
+    special = ~np.isfinite(values) | (values == 0)
+    kind = 2 * np.isinf(values) + np.signbit(values)
+    return np.where(special, _SPECIAL + kind, cells), np.where(special, 0, depths)
+
+
+def _grid(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return _with_specials(values, np.zeros(values.shape, dtype=np.int64), -_lowest_bit(values))
+
+
+def _binade(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64)
+    return _with_specials(values, 2 * exponent + np.signbit(values), -_lowest_bit(values))
+
+
+def _apart(view: View) -> View:
+    """The view with cells of their own for every coordinate."""
+
+    def view_apart(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        cells, depths = view(values)
+        return cells + _APART * np.arange(values.shape[1]), depths
+
+    return view_apart
+
+
+def _phase(power: int) -> View:
+    def view(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        finite = np.where(np.isfinite(values), values, 0.0)
+        turns = np.ldexp(finite, -power) % 1.0
+        # Half a sixteenth off, so that round-off near a multiple of the modulus stays in one cell.
+        cells = np.floor(turns * _PHASES + 0.5).astype(np.int64) % _PHASES
+        return _with_specials(values, cells, np.zeros(values.shape, dtype=np.int64))
+
+    return view
+
+
+def _residue(modulus: int) -> View:
+    def view(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        finite = np.where(np.isfinite(values), values, 0.0)
+        cells = (np.floor(finite) % modulus).astype(np.int64)
+        return np.where(np.isfinite(values), cells, _SPECIAL), np.zeros(values.shape, np.int64)
+
+    return view
+
+
+VIEWS: Mapping[str, View] = MappingProxyType(
+    {
+        "low bits": _grid,
+        "low bits, by coordinate": _apart(_grid),
+        "low bits, by binade": _binade,
+        "low bits, by coordinate and binade": _apart(_binade),
+        **{f"phase modulo 2**{power}": _phase(power) for power in _MODULI},
+        **{f"residue modulo {modulus}": _residue(modulus) for modulus in _RESIDUES},
+    }
+)
+"""All views, by the name that a finding gives them."""
+
+
+@lru_cache(maxsize=256)
+def smallest_share(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float | None:
+    """Share of outputs out of the other side's reach that are found with probability 0.99.
+
+    Given that the training draws chose their event: p with P[Bin(draws, p) ≥ least] = 0.99, for
+    the least number of hits that refutes the claimed (ε, δ) without any false hits; None if none.
+    """
+    lines = claim_lines(min(claimed_epsilon(curve, delta), _LARGEST), float(delta))
+
+    def refuted(hits: int) -> bool:
+        counts = Counts(hits=hits, false_hits=0, draws=draws)
+        return counts.outcome().refutes(lines, alpha=level, delta=float(delta))
+
+    if not refuted(draws):
+        return None
+    few, many = 0, draws
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if refuted(middle) else (middle, many)
+    return float(betaincinv(many, draws - many + 1, DETECTION))

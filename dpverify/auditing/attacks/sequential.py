@@ -1,0 +1,391 @@
+"""Sequential audits: tests by betting, which may stop at any time.
+
+**The bet.** A claim (ε, δ) says of every event A and of both orders of two neighbours that
+p ≤ e^ε q + δ, where p and q are A's probabilities on its own side and on the other; and of the
+complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_binomials.claim_lines`, rounded
+up). From one output of each side, drawn by separate releases, take
+
+    W = 1[own output in A] − a·1[other output in A] − b ≥ −(a + b),     E W = p − a·q − b ≤ 0.
+
+With a stake λ in [0, 1/(a + b)) the factor 1 + λW is positive and of mean at most 1, whatever A,
+the order, the line and λ are, as long as they were chosen from *earlier* outputs alone. So the
+wealth, the product of all factors, is a non-negative supermartingale from 1, and by Ville's
+inequality passes 1/α with probability at most α **at any time**: looking after each pair is free.
+
+**The choice** only decides how fast a bug is found. Every output becomes a row of scores: its own
+values, their sum, and one linear score fitted to earlier outputs (or the mechanism's log-likelihood
+ratio). Before each block, thresholds are the quantiles of earlier scores, rates are estimated there
+and drawn together a little, and the event, line and stake of the largest estimated growth
+E ln(1 + λW) are taken (Kelly 1956), at a part of that stake. Blocks grow in proportion to what was
+seen, so that the work stays linear.
+
+**Round-off.** Slopes and intercepts are rounded up, so that W errs downwards; a sum of n logarithms
+errs by less than n²·2⁻⁵⁰, which `_margin` takes off.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.finding import Finding
+from dpverify.auditing.outputs.draws import named, one_side
+from dpverify.auditing.statistics.two_sample_binomial import Line
+from dpverify.errors import DrawError, RecordsError, require
+from dpverify.privacy import Mechanism, Pair
+
+__all__ = ["Journal", "columns", "sequential_audit"]
+
+Scores = NDArray[np.float64]
+
+CHUNK = 64
+"""Pairs that share two streams of words, named by their place."""
+_QUANTILES = np.arange(1, 16) / 16
+_STAKES = np.arange(1, 40) / 40  # parts of the largest stake 1/(a + b)
+_CAUTION = 0.85  # part of the estimated best stake
+_DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
+_UNSEEN = 6  # pairs before the first bet
+_GROWTH = 0.03  # of a block, relative to what was seen
+_MOST_COLUMNS = 64
+
+
+def columns(outputs: NDArray[Any]) -> Scores:
+    """Scores of outputs of shape (draws, …): their values in order, at most 64, and their sum.
+
+    Of sets, an item's value is 1 at its checksum modulo 64: a place for each that no draw decides.
+    """
+    if outputs.dtype == object:
+        return _memberships(outputs)
+    rows = np.asarray(outputs).reshape(len(outputs), -1)
+    if rows.dtype == np.uint8:
+        rows = np.unpackbits(rows, axis=1)
+    values = rows.astype(np.float64)
+    if values.shape[1] == 1:
+        return values
+    return np.column_stack([values[:, :_MOST_COLUMNS], values.sum(axis=1)])
+
+
+def _memberships(outputs: NDArray[Any]) -> Scores:
+    values = np.zeros((len(outputs), _MOST_COLUMNS + 1))
+    for row, items in zip(values, outputs, strict=True):
+        row[[zlib.crc32(repr(item).encode()) % _MOST_COLUMNS for item in items]] = 1
+        row[-1] = len(items)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Where an audit keeps what it has seen, so that a killed one goes on and ends the same.
+
+    Parameters
+    ----------
+    path : of a file that is replaced whole, or created; None keeps nothing
+    """
+
+    path: Path | None = None
+
+    def read(self, key: dict[str, Any]) -> tuple[int, float, Scores, Scores] | None:
+        """What an audit with this key had seen: pairs, log-wealth and both sides' scores.
+
+        Raises
+        ------
+        RecordsError
+            If the file belongs to another audit.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        with np.load(self.path, allow_pickle=False) as held:
+            if json.loads(str(held["key"])) != key:
+                raise RecordsError(
+                    f"{self.path} is the journal of another audit. Give another file, or remove it."
+                )
+            return int(held["seen"]), float(held["wealth"]), held["own"], held["other"]
+
+    def write(
+        self, key: dict[str, Any], seen: int, wealth: float, own: Scores, other: Scores
+    ) -> None:
+        """Replace the file, in one step."""
+        if self.path is None:
+            return
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with beside.open("wb") as file:
+            np.savez(
+                file,
+                key=json.dumps(key, sort_keys=True),
+                seen=seen,
+                wealth=wealth,
+                own=own,
+                other=other,
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self.path)
+
+
+def sequential_audit(
+    mechanism: Mechanism,
+    pair: Pair,
+    lines: Sequence[Line],
+    *,
+    alpha: float,
+    most: int,
+    seed: int,
+    score: Callable[[NDArray[Any]], Scores] = columns,
+    journal: Journal | None = None,
+    time_limit: float = 10.0,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Finding:
+    """Draw pairs of outputs until the claim is refuted or `most` pairs were drawn.
+
+    Parameters
+    ----------
+    mechanism : audited through its `release`, one data set a call
+    pair : the neighbours
+    lines : the claim, as `claim_lines` makes it; of a curve, of several points
+    alpha : probability with which a true claim is ever accused
+    most : pairs after which the audit ends
+    seed : of the replayable randomness
+    score : rows of scores from stacked outputs; the mechanism's log-likelihood ratio, as one
+        column, makes the audit white-box
+    journal : keeps what was seen
+    time_limit : seconds that one release may take
+    progress : called with the number of pairs done since the last call
+
+    Returns
+    -------
+    Finding
+        `evidence` holds the pairs drawn, the wealth (an e-value) and the last bet.
+
+    Raises
+    ------
+    DrawError
+        If the mechanism can't be drawn from.
+    """
+    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    require(most >= 1, "most", most, "at least 1")
+    require(bool(lines), "lines", lines, "at least one")
+    kept = journal or Journal()
+    key = {"pair": pair.name, "lines": [list(line) for line in lines], "seed": seed}
+    bettor = _Bettor(np.array(lines, dtype=np.float64))
+    seen, wealth = 0, 0.0
+    own = other = np.empty((0, 0))
+    found = kept.read(key)
+    if found is not None:
+        seen, wealth, own, other = found
+        progress(seen)
+    goal = math.log(1 / alpha)
+    bet: _Bet | None = None
+    written = seen
+    for stop in _blocks(seen, most):
+        while len(own) < stop:
+            number = len(own) // CHUNK
+            drawn = [
+                _scores(mechanism, pair, side, seed, number, score, time_limit) for side in (0, 1)
+            ]
+            if drawn[0].shape != drawn[1].shape or (
+                len(own) and own.shape[1:] != drawn[0].shape[1:]
+            ):
+                raise DrawError(
+                    f"{named(mechanism)} changed the shape of its release, on the pair "
+                    f"{pair.name!r}."
+                )
+            own = np.concatenate([own.reshape(-1, drawn[0].shape[1]), drawn[0]])
+            other = np.concatenate([other.reshape(-1, drawn[1].shape[1]), drawn[1]])
+        bet = bettor.choose(own[:seen], other[:seen])
+        for factor in [] if bet is None else bet.factors(own[seen:stop], other[seen:stop]):
+            wealth += math.log(factor)
+            seen += 1
+            if wealth >= goal + _margin(seen):
+                progress(seen - written)
+                return _finding(pair, alpha, seen, wealth, bet, refuted=True)
+        seen = stop
+        if seen >= 1.5 * written or seen == most:
+            kept.write(key, seen, wealth, own, other)
+            progress(seen - written)
+            written = seen
+    return _finding(pair, alpha, seen, wealth, bet, refuted=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bet:
+    """An event of the scores, the order, a line and a stake.
+
+    The event is {score > threshold} if `above`, else {score ≤ threshold}, of the column `column`;
+    `weights` make the fitted score of the last column.
+    """
+
+    column: int
+    threshold: float
+    above: bool
+    swapped: bool
+    slope: float
+    base: float
+    stake: float
+    growth: float
+    weights: Scores
+
+    def factors(self, own: Scores, other: Scores) -> list[float]:
+        if self.swapped:
+            own, other = other, own
+        a, b = (self._inside(scores) for scores in (own, other))
+        w = a - self.slope * b - self.base
+        # Two units in the last place for the rounding of w and of the factor.
+        factors: list[float] = (1 + self.stake * (w - 1e-15 * (1 + self.slope))).tolist()
+        return factors
+
+    def _inside(self, scores: Scores) -> NDArray[np.float64]:
+        values = _fitted(scores, self.weights)[:, self.column]
+        return np.asarray((values > self.threshold) == self.above, dtype=np.float64)
+
+    def words(self) -> str:
+        """The event, for a person."""
+        fitted = 0 < self.weights.size == self.column
+        name = "the fitted score" if fitted else f"score {self.column}"
+        return f"{name} {'>' if self.above else '<='} {self.threshold:.6g}"
+
+
+class _Bettor:
+    """Chooses bets on any of the lines from earlier scores."""
+
+    def __init__(self, lines: NDArray[np.float64]) -> None:
+        slope, base = lines.T[:, :, None]
+        stakes = _STAKES / (slope + base)
+        self.stakes, self.lines = stakes, lines
+        # Logarithms of the factor for (own, other) inside: 10, 01, 11, 00.
+        self.logs = np.stack(
+            [
+                np.log1p(stakes * (inside - slope * outside - base))
+                for inside, outside in ((1, 0), (0, 1), (1, 1), (0, 0))
+            ]
+        ).reshape(4, -1)
+
+    def choose(self, own: Scores, other: Scores) -> _Bet | None:
+        """The bet of the largest estimated growth; None where none seems to grow."""
+        seen = len(own)
+        if seen < _UNSEEN:
+            return None
+        weights = _fit(own, other)
+        both = [_fitted(scores, weights) for scores in (own, other)]
+        thresholds = np.quantile(np.concatenate(both), _QUANTILES, axis=0)
+        low = [
+            np.stack(
+                [
+                    np.searchsorted(np.sort(scores[:, c]), thresholds[:, c], side="right")
+                    for c in range(scores.shape[1])
+                ],
+                axis=1,
+            )
+            for scores in both
+        ]
+        high = [seen - low[0], seen - low[1]]
+        # Four kinds of event: above or not, own side first or the other.
+        hits = np.stack([low[0], low[1], high[0], high[1]])
+        false_hits = np.stack([low[1], low[0], high[1], high[0]])
+        pooled = _DRAWN_TOGETHER * (hits + false_hits) / (2 * seen)
+        p = ((hits + pooled) / (seen + _DRAWN_TOGETHER)).ravel()
+        q = ((false_hits + pooled) / (seen + _DRAWN_TOGETHER)).ravel()
+        chances = np.stack([p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q)], axis=1)
+        growth = chances @ self.logs
+        best = int(np.argmax(growth))
+        event, choice = np.unravel_index(best, growth.shape)
+        if not growth[event, choice] > 0:
+            return None
+        kind, place, column = np.unravel_index(int(event), hits.shape)
+        line, stake = np.unravel_index(int(choice), self.stakes.shape)
+        return _Bet(
+            column=int(column),
+            threshold=float(thresholds[place, column]),
+            above=bool(kind >= 2),
+            swapped=bool(kind % 2),
+            slope=float(self.lines[line, 0]),
+            base=float(self.lines[line, 1]),
+            stake=_CAUTION * float(self.stakes[line, stake]),
+            growth=float(growth[event, choice]),
+            weights=weights,
+        )
+
+
+def _fit(own: Scores, other: Scores) -> Scores:
+    """Weights of a linear score: difference of means over pooled variance, column by column."""
+    if own.shape[1] == 1:
+        return np.zeros(0)  # nothing to combine
+    spread = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)]).var(axis=0)
+    difference = own.mean(axis=0) - other.mean(axis=0)
+    return np.asarray(difference / np.where(spread > 0, spread, 1.0))
+
+
+def _fitted(scores: Scores, weights: Scores) -> Scores:
+    if weights.size == 0:
+        return scores
+    return np.column_stack([scores, scores @ weights])
+
+
+def _scores(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    seed: int,
+    number: int,
+    score: Callable[[NDArray[Any]], Scores],
+    time_limit: float,
+) -> Scores:
+    key = (seed, "sequential", f"pair {pair.name}", side, number)
+    outputs = one_side(mechanism, pair, side, CHUNK, key, time_limit)
+    found = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
+    if np.isnan(found).any():
+        raise DrawError(
+            f"{named(mechanism)} released what has no score, on the pair {pair.name!r}: infinities?"
+        )
+    return found
+
+
+def _blocks(seen: int, most: int) -> Iterator[int]:
+    """Ends of blocks: a result doesn't depend on where an audit was resumed."""
+    end = 0
+    while end < most:
+        end = min(max(end + 1, math.ceil(end * (1 + _GROWTH))), most)
+        if end > seen:
+            yield end
+
+
+def _margin(seen: int) -> float:
+    return seen * seen * 2.0**-50 + 1e-12
+
+
+def _finding(
+    pair: Pair, alpha: float, seen: int, wealth: float, bet: _Bet | None, *, refuted: bool
+) -> Finding:
+    evidence: dict[str, Any] = {"pairs": seen, "log_wealth": wealth}
+    power: dict[str, Any] = {}
+    if bet is None:
+        statement = f"no bet against the claim seemed worth while in {seen} pairs of outputs"
+    else:
+        evidence |= {
+            "event": bet.words(),
+            "order": "neighbour against record" if bet.swapped else "record against neighbour",
+            "slope": bet.slope,
+            "intercept": bet.base,
+        }
+        power["growth_per_pair"] = bet.growth
+        statement = (
+            f"bets on {bet.words()} multiplied the stake by e^{wealth:.2f} in {seen} pairs of "
+            f"outputs; a true claim lets it pass {1 / alpha:.4g} with probability {alpha:.4g}"
+        )
+    return Finding(
+        audit="sequential",
+        verdict="violation" if refuted else "no_violation_found",
+        statement=statement,
+        level=alpha,
+        pair=pair,
+        evidence=evidence,
+        power=power,
+    )

@@ -1,0 +1,1 @@
+"""Drawing outputs: copies, journals, and limits of time."""

@@ -1,0 +1,268 @@
+"""Releases drawn for an audit, on both sides of a pair, whatever the mechanism does.
+
+Draws come in chunks, each with a stream of words named by (seed, kind, pair, side, chunk), so that
+no result depends on the number of workers or on their order. The first chunk is drawn in this
+process; the rest goes to workers (joblib, loky) only where it is work enough to pay for starting
+them.
+
+Nothing that a mechanism does passes silently: an exception, a release that takes longer than its
+time limit, a NaN, a change of shape, an output that is neither numbers nor a set, a worker that
+dies and a mechanism that breaks on its way to one all end in a `DrawError` that names the mechanism
+and the pair. What can't be pickled (a pointer into another library, the system's entropy source) is
+drawn from in this process, with the same result. The time limit interrupts Python code
+(`patience`); a call that hangs outside the interpreter is ended with its worker.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator, Sequence, Sized
+from concurrent.futures import BrokenExecutor
+from time import perf_counter
+from typing import Any, TypeVar
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.outputs.time_limit import Late, within
+from dpverify.errors import DrawError, require
+from dpverify.execution.parallel import remote, spread
+from dpverify.privacy import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords
+
+__all__ = [
+    "CHUNK",
+    "both_sides",
+    "by_chunks",
+    "guarded",
+    "named",
+    "one_side",
+    "over_the_draw",
+    "whole",
+]
+
+_T = TypeVar("_T")
+
+CHUNK = 1000
+"""Draws that share a stream of words."""
+_INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
+
+
+def named(mechanism: object) -> str:
+    """What a person calls the mechanism: its name, else a function's own, else its class's."""
+    own = getattr(mechanism, "__name__", type(mechanism).__name__)
+    return str(getattr(mechanism, "name", own))
+
+
+def over_the_draw(mechanism: Any) -> bool:
+    """Whether its guarantee is over the draw of public randomness, and says nothing of one draw."""
+    return hasattr(mechanism, "guarantee") and bool(mechanism.guarantee().over_the_draw)
+
+
+def whole(outputs: NDArray[Any]) -> bool:
+    """Whether all of them are whole numbers, by type or by value."""
+    return outputs.dtype.kind in "biu" or (
+        outputs.dtype.kind == "f" and bool(np.all(outputs == np.floor(outputs)))
+    )
+
+
+def both_sides(
+    mechanism: Mechanism,
+    pair: Pair,
+    *,
+    draws: int,
+    seed: int,
+    kind: str,
+    workers: int = -1,
+    time_limit: float = 10.0,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Independent releases of the pair's record and of its neighbour, by separate calls.
+
+    Parameters
+    ----------
+    mechanism : drawn from through its `release`
+    pair : whose name is part of the streams' names
+    draws : on each side
+    seed : of the replayable randomness
+    kind : what the draws are for, in at least 3 letters; different kinds are independent
+    workers : processes, −1 for all cores; no effect on the result
+    time_limit : seconds that one release may take; it is stopped before twice as many
+
+    Returns
+    -------
+    For each side an array of shape (draws, …), or of `frozenset` objects, of shape (draws,).
+
+    Raises
+    ------
+    DrawError
+        If a release raises, is late, holds a NaN, changes its shape, or is neither numbers nor a
+        set; if a worker dies, or the mechanism breaks on its way to one.
+    """
+    require(draws >= 1, "draws", draws, "at least 1")
+    require(time_limit > 0, "time_limit", time_limit, "positive")
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    tasks = [
+        (mechanism, pair, side, size, (seed, kind, f"pair {pair.name!r}", side, number), time_limit)
+        for side in (0, 1)
+        for number, size in enumerate(sizes)
+    ]
+    chunks = list(by_chunks(one_side, tasks, workers=workers, time_limit=time_limit))
+    shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
+    if len(shapes) > 1:
+        raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
+    own, other = chunks[: len(sizes)], chunks[len(sizes) :]
+    return np.concatenate(own), np.concatenate(other)
+
+
+def by_chunks(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    workers: int,
+    time_limit: float,
+) -> Iterator[Any]:
+    """Results of ``function(*task)``, in the order of the tasks.
+
+    Parameters
+    ----------
+    function : of a mechanism, a pair, and more, which makes at most `CHUNK` draws
+    tasks : of one mechanism and pair
+    workers, time_limit : as for `both_sides`, with its errors
+    """
+    start = perf_counter()
+    first = function(*tasks[0])
+    expected = (perf_counter() - start) * (len(tasks) - 1)
+    yield first
+    mechanism, pair = tasks[0][:2]
+    if workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
+        yield from (function(*task) for task in tasks[1:])
+        return
+    # More than a chunk may take: its own clock speaks first, if it can.
+    timeout = 2 * time_limit * CHUNK
+    try:
+        yield from spread(function, tasks[1:], workers=workers, timeout=timeout)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
+        raise _error(mechanism, pair, reason) from error
+    except BrokenExecutor as error:
+        raise _error(mechanism, pair, "ended its worker process") from error
+    except TimeoutError as error:
+        raise _error(mechanism, pair, "hung outside the interpreter") from error
+
+
+def _sendable(mechanism: Mechanism) -> bool:
+    try:
+        cloudpickle.dumps(mechanism)
+    except Exception:  # whatever an object of another library says to being pickled
+        return False
+    return True
+
+
+def one_side(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    size: int,
+    key: tuple[int | str, ...],
+    time_limit: float,
+) -> NDArray[Any]:
+    """Releases of the record (side 0) or of the neighbour (1) from one stream of words.
+
+    Parameters
+    ----------
+    size : how many
+    key : seed and case of the stream
+    mechanism, pair, time_limit : as for `both_sides`, with its result and its error
+    """
+    seed, *case = key
+    rng = ReplayableWords(int(seed), *case)
+    data = pair.neighbour if side else pair.record
+    outputs: list[Any] = []
+
+    def draw() -> None:
+        for _ in range(size):
+            # A copy: a release that changes its argument must not change the next one's.
+            outputs.append(mechanism.release(copy.deepcopy(data), rng=rng))  # noqa: PERF401
+
+    guarded(draw, mechanism, pair, side, outputs, time_limit)
+    return _stacked(outputs, mechanism, pair, side)
+
+
+def guarded(
+    work: Callable[[], _T],
+    mechanism: object,
+    pair: Pair,
+    side: int | None,
+    outputs: Sized,
+    time_limit: float,
+    *,
+    passed: type[Exception] = DrawError,
+) -> _T:
+    """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
+
+    Parameters
+    ----------
+    work : that code, a function of Python's
+    mechanism, pair, side : what to name; of either side, None
+    outputs : what it has given so far, which grows with each
+    time_limit : seconds for each; it is stopped before twice as many
+    passed : errors that go on as they are
+    """
+    try:
+        return within(time_limit, outputs, work)
+    except Late:
+        reason = f"took longer than {time_limit:g} s for one release"
+        raise _error(mechanism, pair, reason, side) from None
+    except passed:
+        raise
+    except Exception as error:
+        reason = f"raised {type(error).__name__}: {error}"
+        raise _error(mechanism, pair, reason, side) from error
+
+
+def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:
+    """One array of all, numbers or frozensets."""
+    if _as_set(outputs[0]) is not None:
+        stacked = np.empty(len(outputs), dtype=object)
+        stacked[:] = [_as_set(output) for output in outputs]
+        if any(output is None for output in stacked):
+            raise _error(mechanism, pair, "released a set, and then none", side)
+        return stacked
+    if any(np.ma.isMaskedArray(output) for output in outputs):
+        way = " Let it return an array without a mask, as `filled` makes one."
+        raise _error(mechanism, pair, "released a masked array", side, way)
+    try:
+        numbers = np.array(outputs)
+    except ValueError:  # ragged
+        shapes = list(dict.fromkeys(np.shape(output) for output in outputs))
+        reason = f"changed the shape of its release: {shapes[0]}, {shapes[-1]}"
+        raise _error(mechanism, pair, reason, side) from None
+    if numbers.dtype.kind not in "biuf" or not numbers.size:
+        reason = f"released neither numbers nor a set: {_first(outputs[0])}"
+        way = " Let it return a number, an array of numbers of one shape, or a set."
+        raise _error(mechanism, pair, reason, side, way)
+    if np.any(np.isnan(numbers)):
+        way = " Let it return a number that stands for it, and how often that appears is audited."
+        raise _error(mechanism, pair, "released a NaN", side, way)
+    return numbers
+
+
+def _as_set(output: Any) -> frozenset[Any] | None:
+    if isinstance(output, np.ndarray) and output.dtype == object and output.size == 1:
+        output = output.item()
+    return frozenset(output) if isinstance(output, set | frozenset) else None
+
+
+def _first(output: Any) -> str:
+    """An output as the function returned it: adapters put it into an array."""
+    alone = isinstance(output, np.ndarray) and output.size == 1
+    return repr(output.item() if alone else output)
+
+
+def _error(
+    mechanism: object, pair: Pair, reason: str, side: int | None = None, way_out: str = ""
+) -> DrawError:
+    where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
+    return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.{way_out}")

@@ -1,0 +1,237 @@
+"""The journal of an audit: what it has found so far, so that a killed one goes on.
+
+A file of JSON lines. The first says which audit it is of; each other one holds what one step gave
+(the search, the trials, a kind of audit), written whole and synchronised to the disc before the
+next step begins. A last line that was torn by the end of its process is dropped, and its step done
+again. Draws are named by seed and place, not by time, so the steps that are left give what they
+would have given; and every result goes through the form in which it is written, whether it is read
+back or not. So a resumed audit ends with the very report of an uninterrupted one, if the mechanism
+draws from the audit's words alone. One that draws its own randomness keeps its level: no step is
+done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was lost,
+isn't kept.
+
+**Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, and for
+functions their code. A change inside a class's methods isn't seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from dpverify import __version__
+from dpverify.auditing.finding import Finding
+from dpverify.data.domain import is_sparse
+from dpverify.errors import ConfigurationError, OutputError
+from dpverify.privacy import Pair
+
+__all__ = ["AuditJournal", "fingerprint", "from_plain", "pair_from_plain", "pair_plain", "to_plain"]
+
+_DEPTH = 8  # of nested fields that are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class AuditJournal:
+    """Where audits keep what they have found.
+
+    Parameters
+    ----------
+    path : of the file, which is made if there is none; None keeps nothing
+    run : of several audits that share the file, the command that makes them; None for one audit
+    """
+
+    path: Path | None = None
+    run: str | None = None
+
+    def kept(
+        self,
+        identity: Mapping[str, str],
+        step: str,
+        make: Callable[[], Any],
+        *,
+        done: Callable[[Any], bool] = lambda _: True,
+    ) -> Any:
+        """What the step gave, as JSON gives it back: from the file, or made now and written.
+
+        Parameters
+        ----------
+        identity : of the audit
+        step : its name
+        make : does it; of what JSON can hold
+        done : whether what it gave is worth keeping; else the next run does it again
+
+        Raises
+        ------
+        ConfigurationError
+            If the file is the journal of another audit, or none at all.
+        OutputError
+            If it can't be written.
+        """
+        if self.path is None:
+            return json.loads(json.dumps(make()))
+        audit = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        header = {"dpverify": __version__, **({"run": self.run} if self.run else identity)}
+        for line in self._lines(header):
+            if line["audit"] == audit and line["step"] == step:
+                return line["gave"]
+        text = json.dumps({"audit": audit, "step": step, "gave": make()})
+        gave = json.loads(text)["gave"]
+        if done(gave):
+            self._append(text)
+        return gave
+
+    def _lines(self, header: dict[str, str]) -> list[Any]:
+        """All whole lines but the header, which is written if there is none."""
+        assert self.path is not None  # noqa: S101 - for the type checker
+        try:
+            raw = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise OutputError(f"the journal {self.path} can't be read: {error}.") from error
+        whole, newline, torn = raw.rpartition(b"\n")
+        none = ConfigurationError(f"{self.path} is no journal. Give another file.")
+        if not newline:
+            if not json.dumps(header).encode().startswith(torn):
+                raise none
+            self._append(json.dumps(header), keep=0)
+            return []
+        try:
+            first, *lines = [json.loads(line) for line in whole.split(b"\n")]
+            known = first["dpverify"]
+            for line in lines:
+                line["audit"], line["step"], line["gave"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise none from error
+        if first != header:
+            names = [n for n in {**first, **header} if first.get(n) != header.get(n)]
+            said = ", ".join(f"{n} was {first.get(n)} and is {header.get(n)}" for n in names)
+            raise ConfigurationError(
+                f"{self.path} is the journal of another audit (of dpverify {known}): {said}. "
+                "Give another file, or remove it."
+            )
+        if torn:
+            self._append("", keep=len(whole + newline))
+        return lines
+
+    def _append(self, text: str, *, keep: int | None = None) -> None:
+        """Add a line; of the file as it was, keep so many bytes if not all."""
+        assert self.path is not None  # noqa: S101 - for the type checker
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                if keep is not None:
+                    file.truncate(keep)
+                file.write(text + "\n" if text else "")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"the journal {self.path} can't be written: {error}.") from error
+
+
+def fingerprint(value: Any) -> str:
+    """Digest of what something is made of: types, fields, numbers, and the code of functions."""
+    return hashlib.sha256(_told(value, _DEPTH).encode()).hexdigest()[:16]
+
+
+def to_plain(findings: Sequence[Finding], known: Sequence[Pair]) -> list[Any]:
+    """Findings as JSON holds them; a known pair by its name alone, any other whole."""
+    held = []
+    for finding in findings:
+        values = {
+            entry.name: _plain(getattr(finding, entry.name))
+            for entry in fields(finding)
+            if entry.name != "pair"
+        }
+        pair = finding.pair
+        named = any(pair is each for each in known)
+        values["pair"] = pair and (pair.name if named else pair_plain(pair))
+        held.append(values)
+    return held
+
+
+def from_plain(held: Sequence[Any], known: Sequence[Pair]) -> list[Finding]:
+    """Findings as `to_plain` gave them, of the same known pairs."""
+    names = {pair.name: pair for pair in known}
+    found = []
+    for entry in held:
+        pair = entry["pair"]
+        if pair is not None:
+            pair = names[pair] if isinstance(pair, str) else pair_from_plain(pair)
+        values = {name: _restored(value) for name, value in entry.items() if name != "pair"}
+        found.append(Finding(**values, pair=pair))
+    return found
+
+
+def pair_plain(pair: Pair) -> dict[str, Any]:
+    """A pair of dense or sparse numbers, whole."""
+    sides = (pair.record, pair.neighbour)
+    arrays = [np.asarray(x.toarray() if is_sparse(x) else x) for x in sides]
+    return {"name": pair.name, "dtype": str(arrays[0].dtype), "sides": [x.tolist() for x in arrays]}
+
+
+def pair_from_plain(held: Mapping[str, Any]) -> Pair:
+    """The pair that `pair_plain` gave, dense."""
+    record, neighbour = (np.array(side, dtype=held["dtype"]) for side in held["sides"])
+    return Pair(name=held["name"], record=record, neighbour=neighbour)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON holds it. What isn't plain comes back as the words that a report shows of it."""
+    if isinstance(value, Mapping):
+        return {"mapping": [[str(name), _plain(each)] for name, each in value.items()]}
+    if isinstance(value, tuple | list):
+        return {"tuple": [_plain(each) for each in value]}
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _restored(value: Any) -> Any:
+    match value:
+        case {"mapping": entries}:
+            return {name: _restored(each) for name, each in entries}
+        case {"tuple": entries}:
+            return tuple(_restored(each) for each in entries)
+        case {"fraction": text}:
+            return Fraction(text)
+    return value
+
+
+def _told(value: Any, depth: int) -> str:
+    """Everything that tells two mechanisms apart, without the places where they lie in memory."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if depth == 0:
+        return kind
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+        return f"{value.__qualname__}{[_told(part, depth - 1) for part in parts]}"
+    if isinstance(value, CodeType):
+        return f"{value.co_code!r}{value.co_names}{_told(value.co_consts, depth - 1)}"
+    if is_sparse(value) or hasattr(value, "__array__"):
+        dense = np.asarray(value.toarray() if is_sparse(value) else value)
+        held = repr(dense.tolist()) if dense.dtype == object else dense.tobytes().hex()
+        return f"{kind}{dense.dtype}{dense.shape}{held}"
+    if isinstance(value, Mapping):
+        entries = [f"{name!r}:{_told(each, depth - 1)}" for name, each in value.items()]
+        return f"{kind}{entries}"
+    if isinstance(value, tuple | list):
+        return f"{kind}{[_told(each, depth - 1) for each in value]}"
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if is_dataclass(value):
+        own = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+        return f"{kind}{_told(own, depth - 1)}"
+    if hasattr(value, "__dict__") and repr(value) == object.__repr__(value):
+        return f"{kind}{_told(vars(value), depth - 1)}"
+    return f"{kind}{re.sub(r' at 0x[0-9a-fA-F]+', '', repr(value))}"

@@ -1,0 +1,125 @@
+"""What a mechanism keeps from one release to the next, which draws must not be counted with.
+
+Draws count as independent. Where a mechanism keeps its noise (a cache of answers, say), all
+releases of one data set are one draw, however many are made, and prove nothing. They look just like
+those of a mechanism without noise; what tells them apart is a copy that has kept nothing yet:
+another draw comes out of it, where a function without noise gives the same output again.
+
+Copies are made before the first release. In them are the state of the mechanism, of closures and of
+the module's variables that its functions use, as they are then, and caches of `functools`, empty.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.outputs.draws import named, one_side
+from dpverify.errors import DrawError
+from dpverify.privacy import Mechanism, Pair
+
+__all__ = ["constant", "copier", "remembers"]
+
+_CONSTANT = 1000  # equal releases, of each side, before copies are asked
+_COPIES = 20
+_SEVERAL = 4  # copies that give another number where all of 1,000 releases give one
+_OWN = __name__.partition(".")[0]
+
+
+def copier(mechanism: Mechanism) -> Callable[[], Mechanism] | None:
+    """Make copies of a mechanism as it is now; None where it can't be copied."""
+    function = getattr(mechanism, "function", mechanism)
+    module = inspect.getmodule(function if inspect.isroutine(function) else type(function))
+    own = module is None or module.__name__.partition(".")[0] in (_OWN, "builtins")
+    packed = io.BytesIO()
+    try:
+        if not own:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            _Pickler(packed).dump(mechanism)
+        finally:
+            if not own:
+                cloudpickle.unregister_pickle_by_value(module)
+        cloudpickle.loads(packed.getvalue())
+    except Exception:  # whatever an object of another library says to being pickled
+        return None
+    return lambda: cloudpickle.loads(packed.getvalue())
+
+
+def remembers(
+    mechanism: Mechanism,
+    pair: Pair,
+    copied: Callable[[], Mechanism],
+    *,
+    seed: int,
+    time_limit: float,
+) -> str:
+    """Say so if the mechanism gives its first output of a data set, or a part, again and again.
+
+    A mechanism that keeps nothing is said to with probability at most 20/(1000 e) < 0.8 %, at the
+    worst law there is: all of 1,000 releases equal, and one of 20 copies' another. Of a part of the
+    output, of which there may be many, four copies' must be: at most 3e-8 for each. The audit is
+    then inconclusive, and nobody accused.
+
+    Parameters
+    ----------
+    mechanism, pair, seed, time_limit : as for `one_side`
+    copied : what `copier` made before the first release
+
+    Returns
+    -------
+    A sentence; empty if it doesn't.
+    """
+    for side in (0, 1):
+
+        def outputs(source: Mechanism, draws: int, number: int, side: int = side) -> NDArray[Any]:
+            return one_side(source, pair, side, draws, (seed, "memory", side, number), time_limit)
+
+        try:
+            kept = outputs(mechanism, _CONSTANT, 0)
+            same = constant(kept)
+            if not same.any():
+                continue
+            others = np.zeros(same.shape, dtype=np.int64)
+            for number in range(1, _COPIES + 1):
+                copy = outputs(copied(), 1, number)
+                others += copy.shape[1:] != kept.shape[1:] or ~constant(
+                    np.append(kept[:1], copy, 0)
+                )
+        except DrawError:
+            continue
+        if others[same].max() >= (1 if same.all() else _SEVERAL):
+            part = "" if same.all() else ", or a part of it,"
+            return (
+                f"{named(mechanism)} keeps its output of a data set{part} from one release to the "
+                f"next, on the pair {pair.name!r}, so its draws are one draw. Give the audit a "
+                "function that makes it anew, with nothing kept, and releases once."
+            )
+    return ""
+
+
+def constant(outputs: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which numbers of an output are the same in all; a set is one."""
+    flat = outputs.reshape(len(outputs), -1)
+    same: NDArray[np.bool_] = np.all(flat == flat[0], axis=0)
+    return same
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Leaves out what caches of `functools` hold."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, functools._lru_cache_wrapper):
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
+        return super().reducer_override(obj)
+
+
+def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Callable[..., Any]:
+    return functools.lru_cache(**parameters)(function)  # type: ignore[no-any-return]

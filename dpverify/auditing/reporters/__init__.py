@@ -1,0 +1,1 @@
+"""Readers of a report: text and JUnit."""

@@ -1,0 +1,1 @@
+"""Confidence bounds and tests behind the attacks."""

@@ -1,0 +1,1 @@
+"""What can be audited: adapters of plain functions."""

@@ -1,0 +1,405 @@
+"""Adapters: other people's mechanisms, audited as they stand.
+
+An audit draws from anything that has `release(records, *, rng)`, an adjacency and a claim. `adapt`
+makes that of a plain function, of an object with `randomise` (diffprivlib) and of an object with
+`input_carrier_type` that is called (OpenDP). Those libraries aren't imported.
+
+**Of what it is a function.** A function of one record and a function of a data set are different
+mechanisms, and neither can be told from the other by looking. So the adjacency says which it is
+(`of`), or the caller does: `of="record"` gets one record of shape (p,), `of="dataset"` gets the
+whole data set of a pair, as the pair holds it. A pair that doesn't fit is refused before anything
+is drawn.
+
+**Replay.** A function of a record and numpy's generator gets one that is seeded from the audit's
+words, a new one for every call, so that its audit gives the same draws each time. Whatever draws
+its own randomness can't be replayed: its audit keeps its level, but a second run may end otherwise.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.data.adjacency import Adjacency, Of
+from dpverify.data.domain import Domain, is_sparse, shape_of
+from dpverify.errors import ParameterError, require
+from dpverify.guarantee import PrivacyCurve
+from dpverify.privacy import Mechanism
+from dpverify.sampling.words import Words
+
+__all__ = ["Adapted", "adapt"]
+
+Takes = Literal["data", "number", "numbers"]
+Element = Literal["any", "float", "whole", "truth"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapted:
+    """A mechanism made of a callable.
+
+    Attributes
+    ----------
+    function : called once for each draw
+    of : what with: one record, or a data set
+    takes : the data themselves, one of Python's own numbers, or a list of them
+    element : what each of Python's own numbers must be; "any" leaves it as it is recorded
+    generator : how it takes numpy's generator: second ("") or by this name; None if it doesn't
+    adjacency, claim : whom it says it protects, and how well
+    domain : of the records; None where it is all numbers
+    attributes, rows : p and the possible n of the data sets that an audit makes; None where it
+        can't make any, and pairs must be named
+    name : what a person calls it
+    """
+
+    function: Callable[..., Any]
+    of: Of
+    takes: Takes
+    element: Element
+    generator: str | None
+    adjacency: Adjacency
+    claim: PrivacyCurve
+    domain: Domain | None
+    attributes: int | None
+    rows: tuple[int, ...] | None
+    name: str
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the audit's words decide all that it draws."""
+        return self.generator is not None
+
+    def privacy(self) -> PrivacyCurve:
+        """The claim."""
+        return self.claim
+
+    def admit(self, data: Any) -> None:
+        """Refuse data that it can't be called with, as it is declared.
+
+        Raises
+        ------
+        ParameterError
+            If they are several records for a function of one, have other attributes than those
+            that were declared, or hold what it doesn't take.
+        """
+        if self.of == "record":
+            self._argument(_only_row(data))
+            attributes = shape_of(data)[-1]
+        elif self.takes == "data" and not isinstance(self.adjacency, Adjacency):
+            return  # whatever the caller's own adjacency relates
+        else:
+            self._argument(data)
+            if self.takes == "data":
+                _require_rows(data)
+            attributes = 1 if len(shape_of(data)) == 1 else shape_of(data)[1]
+        require(
+            self.attributes in (None, attributes),
+            "attributes",
+            self.attributes,
+            f"{attributes}, as in the pairs",
+            "Name pairs of so many, or leave out one of the two.",
+        )
+
+    def release(self, records: Any, *, rng: Words) -> Any:
+        """One output of a data set; of a function of one record, an array with one for each row."""
+
+        def generator() -> np.random.Generator:
+            entropy = rng.words(4).tolist()
+            return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+        return self._released(records, generator)
+
+    def with_generator(self, records: Any, rng: Any) -> Any:
+        """Release with a generator of the caller's, which a grey-box check records."""
+        return self._released(records, lambda: rng)
+
+    def _released(self, data: Any, generator: Callable[[], Any]) -> Any:
+        if self.of == "dataset":
+            return self._answer(data, generator)
+        return _stacked([self._answer(row, generator) for row in np.atleast_2d(data)])
+
+    def _answer(self, data: Any, generator: Callable[[], Any]) -> Any:
+        match self.generator:
+            case None:
+                return self.function(self._argument(data))
+            case "":
+                return self.function(self._argument(data), generator())
+            case name:
+                return self.function(self._argument(data), **{name: generator()})
+
+    def _argument(self, data: Any) -> Any:
+        """What the function is called with for one record, or for a data set."""
+        # A copy: a function that changes its argument must not change the next call's.
+        if self.takes == "data":
+            return copy.deepcopy(data)
+        if self.of == "dataset":
+            _require_numbers(data)
+        numbers = [_as_element(self.element, value) for value in np.asarray(data).ravel().tolist()]
+        return numbers[0] if self.takes == "number" else numbers
+
+
+def adapt(
+    function: Any,
+    *,
+    adjacency: Adjacency,
+    claim: PrivacyCurve,
+    of: Of | None = None,
+    domain: Domain | None = None,
+    attributes: int | None = None,
+    rows: int | Sequence[int] | None = None,
+    name: str | None = None,
+) -> Mechanism:
+    """Make a mechanism of a function, an OpenDP measurement or a diffprivlib mechanism.
+
+    Parameters
+    ----------
+    function : f(data, rng) with numpy's generator, f(data), an object with `randomise`, or a
+        measurement with `input_carrier_type`. The last two get Python's own numbers, and floats,
+        whole ones or truth values as they want them: a measurement says what it takes, an object
+        with `randomise` is asked once, by a call with 0. A second parameter without a default, or
+        one named `rng` or `generator`, is the generator.
+    adjacency, claim : whom it says it protects, and how well; the adjacency is one of
+        `dpverify.data.adjacency`, or an object with `unit` and `relates(data, neighbour)`
+    of : "record" for a function of one record, called with an array of shape (p,); "dataset" for
+        one of a whole data set, called with a copy of what a pair holds: a matrix of shape (n, p)
+        or, with an adjacency of your own, anything. An adjacency of graphs or matrices says so
+        itself; an object that takes a single number is of one record; anything else is declared.
+    domain : of the records; None where it is all numbers
+    attributes : p of the data that an audit makes; needed unless pairs are named
+    rows : n of the data sets that an audit makes, one or several sizes; needed for a function of a
+        data set unless pairs are named. Some bugs show at some sizes only.
+    name : for messages; by default the function's own
+
+    Raises
+    ------
+    ParameterError
+        If it isn't said of what it is a function, or the adjacency says otherwise; if the function
+        can't be called with data, or data and a generator; if a measurement or object takes
+        something else than numbers.
+    """
+    for part in ("unit", "relates"):
+        good = hasattr(adjacency, part) and not isinstance(adjacency, type)
+        require(good, "adjacency", adjacency, "an object with `unit` and `relates`", _ADJACENCY)
+    require(
+        domain is None or isinstance(domain, Domain),
+        "domain",
+        domain,
+        "a domain (dpverify.data.domain)",
+    )
+    made = not isinstance(function, type)
+    require(made, "function", function, "an object or a function, and it is a class", "Make one.")
+    takes: Takes = "data"
+    element: Element = "any"
+    called, generator = function, None
+    if callable(getattr(function, "randomise", None)):
+        called, takes, element = function.randomise, "number", _asked(function)
+    elif hasattr(function, "input_carrier_type"):
+        takes, element = _carried(str(function.input_carrier_type))
+    else:
+        generator = _generator(function)
+    name = name or str(getattr(function, "__name__", type(function).__name__))
+    kind = _declared(of, adjacency, takes)
+    if takes == "number" or (takes == "numbers" and kind == "dataset"):
+        rule = "1 for a function of a single number, or of a list of them"
+        require(attributes in (None, 1), "attributes", attributes, rule)
+        attributes = 1
+    if attributes is not None:
+        attributes = _whole("attributes", attributes)
+    sizes: tuple[int, ...] | None = (1,)
+    if kind == "dataset":
+        several = rows if isinstance(rows, list | tuple | range) else [rows]
+        require(bool(several), "rows", rows, "at least one size")
+        sizes = None if rows is None else tuple(_whole("rows", size) for size in several)
+    else:
+        require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
+    return Adapted(
+        function=called,
+        of=kind,
+        takes=takes,
+        element=element,
+        generator=generator,
+        adjacency=adjacency,
+        claim=claim,
+        domain=domain,
+        attributes=attributes,
+        rows=sizes,
+        name=name,
+    )
+
+
+def _whole(name: str, value: Any) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(whole and int(value) >= 1, name, repr(value), "a whole number, at least 1")
+    return int(value)
+
+
+_ADJACENCY = "Take one of dpverify.data.adjacency, as in AttributeAdjacency(beta=Fraction(1))."
+_WAYS = (
+    'Declare of="record" for a function of one record, of shape (p,), or of="dataset" for a '
+    "function of a whole data set, of shape (n, p)."
+)
+
+
+def _declared(of: Of | None, adjacency: Any, takes: Takes) -> Of:
+    """Of what it is a function: as its caller says, or its adjacency, or its own interface."""
+    says: Of | None = getattr(adjacency, "of", None)
+    who = type(adjacency).__name__
+    if takes == "number":
+        require(says != "dataset", "adjacency", adjacency, "of records, for a single number")
+        says, who = "record", "a mechanism of a single number"
+    of = says if of is None else of
+    require(of in ("record", "dataset"), "of", of or "missing", "declared", _WAYS)
+    require(
+        says in (None, of),
+        "of",
+        of,
+        f"{says} for {who}",
+        f"Leave it out if the function is one of a {says}; else take an adjacency of {of}s.",
+    )
+    return of  # type: ignore[return-value]
+
+
+def _only_row(data: Any) -> NDArray[Any]:
+    """The record of a data set of one, as a row of numbers."""
+    shape = () if is_sparse(data) else shape_of(data)
+    row = (
+        np.asarray(data).reshape(-1) if shape and shape in ((shape[-1],), (1, shape[-1])) else None
+    )
+    require(
+        row is not None and row.dtype.kind in "biuf",
+        "pair",
+        _described(data),
+        "one record, of numbers and of shape (p,) or (1, p), for a function of one",
+        'Name pairs of one record each; or declare of="dataset", and the function gets the whole.',
+    )
+    return row  # type: ignore[return-value]
+
+
+def _require_rows(data: Any) -> None:
+    require(
+        len(shape_of(data)) == 2,
+        "pair",
+        _described(data),
+        "a data set of shape (n, p), a row each record",
+        "Make it a matrix: [[1], [2]] are two records of one number, and [[1, 2]] is one of two. "
+        'For a function of one record of shape (p,) declare of="record"; with an adjacency of '
+        "your own (`unit` and `relates`) a data set may be anything.",
+    )
+
+
+def _require_numbers(data: Any) -> None:
+    shape = shape_of(data)
+    require(
+        len(shape) == 1 or (len(shape) == 2 and shape[1] == 1),
+        "pair",
+        _described(data),
+        "a data set of single numbers, of shape (n,) or (n, 1), for a measurement of a vector",
+        'For one record of p numbers declare of="record".',
+    )
+
+
+def _described(data: Any) -> str:
+    kind = type(data).__name__
+    return f"{kind} of shape {shape_of(data)}" if hasattr(data, "shape") else kind
+
+
+_CARRIED: Mapping[str, Element] = {
+    **dict.fromkeys(("f32", "f64"), "float"),
+    **dict.fromkeys([f"{sign}{size}" for sign in "iu" for size in (8, 16, 32, 64, 128)], "whole"),
+    "usize": "whole",
+    "bool": "truth",
+}
+
+
+def _carried(carrier: str) -> tuple[Takes, Element]:
+    """What a measurement of OpenDP takes, by its carrier type: ``f64``, ``Vec<i32>``."""
+    inner = carrier.removeprefix("Vec<").removesuffix(">")
+    rule = "numbers, truth values, or a vector of them"
+    require(inner in _CARRIED, "input_carrier_type", carrier, rule, "Wrap it in a function.")
+    return ("number" if inner == carrier else "numbers"), _CARRIED[inner]
+
+
+def _asked(mechanism: Any) -> Element:
+    """What an object with `randomise` takes: a float, or whole numbers alone (diffprivlib's)."""
+    try:
+        mechanism.randomise(0.0)
+    except Exception:  # each library has its own way to refuse
+        try:
+            mechanism.randomise(0)
+        except Exception as error:
+            raise ParameterError(
+                "function", mechanism, f"one that takes a number: {error}", "Wrap it in a function."
+            ) from None
+        return "whole"
+    return "any"
+
+
+def _as_element(element: Element, value: Any) -> Any:
+    match element:
+        case "any":
+            return value
+        case "float":
+            return float(value)
+        case "whole":
+            require(value == int(value), "record", value, "whole, as this mechanism takes them")
+            return int(value)
+        case "truth":
+            require(value in (0, 1), "record", value, "0 or 1, as this mechanism takes them")
+            return bool(value)
+
+
+def _generator(function: Any) -> str | None:
+    """How a function takes numpy's generator: second (""), by this name, or not at all (None)."""
+    rule = "a function of a record or a data set, alone or with numpy's generator"
+    way_out = "Wrap it in one: lambda data, rng: …"
+    require(callable(function), "function", function, rule, way_out)
+    # Called, these give an object that has drawn nothing yet.
+    late = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(is_late(called) for is_late in late for called in (function, type(function).__call__)):
+        raise ParameterError("function", function, "one that returns its output", way_out)
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+        if any(p.kind in _ANY for p in signature.parameters.values()):
+            signature = inspect.signature(function)  # what a decorator hands on
+    except ValueError as error:  # some functions of extension modules have none
+        raise ParameterError("function", function, rule, way_out) from error
+    kinds, parameters = inspect.Parameter, list(signature.parameters.values())
+    if any(parameter.kind == kinds.VAR_POSITIONAL for parameter in parameters):
+        rule = f"one that says its arguments: {signature} doesn't tell whether it takes a generator"
+        raise ParameterError("function", function, rule, way_out)
+    by_place = [
+        p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
+    first = parameters[0].name if parameters else None
+    if first in _GENERATORS:
+        rule = f"one that takes data first, and {signature} takes {first!r} first"
+        raise ParameterError("function", function, rule, way_out)
+    by_name = [p.name for p in parameters[1:] if p.name in _GENERATORS]
+    generator: str | None = next(iter(by_name), None)
+    second = by_place[1] if len(by_place) > 1 else None
+    if second and (second.name in _GENERATORS or (second.default is kinds.empty and not by_name)):
+        generator = ""
+    options = {generator: None} if generator else {}
+    try:
+        signature.bind(*([None, None] if generator == "" else [None]), **options)
+    except TypeError as error:
+        raise ParameterError("function", function, rule, way_out) from error
+    return generator
+
+
+_GENERATORS = ("rng", "generator")
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
+    if isinstance(answers[0], set | frozenset):
+        sets = np.empty(len(answers), dtype=object)
+        sets[:] = answers
+        return sets
+    masked = any(np.ma.isMaskedArray(answer) for answer in answers)
+    return np.ma.array(answers) if masked else np.array(answers)

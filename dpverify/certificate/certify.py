@@ -1,0 +1,246 @@
+"""Certify a release: build, attack, release, and put certificate, report and sketch in place."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify.certificate._releasing import check_records, write_release
+from dpverify.certificate.archive import ARRAY, SKETCH
+from dpverify.certificate.checklist import answers, check_answerable
+from dpverify.certificate.configuration import MAX_SEED, Configuration
+from dpverify.certificate.derive import build, canonical, collect, derive
+from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import (
+    SCHEMA,
+    Certificate,
+    ColumnRange,
+    Ends,
+    Environment,
+    Inputs,
+    KindInput,
+    OwnerAnswer,
+    Release,
+)
+from dpverify.data.atomic_files import (
+    check_own,
+    check_writable,
+    make_own,
+    replacing,
+    sha256_file,
+    write_file,
+)
+from dpverify.data.loading import Table, load_source, open_records, scaled
+from dpverify.enclosure import exact_string, rational
+from dpverify.errors import CertificateError, ConfigurationError
+from dpverify.execution.versions import drawing_versions, versions
+from dpverify.ledger.reliance import relied_on
+from dpverify.privacy import Certifiable
+from dpverify.sampling.words import SecureWords
+
+__all__ = [
+    "CERTIFICATE",
+    "REPORT",
+    "Outcome",
+    "certify",
+    "document_digest",
+    "environment",
+]
+
+CERTIFICATE, REPORT = "certificate.json", "report.html"
+
+_OWNER_WARNING = (
+    "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
+    "protected by any privacy guarantee."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What certify did.
+
+    Attributes
+    ----------
+    certificate : as written
+    folder : where certificate, report and (unless an audit found a violation) sketch are
+    owner_file : holds facts about the real records, for the owner's eyes; outside `folder`
+    """
+
+    certificate: Certificate
+    folder: Path
+    owner_file: Path | None
+
+
+def certify(
+    configuration: Configuration,
+    out: Path,
+    *,
+    base: Path = Path(),
+    announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+    workers: int = -1,
+) -> Outcome:
+    """Certify the release that a configuration describes.
+
+    Parameters
+    ----------
+    configuration : as `load_configuration` reads it
+    out : folder for the outputs; replaced as a whole, at the very end
+    base : folder that a relative data path starts from
+    announce : called once with what will be audited; returns the progress callback
+    workers : processes that audit, −1 for all cores; no effect on the result
+
+    Raises
+    ------
+    DPVerifyError
+        With nothing written, if anything is wrong with the configuration, records or folder.
+    """
+    check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    check_own(_owner_folder(out))
+    check_answerable(configuration.owner)
+    table = _load(configuration, base)
+    inputs = _inputs(configuration, table)
+    mechanism = build(inputs)
+    inputs = canonical(inputs)
+    relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
+    check_records(mechanism, table)
+    progress = announce(inputs, mechanism)
+    evidence = collect(inputs, mechanism, progress=progress, workers=workers)
+    derived = derive(inputs, mechanism, evidence)
+    release = owner_file = None
+    notes: dict[str, Any] = {}
+    with replacing(out) as new:
+        if derived.white_box.verdict != "violation":
+            released = write_release(mechanism, table, new / SKETCH)
+            notes = released.owner_notes
+            step = mechanism.step()
+            release = Release(
+                file=SKETCH,
+                sha256=sha256_file(new / SKETCH),
+                array=ARRAY,
+                shape=list(released.shape),
+                dtype=released.dtype,
+                step=None if step is None else Ends.of(step),
+                randomness=SecureWords.policy,
+            )
+        fields: dict[str, Any] = {
+            "schema": SCHEMA,
+            "inputs": inputs.model_dump(),
+            "evidence": evidence.model_dump(),
+            "derived": derived.model_dump(),
+            "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
+            "release": None if release is None else release.model_dump(),
+            "environment": environment().model_dump(),
+        }
+        fields["digest"] = document_digest(fields)
+        certificate = Certificate.model_validate(fields)
+        write_file(new / CERTIFICATE, rfc8785.dumps(fields) + b"\n")
+        write_file(new / REPORT, render(certificate).encode())
+        if release is not None:
+            owner_file = _write_owner_file(out, release.sha256, notes)
+    return Outcome(certificate=certificate, folder=out, owner_file=owner_file)
+
+
+def document_digest(fields: dict[str, Any]) -> str:
+    """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself.
+
+    Raises
+    ------
+    CertificateError
+        If there is none: a whole number beyond 2**53, half a surrogate pair, too deep a nesting.
+    """
+    body = {name: value for name, value in fields.items() if name != "digest"}
+    try:
+        return hashlib.sha256(rfc8785.dumps(body)).hexdigest()
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"there is no canonical JSON of it: {error}.") from None
+
+
+def _load(configuration: Configuration, base: Path) -> Table:
+    data = configuration.data
+    if data.path is not None:
+        table = open_records(base / data.path)
+    else:
+        table = Table.of(load_source(data.source or ""))
+    if not data.ranges:
+        return table
+    ends = [(float(low), float(high)) for low, high in data.ranges]
+    return scaled(table, ends, refuse=data.outside != "clip")
+
+
+def _inputs(configuration: Configuration, table: Table) -> Inputs:
+    privacy, audit, data = configuration.privacy, configuration.audit, configuration.data
+    parameters = {
+        name: _parameter(name, value)
+        for name, value in configuration.mechanism.parameters().items()
+    }
+    return Inputs.checked(
+        mechanism=configuration.mechanism.name,
+        parameters=parameters,
+        rows=table.shape[0],
+        attributes=table.shape[1],
+        domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
+        outside=configuration.data.outside,
+        ranges=[
+            ColumnRange(**{end: exact_string(rational(end, value)) for end, value in ends})
+            for ends in (zip(("low", "high"), pair, strict=True) for pair in data.ranges)
+        ],
+        adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
+        epsilon=exact_string(rational("epsilon", privacy.epsilon)),
+        delta=exact_string(rational("delta", privacy.delta)),
+        projection_seed=configuration.projection.seed,
+        alpha=exact_string(rational("alpha", audit.alpha)),
+        draws=audit.draws,
+        moment_draws=audit.moment_draws,
+        audit_seed=audit.seed,
+        owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
+    )
+
+
+def _parameter(name: str, value: Any) -> int | str:
+    """A parameter as a certificate holds it: whole numbers and words as they are."""
+    match value:
+        case bool():
+            pass
+        case str():
+            return value
+        case int() if 0 <= value <= MAX_SEED:
+            return value
+        case int():
+            raise ConfigurationError(f"mechanism.{name} must be a whole number in [0, {MAX_SEED}].")
+        case Decimal():
+            return exact_string(rational(f"mechanism.{name}", value))
+    raise ConfigurationError(f"mechanism.{name}={value} must be a number or a word.")
+
+
+def environment() -> Environment:
+    """What made a document, and when."""
+    return Environment(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions() | drawing_versions() | {"python": platform.python_version()},
+        platform=f"{sys.platform} {platform.machine()}",
+    )
+
+
+def _owner_folder(out: Path) -> Path:
+    return out.with_name(f"{out.name}-OWNER-ONLY-do-not-release")
+
+
+def _write_owner_file(out: Path, sha256: str, notes: dict[str, Any]) -> Path:
+    """One file for each release, named by its hash: written before the release is in place."""
+    folder = _owner_folder(out)
+    make_own(folder)
+    lines = [_OWNER_WARNING, f"It describes the release with SHA-256 {sha256}.", ""]
+    lines += [f"{name.replace('_', ' ')}: {value}" for name, value in notes.items()]
+    path = folder / f"{sha256[:16]}.txt"
+    write_file(path, ("\n".join(lines) + "\n").encode(), private=True)
+    return path

@@ -1,0 +1,254 @@
+"""The configuration of a certified release: what TOML may say, and nothing else.
+
+Numbers with a point are read as exact decimals: 0.1 is one tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify.data.adjacency import Adjacency
+from dpverify.data.domain import Domain
+from dpverify.enclosure import rational
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, place
+from dpverify.toml import read_toml
+from dpverify.visible import hidden
+
+__all__ = [
+    "MAX_SEED",
+    "UNDECIDED",
+    "AdjacencySettings",
+    "AuditSettings",
+    "Configuration",
+    "DataSettings",
+    "DomainSettings",
+    "MechanismSettings",
+    "OwnerSettings",
+    "PrivacySettings",
+    "ProjectionSettings",
+    "load_configuration",
+]
+
+MAX_SEED = 2**53 - 1
+"""Seeds are JSON integers, which are exact up to here."""
+
+UNDECIDED = "DECIDE"
+"""Stands in a configuration for a value that its owner has yet to choose."""
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError("must be a number")
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise ValueError("must be a finite number")
+    return Decimal(value)
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("must be a whole number")
+    return value
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if character := hidden(line):
+        raise ValueError(f"holds the hidden character {character}: leave it out")
+    return line
+
+
+Number = Annotated[Decimal, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Seed = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_SEED)]
+
+
+_UNIT = ("box", {"low": Fraction(0), "high": Fraction(1)})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Kind(BaseModel):
+    """A kind by name, with its numbers beside it; which ones belong to it `Kinds` knows."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str
+    __pydantic_extra__: dict[str, Number]
+
+    def numbers(self) -> dict[str, Fraction]:
+        """The numbers, exact."""
+        extra = self.model_extra or {}
+        return {name: rational(name, value) for name, value in extra.items()}
+
+
+class DomainSettings(_Kind):
+    """Declared domain of the records."""
+
+    kind: str = "box"
+
+
+class AdjacencySettings(_Kind):
+    """Whom the release protects."""
+
+
+class DataSettings(_Section):
+    """Where the records are, and the domain they are declared to keep to.
+
+    `ranges` has the least and the largest value of every column, in order, which are brought to 0
+    and 1 before anything else; the domain and the adjacency are then of the scaled records.
+    """
+
+    source: str | None = None
+    path: str | None = None
+    domain: DomainSettings
+    outside: Literal["refuse", "clip"] | None = None
+    ranges: list[tuple[Number, Number]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> DataSettings:
+        if (self.source is None) == (self.path is None):
+            raise ValueError("needs either source or path, and not both")
+        for column, (low, high) in enumerate(self.ranges, start=1):
+            if not low < high:
+                raise ValueError(f"ranges: of column {column}, {low} must be below {high}")
+        if self.ranges and (self.domain.kind, self.domain.numbers()) != _UNIT:
+            raise ValueError(
+                "ranges bring every column to [0, 1], and need domain = { low = 0, high = 1 }"
+            )
+        return self
+
+
+class PrivacySettings(_Section):
+    """The target."""
+
+    epsilon: Annotated[Number, Field(gt=0)]
+    delta: Annotated[Number, Field(ge=0, lt=1)]
+    adjacency: AdjacencySettings
+
+
+class ProjectionSettings(_Section):
+    """Public randomness."""
+
+    seed: Seed = 0
+
+
+class AuditSettings(_Section):
+    """How hard the release is attacked before it is signed."""
+
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = Decimal("0.01")
+    draws: Annotated[Whole, Field(ge=100, le=10**9)] = 100_000
+    moment_draws: Annotated[Whole, Field(ge=50, le=10**9)] = 2_000
+    seed: Seed = 0
+
+
+class MechanismSettings(BaseModel):
+    """Name of the mechanism, and its own parameters beside it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    def parameters(self) -> dict[str, Any]:
+        """What the mechanism itself takes."""
+        return dict(self.model_extra or {})
+
+
+class OwnerSettings(_Section):
+    """What the owner says of a hazard of the checklist."""
+
+    answer: Literal["pass", "fail", "not_applicable"]
+    reason: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_one_line)]
+
+
+class Configuration(_Section):
+    """A whole configuration file."""
+
+    data: DataSettings
+    mechanism: MechanismSettings
+    privacy: PrivacySettings
+    projection: ProjectionSettings = ProjectionSettings()
+    audit: AuditSettings = AuditSettings()
+    owner: dict[str, OwnerSettings] = Field(default_factory=dict)
+
+    def domain(self) -> Domain:
+        """The declared domain."""
+        outside = {} if self.data.outside is None else {"outside": self.data.outside}
+        return DOMAINS.make(self.data.domain.kind, self.data.domain.numbers(), **outside)
+
+    def adjacency(self) -> Adjacency:
+        """Whom the release protects."""
+        return ADJACENCIES.make(self.privacy.adjacency.kind, self.privacy.adjacency.numbers())
+
+
+def load_configuration(path: Path) -> Configuration:
+    """Read and check a configuration file.
+
+    Raises
+    ------
+    ConfigurationError
+        One line that names the file, the key, what is wrong, and the key probably meant.
+    """
+    content = read_toml(path, parse_float=Decimal)
+    undecided = list(_undecided(content))
+    if undecided:
+        raise ConfigurationError(
+            f"{path}: still to be decided: {', '.join(undecided)}. "
+            f'Replace each "{UNDECIDED}" by your decision; the comments beside it say which.'
+        )
+    try:
+        return Configuration.model_validate(content)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {_first_problem(error)}") from None
+    except DPVerifyError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _undecided(value: Any, where: str = "") -> Iterator[str]:
+    """Names of the keys that hold the placeholder."""
+    match value:
+        case dict():
+            for key, part in value.items():
+                yield from _undecided(part, f"{where}.{key}" if where else key)
+        case list():
+            for part in value:
+                yield from _undecided(part, where)
+        case str() if value == UNDECIDED:
+            yield where
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = place(problem["loc"]) or "the file"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {where}. {_suggestion(problem['loc'])}"
+    if problem["type"] == "missing":
+        return f"{where} is missing."
+    message = problem["msg"].removeprefix("Value error, ")
+    given = problem["input"]
+    shown = f"={given}" if isinstance(given, str | int | Decimal) else ""
+    return f"{where}{shown}: {message[0].lower()}{message[1:]}."
+
+
+def _suggestion(location: tuple[int | str, ...]) -> str:
+    fields = Configuration.model_fields
+    for part in location[:-1]:
+        annotation = fields[str(part)].annotation if str(part) in fields else OwnerSettings
+        fields = getattr(annotation, "model_fields", OwnerSettings.model_fields)
+    return did_you_mean(str(location[-1]), fields)

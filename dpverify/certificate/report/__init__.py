@@ -1,0 +1,1 @@
+"""The report of a certificate: its page, its plots, and the check that it agrees."""

@@ -1,0 +1,252 @@
+"""The report: a certificate for people to read, one HTML file that needs nothing else.
+
+It is a pure function of the certificate. Nothing is computed here but roundings and ratios; what is
+rounded is rounded to the safe side, or said to be about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from dpverify.certificate.hazards import EDITION
+from dpverify.certificate.meaning import SIZES
+from dpverify.certificate.report.format import (
+    about,
+    at_least,
+    at_most,
+    decimal_of,
+    exact,
+    percent_at_most,
+)
+from dpverify.certificate.schema import Certificate, Ends, EventFinding, Prediction
+
+__all__ = ["render", "template"]
+
+_NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
+_SECTIONS = ("grid", "projection", "sensitivity", "noise")
+_SYMBOLS = {"l1": "ℓ1", "l2": "ℓ2", "sha256": "SHA-256", "sigma": "σ", "epsilon": "ε"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """A tested event with its counts. `rows` is 0 but for the first event of a pair."""
+
+    pair: str
+    rows: int
+    finding: EventFinding
+    hits: int
+    false_hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact:
+    """A public number: its safe end, and its enclosure where it has one."""
+
+    label: str
+    value: str
+    side: str
+    enclosure: Ends | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Usefulness:
+    """What is estimated for synthetic pairs, beside the spread of the estimates."""
+
+    pairs: int
+    least: str
+    largest: str
+    deviation: str
+    drowned: bool
+
+
+def render(certificate: Certificate) -> str:
+    """Report of a certificate, as one self-contained HTML page.
+
+    Parameters
+    ----------
+    certificate : the only source; the same certificate gives the same bytes
+
+    Returns
+    -------
+    HTML without scripts and without anything to fetch. Every string of the certificate is escaped.
+    """
+    # Imported late: whoever only verifies certificates needs no figures.
+    from dpverify.certificate.report import plots
+
+    inputs, derived = certificate.inputs, certificate.derived
+    attack, power = derived.white_box, derived.white_box.power
+    ceiling = decimal_of(attack.ceiling)
+    findings = list(_findings(certificate))
+    factor = decimal_of(inputs.epsilon, ROUND_CEILING)
+    excess = decimal_of(power.smallest_excess)
+    return template("report.html.j2").render(
+        certificate=certificate,
+        inputs=inputs,
+        evidence=certificate.evidence,
+        derived=derived,
+        attack=attack,
+        release=certificate.release,
+        findings=findings,
+        refuted=[row for row in findings if row.finding.refuted_at is not None],
+        factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
+        whole_width=_is_whole_width(certificate),
+        domain=_domain(certificate),
+        ratio=str(decimal_of(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
+        bounded=decimal_of(attack.epsilon_lower) > 0,
+        noise_scale=power.noise_scale,
+        excess=power.smallest_excess if excess.is_finite() else None,
+        whole_reach=power.reach is not None
+        and decimal_of(power.reach) >= decimal_of(inputs.epsilon) * _NEARLY,
+        moments=list(zip(derived.estimators, certificate.evidence.moments, strict=True)),
+        moment_verdicts=Counter(
+            verdict
+            for finding in derived.estimators
+            for verdict in (finding.mean_verdict, finding.variance_verdict)
+        ),
+        roc=list(zip(attack.roc_thresholds, certificate.evidence.roc, strict=True)),
+        distances=list(zip(derived.predictions, certificate.evidence.probe_estimates, strict=True)),
+        outside_band=plots.outside_band(certificate),
+        facts=_sections(derived.facts),
+        usefulness=_usefulness(derived.predictions),
+        edition=EDITION,
+        words=Counter(answer.answer for answer in certificate.checklist),
+        owned=[answer for answer in certificate.checklist if answer.owner],
+        asked=[answer for answer in certificate.checklist if answer.answer == "needs_owner"],
+        chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
+        best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
+        figures={
+            "privacy": plots.privacy_plot(certificate),
+            "roc": plots.roc_plot(certificate),
+            "distances": plots.distance_plot(certificate),
+            "sizes": plots.size_plot(certificate) if len(derived.sizes) > 1 else None,
+        },
+    )
+
+
+@lru_cache(maxsize=2)
+def template(name: str) -> Template:
+    """A template of this package: escaped, and an error where a name is unknown."""
+    environment = Environment(
+        loader=PackageLoader("dpverify.certificate"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "about": about,
+        "at_least": at_least,
+        "at_most": at_most,
+        "exact": exact,
+        "percent": percent_at_most,
+        "grouped": "{:,}".format,
+        "sentence": lambda text: text[:1].upper() + text[1:],
+        "magnitude": lambda text: text.removeprefix("-"),
+        "deviations": _deviations,
+        "excess_over": _excess_over,
+    }
+    return environment.get_template(name)
+
+
+def _deviations(mean: str, expectation: str, variance: str) -> str:
+    """Distance of a sample mean from its expectation, in predicted standard deviations."""
+    spread = decimal_of(variance)
+    if not spread > 0:
+        return "nan"
+    return str((decimal_of(mean) - decimal_of(expectation)) / spread.sqrt())
+
+
+def _excess_over(value: str, predicted: str) -> str:
+    """Relative difference from a prediction."""
+    expected = decimal_of(predicted)
+    return str(decimal_of(value) / expected - 1) if expected > 0 else "nan"
+
+
+def _usefulness(predictions: list[Prediction]) -> _Usefulness | None:
+    if not predictions:
+        return None
+    truths = sorted((p.truth for p in predictions), key=decimal_of)
+    deviations = sorted((p.deviation for p in predictions), key=decimal_of)
+    middle = deviations[len(deviations) // 2]
+    return _Usefulness(
+        pairs=len(predictions),
+        least=truths[0],
+        largest=truths[-1],
+        deviation=middle,
+        drowned=decimal_of(middle) > decimal_of(truths[-1]) - decimal_of(truths[0]),
+    )
+
+
+def _findings(certificate: Certificate) -> Iterator[_Finding]:
+    counted = [
+        (pair.pair, len(pair.counts) if place == 0 else 0, counts)
+        for pair in certificate.evidence.white_box
+        for place, counts in enumerate(pair.counts)
+    ]
+    for (pair, rows, counts), finding in zip(
+        counted, certificate.derived.white_box.findings, strict=True
+    ):
+        yield _Finding(
+            pair=pair, rows=rows, finding=finding, hits=counts.hits, false_hits=counts.false_hits
+        )
+
+
+def _sections(facts: dict[str, dict[str, str | int | Ends]]) -> dict[str, list[_Fact]]:
+    """Facts by section. Sorted, since an object read from JSON has lost the mechanism's order."""
+    known = {name: place for place, name in enumerate(_SECTIONS)}
+    names = sorted(facts, key=lambda name: (known.get(name, len(known)), name))
+    return {_label(name): _facts(name, facts[name]) for name in names}
+
+
+def _facts(section: str, numbers: dict[str, str | int | Ends]) -> list[_Fact]:
+    # Less noise protects less, more sensitivity too: the other end is the safe one.
+    safe_end, side = ("lower", "at least") if section == "noise" else ("upper", "at most")
+    return [
+        _Fact(
+            label=_label(name),
+            value=getattr(value, safe_end) if isinstance(value, Ends) else str(value),
+            side=side if isinstance(value, Ends) and value.lower != value.upper else "",
+            enclosure=value if isinstance(value, Ends) and value.lower != value.upper else None,
+        )
+        for name, value in sorted(numbers.items())
+    ]
+
+
+def _label(name: str) -> str:
+    return " ".join(_SYMBOLS.get(word, word) for word in name.split("_"))
+
+
+def _is_whole_width(certificate: Certificate) -> bool:
+    """Whether the adjacency lets an attribute take any two values of the domain."""
+    adjacency, domain = certificate.inputs.adjacency, certificate.inputs.domain
+    if adjacency.kind != "attribute" or domain.kind != "box":
+        return False
+    width = Fraction(domain.numbers["high"]) - Fraction(domain.numbers["low"])
+    return Fraction(adjacency.numbers["beta"]) >= width
+
+
+def _domain(certificate: Certificate) -> str:
+    """The declared domain in words."""
+    inputs = certificate.inputs
+    numbers = inputs.domain.numbers
+    match inputs.domain.kind:
+        case "box":
+            if inputs.ranges:
+                return "every attribute brought from its own range to [0, 1]"
+            return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"
+        case "ball":
+            return f"every record of l2 norm at most {exact(numbers['radius'])}"
+        case "sets":
+            most = f" and at most {numbers['most']}" if "most" in numbers else ""
+            return f"every record a set of at least {numbers['least']}{most} items"
+        case "graph":
+            return "one graph with weights in [0, 1]"
+    listed = ", ".join(f"{name} = {value}" for name, value in sorted(numbers.items()))
+    return f"{inputs.domain.kind} {listed}"

@@ -1,0 +1,195 @@
+"""The page of claims: what not to follow in each paper, then what was confirmed.
+
+Written for someone who holds the paper in the other hand: the failing statements come first, in the
+paper's order, each with what is printed, where that fails, and what to read instead. `markdown` and
+`page` (HTML that needs nothing else) show the same things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import get_args
+
+from dpverify import __version__
+from dpverify.certificate.report.html import template
+from dpverify.ledger.statements import Judgement, Verdict
+
+__all__ = ["Chapter", "Entry", "chapters", "markdown", "page"]
+
+MEANINGS: Mapping[Verdict, str] = {
+    "refuted": "false as printed, and no correction of it was found true",
+    "misprint": "false as printed; true as its proof or context means it",
+    "holds_under_reading": "true under some readings of what the paper leaves open, false under "
+    "others",
+    "conservative": "true, and an inequality that is never reached",
+    "confirmed_exactly": "true wherever it was tried, in fractions or in proven enclosures that "
+    "agree to 12 digits or more",
+    "confirmed_statistically": "agrees with simulation within a stated margin",
+    "not_checkable": "nothing to try",
+}
+_FAILING: tuple[Verdict, ...] = ("refuted", "misprint", "holds_under_reading")
+_PLACE = re.compile(r"\b(section|page|appendix)s?[ -](\d+|[a-z]\b)((?:\.\d+)*)", re.IGNORECASE)
+_KINDS = {"section": 0, "page": 0, "appendix": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One statement as the page shows it: its id, its verdict, and facts by what they are."""
+
+    id: str
+    verdict: Verdict
+    where: str
+    statement: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One paper's statements, the failing ones apart, each in the paper's order."""
+
+    paper: str
+    title: str
+    counts: Mapping[Verdict, int]
+    failing: tuple[Entry, ...]
+    others: tuple[Entry, ...]
+
+    @property
+    def total(self) -> int:
+        """Number of statements."""
+        return len(self.failing) + len(self.others)
+
+    def having(self, verdict: Verdict) -> list[Entry]:
+        """Entries with this verdict."""
+        return [entry for entry in (*self.failing, *self.others) if entry.verdict == verdict]
+
+
+def chapters(found: Sequence[Judgement], titles: Mapping[str, str]) -> list[Chapter]:
+    """The page's content.
+
+    Parameters
+    ----------
+    found : judged claims
+    titles : papers in words, by their names in the claims' ids
+    """
+    made = []
+    by_paper = sorted(found, key=lambda judgement: judgement.claim.paper)
+    for paper, group in groupby(by_paper, key=lambda judgement: judgement.claim.paper):
+        own = sorted(group, key=_place)
+        entries = [_entry(judgement) for judgement in own]
+        counted = Counter(entry.verdict for entry in entries)
+        made.append(
+            Chapter(
+                paper=paper,
+                title=titles.get(paper, paper),
+                counts={verdict: counted[verdict] for verdict in MEANINGS if counted[verdict]},
+                failing=tuple(entry for entry in entries if entry.verdict in _FAILING),
+                others=tuple(entry for entry in entries if entry.verdict not in _FAILING),
+            )
+        )
+    return made
+
+
+def markdown(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
+    """The page in Markdown."""
+    return "\n".join(_lines(chapters(found, titles)))
+
+
+def page(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
+    """The page in HTML, without scripts and without anything to fetch; every text is escaped."""
+    # Imported late: a list of claims needs no figures.
+    from dpverify.certificate.report import plots
+
+    content = chapters(found, titles)
+    return template("claims.html.j2").render(
+        chapters=content,
+        meanings=MEANINGS,
+        total=sum(chapter.total for chapter in content),
+        failing=sum(len(chapter.failing) for chapter in content),
+        version=__version__,
+        figure=plots.verdict_plot({chapter.paper: chapter.counts for chapter in content}),
+    )
+
+
+def _lines(content: Sequence[Chapter]) -> Iterator[str]:
+    total = sum(chapter.total for chapter in content)
+    yield "# What the papers say, checked by machine"
+    yield ""
+    yield f"{total} statements, each with the verdict that its check computed. What fails comes"
+    yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one of them;"
+    yield "`dpverify claims --markdown` prints this page, and `--html FILE` writes it for printing."
+    yield ""
+    verdicts = [verdict for verdict in MEANINGS if any(c.counts.get(verdict) for c in content)]
+    yield f"| paper | {' | '.join(verdicts)} |"
+    yield f"|---|{'---|' * len(verdicts)}"
+    for chapter in content:
+        counts = " | ".join(str(chapter.counts.get(verdict, "")) for verdict in verdicts)
+        yield f"| [{chapter.paper}](#{chapter.paper}) | {counts} |"
+    yield ""
+    for verdict in verdicts:
+        yield f" - **{verdict}**: {MEANINGS[verdict]}."
+    for chapter in content:
+        yield from _chapter(chapter)
+
+
+def _chapter(chapter: Chapter) -> Iterator[str]:
+    yield from ("", f"## {chapter.paper}", "", f"{chapter.title}.", "")
+    total = ", ".join(f"{count} {name}" for name, count in chapter.counts.items())
+    yield f"{chapter.total} statements: {total}."
+    for entry in chapter.failing:
+        yield from ("", f"### {entry.id}: {entry.verdict}", "", f" - Where: {entry.where}")
+        yield f" - Says: {entry.statement}"
+        yield from (f" - {name}: {text}" for name, text in entry.facts.items())
+    for verdict in get_args(Verdict):
+        entries = [] if verdict in _FAILING else chapter.having(verdict)
+        if entries:
+            yield from ("", f"### {verdict}", "")
+        for entry in entries:
+            remark = "; ".join(
+                text for name in ("Off by", "Tried", "Note") if (text := entry.facts.get(name))
+            )
+            yield f" - `{entry.id}` ({entry.where}): {entry.statement} *{remark}*"
+
+
+def _entry(judgement: Judgement) -> Entry:
+    claim, printed = judgement.claim, judgement.printed
+    holding = [name for name in claim.readings if judgement.others[name].holds]
+    if judgement.verdict == "holds_under_reading" and printed is not None and printed.holds:
+        holding.insert(0, "as printed")
+    failed = "" if printed is None else printed.counterexample
+    facts = {
+        "Supposing": claim.conditions,
+        "Fails": failed if judgement.verdict in _FAILING else "",
+        "Read instead": judgement.correction(),
+        "Holds": "; ".join(holding),
+        "Fails if": "; ".join(
+            f"{name} ({judgement.others[name].counterexample})"
+            for name in claim.readings
+            if not judgement.others[name].holds
+        ),
+        "Off by": "" if printed is None or printed.tight else printed.slack,
+        "Tried": "" if printed is None else printed.how,
+        "Note": claim.reason,
+        "Used by": ", ".join(claim.mechanisms),
+    }
+    return Entry(
+        id=claim.id,
+        verdict=judgement.verdict,
+        where=claim.where,
+        statement=claim.statement,
+        facts={name: text for name, text in facts.items() if text},
+    )
+
+
+def _place(judgement: Judgement) -> tuple[int, tuple[int, ...]]:
+    """Where a statement stands, for sorting; what doesn't say so keeps its order, in front."""
+    for text in (judgement.claim.where, judgement.claim.id):
+        if found := _PLACE.search(text):
+            kind, number, parts = found.groups()
+            first = int(number) if number.isdecimal() else ord(number.lower())
+            rest = (int(part) for part in parts.split(".") if part)
+            return _KINDS[kind.lower()], (first, *rest)
+    return 0, ()

@@ -1,0 +1,432 @@
+"""The certificate's schema, version 1: the one source of truth for report and verification.
+
+Every number is one of three things. `Inputs` are what the owner chose. `Evidence` is what the
+replayable randomness produced from them. `Derived` follows from both by the accountant and the
+auditor alone. Nothing here is computed from the real records: the number of rows is public (the
+adjacency replaces, it doesn't add), and the hash of the released file is the one exception.
+
+Exact numbers are decimal strings or fractions, enclosures are pairs of decimal strings rounded
+outwards, statistics are strings of nine significant digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
+from dpverify.enclosure import Enclosure, exact_string
+from dpverify.errors import ConfigurationError, place
+from dpverify.sampling.words import SecureWords
+from dpverify.visible import hidden
+
+__all__ = [
+    "SCHEMA",
+    "AttackerRate",
+    "Certificate",
+    "ClaimStatement",
+    "ColumnRange",
+    "CurvePoint",
+    "Derived",
+    "Ends",
+    "Environment",
+    "EstimatorFinding",
+    "EventCounts",
+    "EventFinding",
+    "Evidence",
+    "Exact",
+    "GuaranteeStatement",
+    "HazardAnswer",
+    "Inputs",
+    "KindInput",
+    "MomentEvidence",
+    "OwnerAnswer",
+    "PairEvidence",
+    "PowerStatement",
+    "Prediction",
+    "Release",
+    "Sha256",
+    "SizeError",
+    "WhiteBoxFinding",
+    "json_schema",
+    "require_visible",
+]
+
+SCHEMA = "dpverify-certificate/1"
+
+EXACT = r"^-?[0-9]{1,1000}(\.[0-9]{1,1000})?(/[0-9]{1,1000})?$"
+Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _canonical(text: str) -> str:
+    try:
+        written = exact_string(Fraction(text))
+    except ZeroDivisionError:
+        written = None
+    if written != text:
+        raise ValueError("must be an exact number in its one form, as certify writes it")
+    return text
+
+
+Exact = Annotated[str, Field(pattern=EXACT), AfterValidator(_canonical)]
+
+
+def _nine_digits(text: str) -> str:
+    if f"{float(text):.9g}" != text:
+        raise ValueError("must be a number of nine significant digits in its one form")
+    return text
+
+
+Statistic = Annotated[str, AfterValidator(_nine_digits)]
+
+
+def require_visible(fields: Any) -> Any:
+    """Refuse a document that holds text which a terminal obeys or a reader doesn't see.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such character.
+    """
+    left = [fields]
+    while left:  # no recursion: a document may be deep
+        match left.pop():
+            case dict() as part:
+                left += [*part, *part.values()]
+            case list() as part:
+                left += part
+            case str() as text if character := hidden(text):
+                raise ValueError(f"holds the hidden character {character}: no text may")
+    return fields
+
+
+def _secure(policy: str) -> str:
+    if policy != SecureWords.policy:
+        raise ValueError(f"must be {SecureWords.policy!r}: nothing else releases")
+    return policy
+
+
+Secure = Annotated[
+    str, AfterValidator(_secure), Field(json_schema_extra={"const": SecureWords.policy})
+]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Ends(_Part):
+    """An enclosure: lower ≤ true value ≤ upper."""
+
+    lower: str
+    upper: str
+
+    @classmethod
+    def of(cls, enclosure: Enclosure) -> Ends:
+        """The enclosure in decimal."""
+        return cls(**enclosure.as_json())
+
+
+class KindInput(_Part):
+    """An adjacency or a domain: its kind and its exact numbers."""
+
+    kind: str
+    numbers: dict[str, Exact]
+
+    @classmethod
+    def of(cls, kind: str, numbers: Mapping[str, Fraction]) -> KindInput:
+        """A kind with its numbers."""
+        return cls(kind=kind, numbers={name: exact_string(n) for name, n in numbers.items()})
+
+
+class ColumnRange(_Part):
+    """What a column's least and largest value were declared to be, exact."""
+
+    low: Exact
+    high: Exact
+
+
+class OwnerAnswer(_Part):
+    """What the owner says of a hazard that no computation can judge."""
+
+    answer: Literal["pass", "fail", "not_applicable"]
+    reason: str
+
+    @classmethod
+    def of(cls, given: OwnerSettings) -> OwnerAnswer:
+        """The answer as a configuration gives it."""
+        return cls(answer=given.answer, reason=given.reason)
+
+
+class Inputs(_Part):
+    """What the owner chose, and what the owner says.
+
+    Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
+    and all that a certificate says of records is of the scaled ones.
+    """
+
+    mechanism: str
+    parameters: dict[str, Count | str]
+    rows: Annotated[int, Field(ge=1, le=10**12)]
+    attributes: Annotated[int, Field(ge=1, le=10**9)]
+    domain: KindInput
+    outside: Literal["refuse", "clip"] | None
+    ranges: list[ColumnRange] = Field(default_factory=list)
+    adjacency: KindInput
+    epsilon: Exact
+    delta: Exact
+    projection_seed: Count
+    alpha: Exact
+    draws: Annotated[int, Field(ge=1, le=10**9)]
+    moment_draws: Annotated[int, Field(ge=2, le=10**9)]
+    audit_seed: Count
+    owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
+
+    @classmethod
+    def checked(cls, **fields: Any) -> Inputs:
+        """Inputs that a user gives.
+
+        Raises
+        ------
+        ConfigurationError
+            If one isn't of its kind, or has more digits than a certificate holds.
+        """
+        try:
+            return cls(**fields)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = place(problem["loc"])
+            raise ConfigurationError(
+                f"{where} can't stand in a certificate: {problem['msg']}."
+            ) from None
+
+
+class EventCounts(_Part):
+    """How often an event happened on its own side and on the other."""
+
+    hits: Count
+    false_hits: Count
+
+
+class PairEvidence(_Part):
+    """Counts of every event for one pair of neighbours."""
+
+    pair: str
+    counts: list[EventCounts]
+
+
+class MomentEvidence(_Part):
+    """Sample moments of one estimator over fresh projections and noise."""
+
+    estimator: str
+    mean: Statistic
+    variance: Statistic
+    kurtosis: Statistic
+    draws: Count
+    undefined: Count
+
+
+class Evidence(_Part):
+    """What the replayable audits drew."""
+
+    draws: Count
+    white_box: list[PairEvidence]
+    roc: list[EventCounts]
+    moments: list[MomentEvidence]
+    probe_estimates: list[Statistic]
+
+
+class ClaimStatement(_Part):
+    """A statement of a paper that the proof uses, and what its check found."""
+
+    id: str
+    verdict: Literal["confirmed_exactly", "confirmed_statistically", "conservative"]
+
+
+class GuaranteeStatement(_Part):
+    """The claim with its conditions."""
+
+    notion: Literal["differential privacy", "individual differential privacy"]
+    epsilon: Ends
+    delta: Ends
+    randomness: str
+    data_choice: str
+    theorem: str
+    assumptions: list[str]
+    claims: list[ClaimStatement]
+
+
+class CurvePoint(_Part):
+    """One point of the privacy curve.
+
+    `published` is the δ of the best known published theorem for this noise, where there is one;
+    `shown` the δ that the audit's counts show to be reached, at a level of their own.
+    """
+
+    epsilon: str
+    delta: Ends
+    published: str | None
+    shown: str
+
+
+class AttackerRate(_Part):
+    """What the curve leaves to the strongest attacker, and the threshold that proves it."""
+
+    false_positive_rate: str
+    threshold: str
+    true_positive_rate: Ends
+
+
+class EventFinding(_Part):
+    """What one event's counts prove at its level, which was fixed before any draw."""
+
+    pair: str
+    event: str
+    order: Literal["record against neighbour", "neighbour against record"]
+    threshold: str
+    level: str
+    epsilon_lower: str
+    refuted_at: str | None
+
+
+class PowerStatement(_Part):
+    """What the audit would have found with probability 0.99."""
+
+    noise_scale: str | None
+    smallest_excess: str
+    reach: str | None
+
+
+class WhiteBoxFinding(_Part):
+    """The likelihood-ratio attack."""
+
+    verdict: Literal["violation", "no_violation_found", "inconclusive"]
+    tests: Count
+    epsilon_lower: str
+    ceiling: str
+    findings: list[EventFinding]
+    power: PowerStatement
+    roc_thresholds: list[str]
+
+
+class EstimatorFinding(_Part):
+    """An estimator's formulas at one synthetic pair, and whether draws refute them."""
+
+    name: str
+    formulas: Literal["exact", "delta method"]
+    truth: str
+    expectation: str
+    variance: str
+    mean_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
+    variance_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
+
+
+class Prediction(_Part):
+    """What the first estimator estimates for a synthetic pair, with its predicted moments."""
+
+    truth: str
+    expectation: str
+    deviation: str
+
+
+class SizeError(_Part):
+    """Predicted root mean squared error of the first estimator for a sketch of another size."""
+
+    size: Count
+    error: str
+
+
+class Derived(_Part):
+    """What follows from inputs and evidence."""
+
+    protects: str
+    guarantee: GuaranteeStatement
+    facts: dict[str, dict[str, str | int | Ends]]
+    curve: list[CurvePoint]
+    far_delta: Ends
+    attacker: list[AttackerRate]
+    white_box: WhiteBoxFinding
+    moment_level: str
+    margin_mean: str
+    margin_variance: str
+    estimators: list[EstimatorFinding]
+    predictions: list[Prediction]
+    sizes: list[SizeError]
+
+
+class HazardAnswer(_Part):
+    """A hazard of the checklist, how it is answered, and on what evidence.
+
+    `owner` is true where the answer rests on the owner's word.
+    """
+
+    id: str
+    title: str
+    section: str
+    answer: Literal["pass", "fail", "needs_owner", "not_applicable"]
+    evidence: str
+    owner: bool
+
+
+class Release(_Part):
+    """The released file."""
+
+    file: Literal["sketch.npz"]
+    sha256: Sha256
+    array: Literal["steps"]
+    shape: list[Count]
+    dtype: str
+    step: Ends | None
+    randomness: Secure
+
+
+_TIME = r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$"
+_PROGRAMS = (
+    *("dpverify", "numpy", "scipy", "python-flint", "python"),
+    *("jinja2", "matplotlib", "kiwisolver", "freetype"),  # of the report
+)
+_Program = Annotated[str, Field(pattern=f"^({'|'.join(_PROGRAMS)})$")]
+_Version = Annotated[str, Field(pattern="^[0-9A-Za-z.!+_-]{1,100}$")]
+
+
+class Environment(_Part):
+    """Versions, platform and time: held by the digest, and by a signature, alone."""
+
+    created: Annotated[str, Field(pattern=_TIME)]
+    versions: Annotated[dict[_Program, _Version], Field(min_length=len(_PROGRAMS))]
+    platform: Annotated[str, Field(pattern="^[!-~]{1,50} [!-~]{0,50}$")]
+
+
+class Certificate(_Part):
+    """A whole certificate.
+
+    `release` is null where an audit found a violation: then nothing was released.
+    """
+
+    schema_version: Literal["dpverify-certificate/1"] = Field(alias="schema")
+    inputs: Inputs
+    evidence: Evidence
+    derived: Derived
+    checklist: list[HazardAnswer]
+    release: Release | None
+    environment: Environment
+    digest: Sha256
+
+    @model_validator(mode="before")
+    @classmethod
+    def _visible(cls, fields: Any) -> Any:
+        return require_visible(fields)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of version 1, as published in ``schemas/certificate-1.json``."""
+    schema = Certificate.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:dpverify:certificate:1",
+        **schema,
+    }

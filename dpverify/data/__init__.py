@@ -1,0 +1,1 @@
+"""Records: which are neighbours, where they lie, and how they are read."""

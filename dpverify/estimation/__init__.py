@@ -1,0 +1,1 @@
+"""Checks of estimators' formulas: expectation and variance."""

@@ -1,0 +1,1 @@
+"""Work on several processors or machines, and the versions that results depend on."""

@@ -1,0 +1,1 @@
+"""Statements of papers: each with a check that computes its verdict."""

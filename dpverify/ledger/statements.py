@@ -1,0 +1,324 @@
+"""Statements of papers, checked by machine: the verdict is what the check computes.
+
+A `Claim` holds what is printed, what else may have been meant, and a check that tries one formula:
+it returns an `Evidence`, never a verdict. `judged` runs the check on the printed formula, then on
+the readings and corrections, and reads the verdict off what came out:
+
+| printed | others | verdict |
+|---|---|---|
+| an equality that holds, or a bound that is reached, exactly | – | confirmed_exactly |
+| the same, by simulation with a stated margin | – | confirmed_statistically |
+| a bound that holds and is never reached | – | conservative |
+| holds under one reading of its conditions and fails under another | – | holds_under_reading |
+| fails | a correction holds | misprint |
+| fails | none does | refuted |
+| no check is possible | – | not_checkable |
+
+So a formula that is changed in the ledger's source changes its verdict, and `perturbed` claims show
+that every check can fail.
+
+Two rules keep the words true. What is called exact is fractions or proven enclosures: a check never
+compares doubles, and says at how many points it tried a formula. And a guarantee whose proof draws
+something that is public and is drawn once is asked for both uses, over the draw and for the one
+that was drawn: where the first holds and the second doesn't, it holds under the reading that its
+proof has, in every paper alike, and the claim quotes the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Literal
+
+from dpverify.errors import ClusterError, ParameterError, require
+from dpverify.execution.parallel import spread
+
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Formula",
+    "Judgement",
+    "Means",
+    "Verdict",
+    "judged",
+    "judged_all",
+    "known_claims",
+    "known_papers",
+    "perturbed",
+]
+
+Verdict = Literal[
+    "confirmed_exactly",
+    "confirmed_statistically",
+    "conservative",
+    "misprint",
+    "refuted",
+    "holds_under_reading",
+    "not_checkable",
+]
+Means = Literal["enumeration", "points", "enclosure", "simulation"]
+"""All outcomes or cases, in fractions; some points, in fractions; proven enclosures; draws."""
+Formula = Callable[..., Any]
+"""What a statement says, as a function of its parameters: a number, a law, a bound, a rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a check found for one formula.
+
+    Attributes
+    ----------
+    holds : whether the statement with this formula is true wherever it was tried
+    means : by which means, the weakest one used
+    cases : in how many cases or at how many points
+    tight : for a bound, whether it is reached somewhere (to the means' precision); an equality is
+    slack : for a bound, by how much it is off at best and at worst, in words with numbers
+    numbers : what was computed, by name
+    counterexample : the smallest one found, in words with numbers
+    """
+
+    holds: bool
+    means: Means
+    cases: int = 1
+    tight: bool = True
+    slack: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    counterexample: str = ""
+
+    @property
+    def how(self) -> str:
+        """The means and the number of cases, in words."""
+        some = "one case" if self.cases == 1 else f"{self.cases} cases"
+        match self.means:
+            case "enumeration":
+                return f"by enumeration in fractions, {some}"
+            case "points":
+                return f"in fractions at {some.replace('case', 'point')}"
+            case "enclosure":
+                return f"by proven enclosures, {some}"
+            case "simulation":
+                return "by simulation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One statement of a paper.
+
+    Attributes
+    ----------
+    id : paper, statement and part: ``li2023.theorem-3.9.variance``
+    where : section and page, or equation, for someone who holds the paper
+    statement : in our own words and notation
+    printed : the formula as printed
+    check : tries a formula; None where nothing can be tried (then `reason` says why)
+    seeded : whether the check draws; it then takes the keyword `seed`
+    conditions : what the statement supposes
+    readings : other readings of what the paper leaves open, each with the printed formula under it
+    corrections : other formulas that its proof or context may mean, by what they are
+    mechanisms : names of mechanisms that rely on it
+    reason : why it isn't checkable, or what a reader should know
+    """
+
+    id: str
+    where: str
+    statement: str
+    printed: Formula | None = None
+    check: Callable[..., Evidence] | None = None
+    seeded: bool = False
+    conditions: str = ""
+    readings: Mapping[str, Formula] = field(default_factory=dict)
+    corrections: Mapping[str, Formula] = field(default_factory=dict)
+    mechanisms: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        good = self.id.count(".") >= 1 and self.id == self.id.lower() and " " not in self.id
+        require(good, "id", self.id, "paper.statement or paper.statement.part, in lower case")
+        require(
+            (self.check is None) == (self.printed is None),
+            "check",
+            self.id,
+            "given together with the printed formula",
+        )
+        require(self.check is not None or bool(self.reason), "reason", self.id, "given, unchecked")
+
+    @property
+    def paper(self) -> str:
+        """The paper's name."""
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A claim with its verdict, and the evidence for the printed formula and the others."""
+
+    claim: Claim
+    verdict: Verdict
+    printed: Evidence | None
+    others: Mapping[str, Evidence]
+
+    @property
+    def holds(self) -> bool:
+        """Whether a mechanism may rely on what is printed."""
+        return self.verdict in ("confirmed_exactly", "confirmed_statistically", "conservative")
+
+    def correction(self) -> str:
+        """Name of the formula that holds in place of the printed one; empty if none is needed."""
+        if self.verdict != "misprint":
+            return ""
+        return next(name for name in self.claim.corrections if self.others[name].holds)
+
+
+def judged(claim: Claim, *, seed: int = 0) -> Judgement:
+    """Run the check on every formula of a claim and read off the verdict.
+
+    Parameters
+    ----------
+    claim : what to check
+    seed : of the replayable randomness of a check that draws; the others take none
+    """
+    if claim.check is None or claim.printed is None:
+        return Judgement(claim=claim, verdict="not_checkable", printed=None, others={})
+    check = partial(claim.check, seed=seed) if claim.seeded else claim.check
+    printed = check(claim.printed)
+    others = {
+        name: check(formula) for name, formula in {**claim.readings, **claim.corrections}.items()
+    }
+    readings = [others[name].holds for name in claim.readings]
+    verdict: Verdict
+    if any([*readings, printed.holds]) and not all([*readings, printed.holds]) and readings:
+        verdict = "holds_under_reading"
+    elif not printed.holds:
+        corrected = any(others[name].holds for name in claim.corrections)
+        verdict = "misprint" if corrected else "refuted"
+    elif not printed.tight:
+        verdict = "conservative"
+    elif printed.means == "simulation":
+        verdict = "confirmed_statistically"
+    else:
+        verdict = "confirmed_exactly"
+    return Judgement(claim=claim, verdict=verdict, printed=printed, others=others)
+
+
+def judged_all(
+    claims: Sequence[Claim],
+    *,
+    seed: int = 0,
+    workers: int = -1,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Judgement]:
+    """Judge many claims, by many workers.
+
+    Parameters
+    ----------
+    claims : of installed ledgers, unless there is one worker
+    seed : as for `judged`
+    workers : processes, −1 for all cores; no effect on the result (see `parallel.spread`)
+    progress : called with 1 after each claim
+
+    Returns
+    -------
+    list of `Judgement`, in the order of the claims
+
+    Raises
+    ------
+    ClusterError
+        If a check ends its process, or as for `parallel.spread`.
+    """
+    outcomes: Iterator[_Outcome]
+    if workers == 1:
+        outcomes = (_outcome(claim, seed) for claim in claims)
+    else:
+        outcomes = spread(_known_outcome, [(each.id, seed) for each in claims], workers=workers)
+    found = []
+    try:
+        for claim, (verdict, printed, others) in zip(claims, outcomes, strict=True):
+            found.append(Judgement(claim=claim, verdict=verdict, printed=printed, others=others))
+            progress(1)
+    except BrokenExecutor as error:
+        raise ClusterError(
+            f"the check of {claims[len(found)].id}, or of a claim after it, ended its process: "
+            "judge with workers=1."
+        ) from error
+    return found
+
+
+_Outcome = tuple[Verdict, Evidence | None, Mapping[str, Evidence]]
+
+
+def _outcome(claim: Claim, seed: int) -> _Outcome:
+    found = judged(claim, seed=seed)
+    return found.verdict, found.printed, found.others
+
+
+def _known_outcome(id: str, seed: int) -> _Outcome:  # noqa: A002
+    # Formulas may hold what can't be pickled, so a worker takes them from the ledger.
+    known = _known()
+    require(id in known, "id", id, "in an installed ledger", "Judge others with workers=1.")
+    return _outcome(known[id], seed)
+
+
+@cache
+def _known() -> Mapping[str, Claim]:
+    return {claim.id: claim for claim in known_claims()}
+
+
+def perturbed(claim: Claim, factor: Fraction) -> Claim:
+    """The claim with another printed formula, and nothing else to fall back on.
+
+    Every number that the formula gives is multiplied by the factor, a 0 becomes the factor less 1,
+    and a yes a no; of tuples, lists and mappings every part is changed so.
+
+    Parameters
+    ----------
+    claim : with a printed formula
+    factor : exact; numbers that aren't are multiplied by the double next to it
+    """
+    printed = claim.printed
+    if printed is None:
+        raise ParameterError("claim", claim.id, "one with a printed formula")
+
+    def changed(*arguments: Any, **named: Any) -> Any:
+        return _changed(printed(*arguments, **named), factor)
+
+    return replace(claim, printed=changed, readings={}, corrections={})
+
+
+def _changed(value: Any, factor: Fraction) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | Fraction():
+            return value * factor if value else factor - 1
+        case tuple():
+            return tuple(_changed(part, factor) for part in value)
+        case list():
+            return [_changed(part, factor) for part in value]
+        case Mapping():
+            return {key: _changed(part, factor) for key, part in value.items()}
+        case None:
+            return None
+    return value * float(factor)
+
+
+def known_claims() -> Iterator[Claim]:
+    """Every claim of every installed ledger, by the entry-point group ``dpverify.claims``."""
+    for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
+        yield from entry.load()
+
+
+def known_papers() -> dict[str, str]:
+    """What each installed ledger is about, by the name of its entry point.
+
+    A ledger lies in a module whose docstring's first line names the paper: "Ledger of …".
+    """
+    titles = {}
+    for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
+        first = (import_module(entry.module).__doc__ or entry.name).strip().partition("\n")[0]
+        titles[entry.name] = first.removeprefix("Ledger of ").removesuffix(".")
+    return titles

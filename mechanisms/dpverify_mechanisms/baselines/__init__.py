@@ -1,0 +1,1 @@
+"""Baselines: noise on the records themselves, and randomized response."""

@@ -1,0 +1,376 @@
+"""Noisy pairwise squared distances: Kenthapadi et al. 2013, section 4.1, algorithms 3 and 4.
+
+The data set is taken as one: what is released is the strict upper triangle of its n × n matrix of
+squared distances, with Gaussian noise on every entry.
+
+**The exact path.** Records become whole numbers of grid steps h (`Grid`), the squared distances are
+computed without error in units of h², and the noise is an exactly rounded Gaussian on the integers.
+So what leaves is the rounding of the ideal mechanism's output, and its curve holds.
+
+**Sensitivity.** Let the domain be W steps wide, and let one attribute of record i move by D steps,
+from u to u + D, while record j has v there. The squared distance of the two changes by
+
+    (u + D − v)² − (u − v)² = D(2(u − v) + D),
+
+and by nothing for pairs without i. With u, u + D and v in the domain, |2(u − v) + D| is at most
+2W − |D|, when u or u + D is at one end and v at the other; and D(2W − D) rises up to D = W. So for
+moves of at most B steps, with B ≤ W, each of the n − 1 entries of record i changes by at most
+B(2W − B), all of them at once where all others sit at the far end:
+
+    Δ = √(n − 1)·B(2W − B) steps of h².
+
+Bits are the case B = W: Δ = √(n − 1), whatever the other records are. The paper says that one bit
+causes n changes; those are one too many in the strict triangle that algorithm 3 publishes (and the
+full matrix would have 2(n − 1)). Its σ is safe, and too large by √(n/(n − 1)) for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverify.accounting.curves.gaussian import THEOREM, GaussianCurve, sigma_gaussian
+from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.blocks import admitted_blocks, joined
+from dpverify.data.domain import Box, is_sparse, uniform
+from dpverify.data.grid import Grid
+from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
+from dpverify.errors import RecordsError, require
+from dpverify.guarantee import Guarantee
+from dpverify.privacy import Estimator, Pair
+from dpverify.sampling.coins import uniform_below
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify.sampling.words import Words
+from dpverify_mechanisms.baselines.noise_addition_estimators import PairDistance
+from dpverify_mechanisms.linear._dot import dot
+
+__all__ = ["GRID_STEPS", "NoiseAddition", "published_sigma"]
+
+GRID_STEPS = 1024
+"""Steps that the adjacency's bound is divided into unless the caller says otherwise."""
+
+_ROWS = 128  # records a block of the matrix product
+_PROBES = 4  # synthetic data sets
+_LARGEST = 2**26  # numbers of a data set: 512 MiB of doubles
+
+
+def published_sigma(
+    epsilon: Fraction, delta: Fraction, *, rows: int, change: Real = 1
+) -> Enclosure:
+    """Encloses section 4.1's noise, √(2n(ln(1/2δ) + ε))/ε times the change of one entry.
+
+    Parameters
+    ----------
+    epsilon : > 0; delta : in (0, ½)
+    rows : n, for which the paper has n changed entries where there are n − 1
+    change : of one entry, 1 for bits
+    """
+    eps, target = rational("epsilon", epsilon), rational("delta", delta)
+    size = rational("change", change)
+    require(eps > 0, "epsilon", epsilon, "positive")
+    require(0 < target < Fraction(1, 2), "delta", delta, "in (0, 1/2)")
+    return enclose(
+        lambda: (
+            to_arb(size)
+            * (2 * rows * (to_arb(eps) - (2 * to_arb(target)).log())).sqrt()
+            / to_arb(eps)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseAddition:
+    """Release of all pairwise squared distances of one data set, plus Gaussian noise, exactly.
+
+    Parameters
+    ----------
+    rows, p : n records of p attributes; both are public
+    noise : exactly rounded noise, in steps of h²
+    grid : fixed-point grid of the records, of step h
+    domain : declared range of every attribute; [0, 1] where a bit flips
+    adjacency : one bit flips, or one attribute moves by at most β
+
+    Raises
+    ------
+    ParameterError
+        If the adjacency doesn't fit the grid or the domain, or a distance could exceed exact
+        doubles.
+    """
+
+    rows: int
+    p: int
+    noise: RoundedGaussian
+    grid: Grid
+    domain: Box
+    adjacency: BitFlip | AttributeAdjacency
+
+    def __post_init__(self) -> None:
+        self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
+        require(self.p >= 1, "p", self.p, "at least 1")
+        table = self.rows * self.p
+        require(table <= _LARGEST, "rows * p", table, f"at most {_LARGEST}, held in memory at once")
+        match self.adjacency:
+            case BitFlip():
+                low, high = self.domain.low, self.domain.high
+                require(low == 0 and high == 1, "domain", f"[{low}, {high}]", "[0, 1] for bits")
+            case AttributeAdjacency(beta=bound):
+                width = exact_string(self.domain.high - self.domain.low)
+                require(
+                    bound <= self.domain.high - self.domain.low,
+                    "beta",
+                    exact_string(bound),
+                    f"at most {width}, the width of the domain",
+                    "No attribute can move further, so the width gives the same protection.",
+                )
+        self.grid.check_reach(self.domain)
+        largest = self.largest_distance()
+        require(
+            largest < 2**53,
+            "step",
+            self.grid.step,
+            f"coarse enough: distances reach {largest} steps, beyond 2**53",
+            "Fewer grid steps keep the distances exact.",
+        )
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        rows: int,
+        p: int,
+        epsilon: Fraction,
+        delta: Fraction,
+        domain: Box,
+        adjacency: BitFlip | AttributeAdjacency,
+        grid_steps: int = GRID_STEPS,
+    ) -> Self:
+        """The mechanism with the least noise that is (ε, δ)-differentially private.
+
+        Parameters
+        ----------
+        rows, p, domain, adjacency : as in the class
+        epsilon, delta : the target, exact
+        grid_steps : steps that the adjacency's bound is divided into
+        """
+        bound = adjacency.beta if isinstance(adjacency, AttributeAdjacency) else Fraction(1)
+        grid = Grid.dividing(bound, steps=grid_steps)
+        distance = _distance(rows, grid, domain, adjacency)
+        return cls(
+            rows=rows,
+            p=p,
+            noise=RoundedGaussian(scale=sigma_gaussian(epsilon, delta, sensitivity=distance).upper),
+            grid=grid,
+            domain=domain,
+            adjacency=adjacency,
+        )
+
+    # The claim
+
+    def privacy(self) -> GaussianCurve:
+        """Exact curve."""
+        return GaussianCurve(mu_squared=self._distance().radicand / Fraction(self.noise.scale) ** 2)
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        return Guarantee(
+            curve=self.privacy(),
+            adjacency=self.adjacency,
+            randomness="the noise alone: there is no other randomness",
+            data_choice="at any time: nothing is drawn before the data",
+            theorem=THEOREM,
+            claims=("li2023.theorem-3.5",),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Public numbers that the claim rests on.
+
+        "published_sigma" is section 4.1's for the ε that this curve has at δ = 1e-6.
+        """
+        unit = self.grid.step**2
+        delta = Fraction(1, 10**6)
+        epsilon = self.privacy().epsilon(delta).upper
+        return {
+            "grid": {
+                "step": exact_string(self.grid.step),
+                "width_in_steps": self._width(),
+                "largest_distance_in_steps": str(self.largest_distance()),
+            },
+            "sensitivity": {
+                "entries_changed": self.rows - 1,
+                "change_of_an_entry_in_steps": str(_change(self.grid, self.domain, self.adjacency)),
+                "l2_squared_in_steps": str(self._distance().radicand),
+                "l2": Enclosure.of_exact(SquareRoot(self._distance().radicand * unit**2)),
+            },
+            "noise": {
+                "distribution": "Gaussian, rounded exactly to the grid of the distances",
+                "scale_in_steps": exact_string(Fraction(self.noise.scale)),
+                "sigma": Enclosure.of_exact(Fraction(self.noise.scale) * unit),
+                "variance_in_steps": self.noise.variance(),
+                "published_sigma": published_sigma(
+                    Fraction(epsilon),
+                    delta,
+                    rows=self.rows,
+                    change=_change(self.grid, self.domain, self.adjacency) * unit,
+                ),
+            },
+        }
+
+    def step(self) -> Enclosure:
+        """Size h² of one step of the released integers."""
+        return Enclosure.of_exact(self.grid.step**2)
+
+    def redrawn(self, seed: int) -> Self:
+        """Itself: there is no public randomness."""
+        return self
+
+    def largest_distance(self) -> int:
+        """Largest squared distance of two records, in steps of h²."""
+        return self.p * self._width() ** 2
+
+    def _width(self) -> int:
+        return self.grid.width(self.domain)
+
+    def _distance(self) -> SquareRoot:
+        return _distance(self.rows, self.grid, self.domain, self.adjacency)
+
+    # The release
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+        """Noisy squared distances of all pairs of records, in steps of h².
+
+        Parameters
+        ----------
+        records : (n, p) array inside the domain, dense or sparse, or an iterable of such arrays:
+            blocks of rows, which are put together; n as declared
+        rng : `SecureWords` for anything that leaves the machine
+
+        Returns
+        -------
+        (n(n − 1)/2,) int64 array: the strict upper triangle row by row, the order of scipy's
+        condensed distance matrices; `step` is the size of one step.
+
+        Raises
+        ------
+        RecordsError
+            If the records don't fit the shape or the domain.
+        """
+        distances = self.noiseless(records)
+        distances += self.noise.sample(distances.shape, rng=rng)
+        return distances
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return (rows * (rows - 1) // 2,)
+
+    def dtype(self) -> np.dtype[Any]:
+        """Whole numbers of steps."""
+        return np.dtype(np.int64)
+
+    def noiseless(self, records: Any) -> NDArray[np.int64]:
+        """Exact squared distances in steps: for likelihoods and tests, never for release."""
+        x = self._gridded(records)
+        squares = np.vecdot(x, x)
+        distances = np.empty(self.rows * (self.rows - 1) // 2, dtype=np.int64)
+        filled = 0
+        for start in range(0, self.rows - 1, _ROWS):
+            stop = min(start + _ROWS, self.rows - 1)
+            # Exact: no partial sum of these non-negative steps passes 2⁵³; the rest is in int64.
+            products = (x[start:stop] @ x[start:].T).astype(np.int64)
+            sums = squares[start:stop, None].astype(np.int64) + squares[start:].astype(np.int64)
+            block = sums - 2 * products
+            for row in range(stop - start):
+                entries = block[row, row + 1 :]
+                distances[filled : filled + entries.size] = entries
+                filled += entries.size
+        return distances
+
+    def _gridded(self, records: Any) -> NDArray[np.float64]:
+        """Steps from the domain's low end, as whole doubles of shape (n, p)."""
+        x = joined(admitted_blocks(records, self.domain, attributes=self.p))
+        dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
+        if dense.shape[0] != self.rows:
+            raise RecordsError(
+                f"{dense.shape[0]} records were given to a mechanism made for {self.rows}: its "
+                "noise depends on their number."
+            )
+        if isinstance(self.adjacency, BitFlip) and not np.all((dense == 0) | (dense == 1)):
+            raise RecordsError("records must be bits, zeros and ones, where a bit is protected.")
+        steps: NDArray[np.float64] = self.grid.round(dense)
+        return steps - self.grid.steps(Fraction(self.domain.ends[0]))
+
+    # The attack
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[np.int64], record: ArrayLike, neighbour: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Ln p(output | record) − ln p(output | neighbour) of the noise before rounding.
+
+        Only the n − 1 entries that change count; outputs of shape (draws, n(n − 1)/2).
+        """
+        first, second = self.noiseless(record), self.noiseless(neighbour)
+        changed = np.flatnonzero(first != second)
+        first, second = first[changed], second[changed]
+        # Twice the distance from the middle of both, which is a whole number.
+        offsets = 2 * outputs[:, changed] - (first + second)
+        return np.asarray(dot(offsets, first - second) / (2 * self.noise.scale**2))
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """One attribute of one record moves by β away from an end at which no other record sits.
+
+        That record starts at one end and all others are at the other one, so that all n − 1 entries
+        change by the most they can.
+        """
+        low, high = self.domain.ends
+        bound = self.grid.bound(self.adjacency) * self.grid.step
+        pairs = []
+        for name, row, own, target, others in (
+            ("first record, first attribute, from the low end", 0, low, low + float(bound), high),
+            ("last record, last attribute, from the high end", -1, high, high - float(bound), low),
+        ):
+            record = np.full((self.rows, self.p), others)
+            record[row] = own
+            neighbour = record.copy()
+            neighbour[row, row] = min(max(target, low), high)
+            pairs.append(Pair(name=name, record=record, neighbour=neighbour))
+        return pairs
+
+    # Utility
+
+    def estimators(self) -> Sequence[Estimator]:
+        """The squared distance of a pair of records."""
+        return (PairDistance(mechanism=self),)
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Synthetic data sets of the domain, each with the numbers of two records as its query."""
+        low, high = self.domain.ends
+        pairs = []
+        for number in range(1, _PROBES + 1):
+            unit = uniform(self.rows * self.p, rng).reshape(self.rows, self.p)
+            if isinstance(self.adjacency, BitFlip):
+                unit = np.rint(unit)
+            first = int(uniform_below(self.rows, (1,), rng=rng)[0])
+            shift = 1 + int(uniform_below(self.rows - 1, (1,), rng=rng)[0])
+            query = np.array([[first, (first + shift) % self.rows]])
+            data = np.clip(low + (high - low) * unit, low, high)
+            pairs.append(Pair(name=f"synthetic {number}", record=data, neighbour=query))
+        return pairs
+
+
+def _change(grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency) -> int:
+    """Largest change B(2W − B) of one entry, in steps of h²."""
+    width = grid.width(domain)
+    moves = min(grid.moves(adjacency, domain, attributes=1), width)
+    return moves * (2 * width - moves)
+
+
+def _distance(
+    rows: int, grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency
+) -> SquareRoot:
+    """ℓ2-sensitivity in steps of h²."""
+    require(rows >= 2, "rows", rows, "at least 2, so that there is a distance")
+    return SquareRoot(Fraction((rows - 1) * _change(grid, domain, adjacency) ** 2))

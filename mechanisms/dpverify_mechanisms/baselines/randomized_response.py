@@ -1,0 +1,302 @@
+"""Randomized response on bit vectors: Kenthapadi et al. 2013, algorithm 5.
+
+Every bit is flipped with probability f < ½, a whole number of 2⁻⁶⁴, by a coin of its own. Bits that
+agree in two records have the same law in both releases, and each bit that differs contributes a
+loss of ± ln((1 − f)/f), so the curve of as many differing bits as the adjacency allows is exact.
+For one bit it is lemma 3 at δ = 0, and that lemma is tight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpverify.accounting.curves.randomized_response import (
+    LARGEST_KEEP,
+    RandomizedResponseCurve,
+    keep_probability_curve,
+)
+from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.data.blocks import admitted_blocks
+from dpverify.data.domain import Box, as_rows, first_where, is_sparse
+from dpverify.enclosure import Enclosure
+from dpverify.errors import RecordsError, require
+from dpverify.guarantee import Guarantee
+from dpverify.privacy import Estimator, Pair
+from dpverify.sampling.coins import flips
+from dpverify.sampling.words import Words
+from dpverify_mechanisms.baselines.bit_estimators import (
+    HammingDistance,
+    InnerProductOfBits,
+    ones,
+    unused_are_zero,
+)
+
+__all__ = ["RandomizedResponse"]
+
+_COIN = 2**64
+_BLOCK = 2**20  # coins drawn at a time
+_SMALL = 16  # bits whose outputs `distribution` enumerates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse:
+    """Release of bit vectors with every bit flipped by a coin of its own.
+
+    Parameters
+    ----------
+    p : bits of a record
+    flip : f, a whole number of 2⁻⁶⁴ in [2⁻⁴⁰, ½)
+    domain : [0, 1]; records hold nothing but its ends
+    adjacency : one bit flips, or a whole record is replaced
+    """
+
+    p: int
+    flip: Fraction
+    domain: Box
+    adjacency: BitFlip | RecordAdjacency
+
+    def __post_init__(self) -> None:
+        require(self.p >= 1, "p", self.p, "at least 1")
+        require(
+            1 - LARGEST_KEEP <= self.flip < Fraction(1, 2),
+            "flip",
+            self.flip,
+            "in [2**-40, 1/2)",
+            "At 1/2 the release would say nothing of the records.",
+        )
+        require((self.flip * _COIN).denominator == 1, "flip", self.flip, "a whole number of 2**-64")
+        require(
+            self.domain.low == 0 and self.domain.high == 1,
+            "domain",
+            f"[{self.domain.low}, {self.domain.high}]",
+            "[0, 1]: randomized response flips bits",
+        )
+
+    @classmethod
+    def calibrated(
+        cls,
+        p: int,
+        *,
+        epsilon: Fraction,
+        delta: Fraction,
+        domain: Box,
+        adjacency: BitFlip | RecordAdjacency,
+    ) -> Self:
+        """The mechanism with the rarest flips that is (ε, δ)-differentially private; δ may be 0."""
+        keep = keep_probability_curve(epsilon, delta, positions=_differing(adjacency, p))
+        return cls(p=p, flip=1 - keep, domain=domain, adjacency=adjacency)
+
+    # The claim
+
+    def privacy(self) -> RandomizedResponseCurve:
+        """Exact curve."""
+        return RandomizedResponseCurve(
+            keep=1 - self.flip, other=self.flip, positions=_differing(self.adjacency, self.p)
+        )
+
+    def guarantee(self) -> Guarantee:
+        """The claim with its conditions."""
+        return Guarantee(
+            curve=self.privacy(),
+            adjacency=self.adjacency,
+            randomness="the coins of the bits, all of them secret",
+            data_choice="at any time: nothing is drawn before the data",
+            theorem="Kenthapadi et al. 2013, lemma 3, as the exact curve of independent coins",
+            claims=("kenthapadi2013.lemma-3",),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """Public numbers that the claim rests on."""
+        curve = self.privacy()
+        return {
+            "coins": {
+                "flip_numerator": str(self.flip * _COIN),
+                "flip_denominator": str(_COIN),
+                "flip": Enclosure.of_exact(self.flip),
+            },
+            "loss": {
+                "bits_that_may_differ": curve.positions,
+                "loss_of_one_bit": curve.loss(),
+                "pure_epsilon": curve.epsilon(0),
+            },
+        }
+
+    def step(self) -> None:
+        """None: bits are released, not whole numbers of a step."""
+
+    def redrawn(self, seed: int) -> Self:
+        """Itself: there is no public randomness."""
+        return self
+
+    # The release
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
+        """Flipped bits of every record, eight in a byte as `numpy.packbits` packs them.
+
+        Parameters
+        ----------
+        records : (n, p) array of zeros and ones, dense or scipy sparse, or an iterable of such
+            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
+            has no influence on the result.
+        rng : `SecureWords` for anything that leaves the machine
+
+        Returns
+        -------
+        (n, ⌈p/8⌉) uint8 array; ``numpy.unpackbits(…, axis=1, count=p)`` gives the bits.
+
+        Raises
+        ------
+        RecordsError
+            If the records aren't p bits each.
+        """
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, as they come.
+
+        One word a bit in the order of the rows: that is what makes all blockings the same.
+        """
+        for block in admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p):
+            yield self._flipped(block, rng)
+
+    def _flipped(self, x: Any, rng: Words) -> NDArray[np.uint8]:
+        released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
+        numerator = int(self.flip * _COIN)
+        for rows in _slices(x.shape[0], max(_BLOCK // self.p, 1)):
+            bits = _dense(x[rows]) != 0
+            bits ^= flips(numerator, bits.shape, rng=rng)
+            released[rows] = np.packbits(bits, axis=1)
+        return released
+
+    def packed(self, records: Any) -> NDArray[np.uint8]:
+        """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
+        x = _Bits(domain=self.domain).admit(records, attributes=self.p)
+        return np.packbits(_dense(x) != 0, axis=1)
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return rows, -(-self.p // 8)
+
+    def dtype(self) -> np.dtype[Any]:
+        """Bytes of eight bits."""
+        return np.dtype(np.uint8)
+
+    def possible(self, released: NDArray[np.uint8]) -> bool:
+        """Whether the bits beyond p are 0."""
+        return unused_are_zero(released, self.p)
+
+    # The attack
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[np.uint8], record: ArrayLike, neighbour: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Ln p(output | record) − ln p(output | neighbour): a whole number times one bit's loss.
+
+        It is the number of differing bits that came out as the record's less those that came out
+        as the neighbour's, times the double that the curve's `rates` multiplies as well.
+        """
+        first, second = (self.packed(as_rows(x)).ravel() for x in (record, neighbour))
+        differing = first ^ second
+        rows = outputs.reshape(len(outputs), -1)
+        lost = ones((rows ^ first) & differing)
+        return np.asarray((ones(differing) - 2 * lost) * self.privacy().loss().upper)
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """Pairs that differ in as many bits as the adjacency allows, on two backgrounds.
+
+        The loss depends on the number of differing bits alone, so all such pairs are worst; the
+        first and the last bit test the packing, the backgrounds that the code path keeps to that.
+        """
+        match self.adjacency:
+            case BitFlip():
+                first, last = (np.arange(self.p) == place for place in (0, self.p - 1))
+                return [
+                    _pair("the first bit flips, all others 0", np.zeros(self.p), first),
+                    _pair("the last bit flips, all others 1", np.ones(self.p), last),
+                ]
+            case RecordAdjacency():
+                every = np.ones(self.p, dtype=bool)
+                alternating = (np.arange(self.p) % 2).astype(np.float64)
+                return [
+                    _pair("all zeros or all ones", np.zeros(self.p), every),
+                    _pair("alternating bits or their complement", alternating, every),
+                ]
+
+    def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
+        """Exact probability of every released row of bytes, for one record of at most 16 bits."""
+        require(self.p <= _SMALL, "p", self.p, f"at most {_SMALL} to enumerate all outputs")
+        own = self.packed(as_rows(record))[0]
+        law = {}
+        for flipped in product((0, 1), repeat=self.p):
+            count = sum(flipped)
+            output = own ^ np.packbits(np.array(flipped, dtype=np.uint8))
+            law[output.tobytes()] = self.flip**count * (1 - self.flip) ** (self.p - count)
+        return law
+
+    # Utility
+
+    def estimators(self) -> Sequence[Estimator]:
+        """Squared distance and inner product from two released rows."""
+        return (HammingDistance(mechanism=self), InnerProductOfBits(mechanism=self))
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Synthetic bit vectors, from almost equal to independent."""
+        pairs = self.domain.probes(self.p, rng)
+        return [
+            Pair(
+                name=f"synthetic {number}",
+                record=np.rint(record),
+                neighbour=np.rint(other),
+            )
+            for number, (record, other) in enumerate(pairs, start=1)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bits:
+    """The ends of the domain, and nothing between them."""
+
+    domain: Box
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
+        """Records of bits as a matrix of doubles, dense or CSR."""
+        x = self.domain.admit(records, attributes=attributes)
+        values = x.data if is_sparse(x) else x
+        if not np.all((values == 0) | (values == 1)):
+            row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
+            raise RecordsError(
+                f", bit {column} is {value}: randomized response takes zeros and ones. "
+                "Turn the attributes into bits by a rule that doesn't look at the data.",
+                record=row,
+            )
+        return x
+
+
+def _differing(adjacency: BitFlip | RecordAdjacency, p: int) -> int:
+    match adjacency:
+        case BitFlip():
+            return 1
+        case RecordAdjacency():
+            return p
+
+
+def _pair(name: str, record: NDArray[np.float64], flipped: NDArray[np.bool_]) -> Pair:
+    return Pair(
+        name=name, record=record[None], neighbour=np.where(flipped, 1 - record, record)[None]
+    )
+
+
+def _dense(x: Any) -> NDArray[np.float64]:
+    dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
+    return dense
+
+
+def _slices(rows: int, size: int) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, rows, size))

@@ -1,0 +1,155 @@
+"""Estimators of the Jaccard similarity from two randomised MinHash sketches, with exact moments.
+
+Under ideal hash functions (`hashing`) the K positions are independent and alike: with probability J
+the two sets have the same bucket, and else two independent uniform ones. What that leaves open is
+the probability of a tie of ranks, at most u/2⁶⁴ for a union of u items.
+
+**Collisions.** Randomized response that keeps with probability k is a uniform bucket mixed with the
+true one, of weight r = (Bk − 1)/(B − 1). So the released values collide with probability
+
+    c = 1/B + (1 − 1/B)·r²·J,
+
+and Ĵ = (p_col − 1/B)/((1 − 1/B)r²) is unbiased with variance c(1 − c)/K/((1 − 1/B)r²)². These are
+equations 1 and 2 of Aumüller et al. 2020. The example in its appendix C counts 2 collisions where
+there are 3: equation 1 gives 1.6, not 0.64.
+
+**Squared distances.** For independent uniform buckets E(U − V)² = (B² − 1)/6 and E(U − V)⁴ =
+(B² − 1)(2B² − 3)/30. With noise of variance v and fourth moment w on both, D = U − V + N − M has
+
+    E D² = (1 − J)(B² − 1)/6 + 2v,
+    E D⁴ = (1 − J)(B² − 1)(2B² − 3)/30 + 12v·(1 − J)(B² − 1)/6 + 2w + 6v²,
+
+so Ĵ = 1 − 6(mean D² − 2v)/(B² − 1) is unbiased with variance 36·Var(D²)/(K(B² − 1)²). That is the
+paper's equation 5 with the variance of the noise that is really drawn in the place of 2(Δ/ε)². Its
+proof (lemma 6) has E D² = (B − 1)²(B + 1)(1 − J)/6 + 2v, too large by a factor B − 1 in the first
+term: P[|U − V| = j | U ≠ V] is 2(B − j)/(B(B − 1)), not 2(B − j)/B. Equation 5 is right all the
+same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dpverify.errors import require
+from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
+
+if TYPE_CHECKING:
+    from dpverify_mechanisms.min_hash.sketch import MinHash
+
+__all__ = ["CollisionSimilarity", "DistanceSimilarity", "jaccard"]
+
+
+def jaccard(first: sparse.csr_array, second: sparse.csr_array) -> Fraction:
+    """Jaccard similarity of two sets, each a row of ones of shape (1, items)."""
+    common = len(np.intersect1d(first.indices, second.indices, assume_unique=True))
+    return Fraction(common, first.nnz + second.nnz - common)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SimilarityEstimator(ABC):
+    """A linear function of a mean over the K positions."""
+
+    name: ClassVar[str] = "Jaccard similarity"
+    order: ClassVar[Literal["exact", "delta method"]] = "exact"
+    compares: ClassVar[Literal["records", "release and query"]] = "records"
+    over: ClassVar[Literal["draw and noise", "noise"]] = "draw and noise"
+
+    sketch: MinHash
+
+    @abstractmethod
+    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """Unbiased estimates from released rows of shapes (…, K) that broadcast."""
+
+    @abstractmethod
+    def variance_at(self, similarity: Fraction) -> Fraction:
+        """Exact variance for sets of this similarity."""
+
+    def truth(self, record: Any, other: Any) -> float:
+        """Jaccard similarity of the two sets."""
+        return float(self._similarity(record, other))
+
+    def expectation(self, record: Any, other: Any) -> float:
+        """The same: the estimate is unbiased."""
+        return self.truth(record, other)
+
+    def variance(self, record: Any, other: Any) -> float:
+        """Exact variance over hash functions and randomisation."""
+        return float(self.variance_at(self._similarity(record, other)))
+
+    def _similarity(self, record: Any, other: Any) -> Fraction:
+        return jaccard(self.sketch.admitted(record), self.sketch.admitted(other))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollisionSimilarity(_SimilarityEstimator):
+    """From the fraction of equal values: Aumüller et al. 2020, equation 1.
+
+    Parameters
+    ----------
+    keep : probability that a bucket is released as it is
+    """
+
+    keep: Fraction
+
+    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """(p_col − 1/B)/((1 − 1/B)r²)."""
+        return self._from_collisions(np.mean(first == second, axis=-1))
+
+    def estimate_packed(
+        self, first: NDArray[np.uint8], second: NDArray[np.uint8]
+    ) -> NDArray[np.float64]:
+        """The same for B = 2 from ``numpy.packbits(released, axis=-1)``, by counting bits."""
+        k, b = self.sketch.hashes.functions, self.sketch.hashes.buckets
+        require(b == 2, "buckets", b, "2 for packed bits")
+        differing = np.bitwise_count(first ^ second).sum(axis=-1, dtype=np.int64)
+        return self._from_collisions((k - differing) / k)
+
+    def _from_collisions(self, fraction: Any) -> NDArray[np.float64]:
+        return np.asarray((fraction - 1 / self.sketch.hashes.buckets) / float(self._slope()))
+
+    def variance_at(self, similarity: Fraction) -> Fraction:
+        """c(1 − c)/K over the squared slope."""
+        slope, hashes = self._slope(), self.sketch.hashes
+        collision = Fraction(1, hashes.buckets) + slope * similarity
+        return collision * (1 - collision) / hashes.functions / slope**2
+
+    def _slope(self) -> Fraction:
+        b = self.sketch.hashes.buckets
+        return Fraction(b - 1, b) * ((b * self.keep - 1) / (b - 1)) ** 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceSimilarity(_SimilarityEstimator):
+    """From the squared distance: Aumüller et al. 2020, equation 5.
+
+    Parameters
+    ----------
+    noise : on every bucket
+    """
+
+    noise: GeometricNoise
+
+    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """1 − 6(mean D² − 2v)/(B² − 1)."""
+        squares = np.mean(np.square(first - second), axis=-1)
+        return np.asarray(1 - (squares - float(2 * self.noise.variance())) / float(self._spread()))
+
+    def variance_at(self, similarity: Fraction) -> Fraction:
+        """Var(D²)/K over the squared slope."""
+        b, v, spread = self.sketch.hashes.buckets, self.noise.variance(), self._spread()
+        differ = 1 - similarity
+        mean = differ * spread + 2 * v
+        fourth = differ * spread * (Fraction(2 * b * b - 3, 5) + 12 * v)
+        fourth += 2 * self.noise.fourth_moment() + 6 * v * v
+        return (fourth - mean**2) / self.sketch.hashes.functions / spread**2
+
+    def _spread(self) -> Fraction:
+        """E(U − V)² of independent uniform buckets."""
+        return Fraction(self.sketch.hashes.buckets**2 - 1, 6)

@@ -1,0 +1,1 @@
+"""Random projections with whole-number entries."""

@@ -1,0 +1,1 @@
+"""Projections by a secret normal matrix: graphs and covariances."""

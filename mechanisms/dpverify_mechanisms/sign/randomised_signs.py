@@ -1,0 +1,292 @@
+"""Randomised signs of x·P: what is computed, drawn and released, and its exact law.
+
+**The exact path.** Records become whole numbers of grid steps, P is a whole-number matrix and their
+product is exact (`LinearSketch` has the same), so that signs, levels ⌈|V|/d⌉ and zeros are decided
+in integers and every coin has a dyadic probability. What is released are packed bits.
+
+**For a realised projection** a neighbour changes only projected values of columns that touch the
+attribute that moves, and among these only columns that are *live*: whose (sign, level) isn't the
+same all over the domain. Both are read off the matrix, so the claim is the curve of N answers with
+
+    N = max over attributes of the number of live columns with a non-zero entry in its row
+
+(all live columns where whole records or several attributes move). N is k for a dense matrix on a
+domain around 0, where u = 0 attains it; 1 for an OPORP; t for t OPORPs side by side. Note that 1 is
+for β-adjacency alone: for ‖u − u′‖₁ ≤ β many bins can change at once, so the remark of Li and Li
+2023, section 2.1, that β-adjacency covers the ℓ1 ball doesn't extend to theorem 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
+from dpverify.data.blocks import admitted_blocks, row_blocks
+from dpverify.data.domain import Box, is_sparse
+from dpverify.data.grid import Grid
+from dpverify.enclosure import Enclosure, exact_string
+from dpverify.errors import ParameterError, require
+from dpverify.sampling.words import Words
+from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
+from dpverify_mechanisms.projections.independent import Projection
+from dpverify_mechanisms.sign.flip_rules import CoinRule, FlipRule, column_maxima
+from dpverify_mechanisms.sign.law import (
+    bit_losses,
+    largest_ratio,
+    packed_distribution,
+    total_losses,
+)
+
+__all__ = ["RandomisedSigns", "grid_of_signs"]
+
+_ROWS = 128  # records a product: their doubles stay in the cache between the steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomisedSigns:
+    """Signs of records @ P, each randomised by a flip rule, packed into bytes.
+
+    Parameters
+    ----------
+    projection : realised, public
+    rule : how a sign is randomised
+    grid : fixed-point grid of the records; the adjacency's bound is a whole number of its steps
+    domain : declared range of every attribute
+    adjacency : whom a claim protects
+
+    Raises
+    ------
+    ParameterError
+        If the parts don't fit one another, or the product could exceed exact doubles.
+    """
+
+    projection: Projection
+    rule: FlipRule
+    grid: Grid
+    domain: Box
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        self._moves()
+        bound = self.largest_sum()
+        if not bound < 2**53:
+            raise ParameterError(
+                "step",
+                self.grid.step,
+                f"coarse enough: partial sums reach {bound}, beyond 2**53",
+                "Fewer grid steps, or a narrower domain, keep the product exact.",
+            )
+        require(
+            self._adjacent or self.rule.notion == "differential privacy",
+            "adjacency",
+            self.adjacency.unit,
+            "one with a bound for an individual rule",
+        )
+
+    # What neighbours change
+
+    def positions(self) -> int:
+        """N: largest number of projected values that differ in sign or level between neighbours."""
+        live = self.live()
+        match self.adjacency:
+            case AttributeAdjacency() | BitFlip():
+                touching = sparse.csr_array(self.projection.matrix != 0).astype(np.int64) @ live
+                return max(int(touching.max()), 1)
+            case _:
+                return max(int(live.sum()), 1)
+
+    def live(self) -> NDArray[np.int64]:
+        """Columns whose sign or level differs somewhere in the domain, from its interval there."""
+        low, high = (self.grid.steps(Fraction(end)) for end in self.domain.ends)
+        matrix = self.projection.matrix
+        above, below = (
+            np.asarray(part.sum(axis=0)).ravel().astype(np.int64)
+            for part in ((abs(matrix) + matrix) / 2, (abs(matrix) - matrix) / 2)
+        )
+        ends = np.stack([low * above - high * below, high * above - low * below])
+        levels = np.sign(ends)
+        if self.rule.graded:
+            levels = levels * -(-np.abs(ends) // self.divisors())
+        return np.asarray(levels[0] != levels[1], dtype=np.int64)
+
+    @property
+    def _adjacent(self) -> bool:
+        """Whether neighbours move projected values by at most their divisors."""
+        return not isinstance(self.adjacency, RecordAdjacency)
+
+    def _moves(self) -> int:
+        if isinstance(self.adjacency, RecordAdjacency):
+            return self.grid.width(self.domain)
+        return self.grid.moves(self.adjacency, self.domain, attributes=self.projection.p)
+
+    def divisors(self) -> NDArray[np.int64]:
+        """d_j: how far a neighbour can move each projected value, in steps."""
+        return self._moves() * column_maxima(self.projection)
+
+    def largest_sum(self) -> int:
+        """Bound on every partial sum of the product, from public numbers."""
+        reach = self.grid.check_reach(self.domain)
+        columns = abs(self.projection.matrix).sum(axis=0)
+        return reach * int(np.asarray(columns).max())
+
+    # The release
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
+        """Randomised signs of every record, packed; a set bit is a positive sign.
+
+        Parameters
+        ----------
+        records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
+            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
+            has no influence on the result.
+        rng : `SecureWords` for anything that leaves the machine
+
+        Returns
+        -------
+        (n, ⌈k/8⌉) uint8 array; the bits of the last byte beyond k are 0.
+
+        Raises
+        ------
+        RecordsError
+            If the records don't fit the projection or the domain.
+        """
+        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+
+    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+        """`release` in blocks of rows, one in memory at a time."""
+        divisors = self.divisors()
+        for block in row_blocks(
+            admitted_blocks(records, self.domain, attributes=self.projection.p)
+        ):
+            sums = self._sums(block)
+            flipped = self.rule.draw(sums, divisors, rng=rng)
+            yield np.packbits((sums >= 0) ^ flipped, axis=-1)
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of so many records."""
+        return rows, -(-self.projection.k // 8)
+
+    def dtype(self) -> np.dtype[Any]:
+        """Bytes of eight bits."""
+        return np.dtype(np.uint8)
+
+    def possible(self, released: NDArray[np.uint8]) -> bool:
+        """Whether the bits beyond k are 0."""
+        return unused_are_zero(released, self.projection.k)
+
+    def step(self) -> Enclosure | None:
+        """None: bits have no step."""
+        return None
+
+    def noiseless(self, records: ArrayLike) -> NDArray[np.int64]:
+        """Exact projected values in steps: for likelihoods and tests, never for release."""
+        return self._sums(self.domain.admit(records, attributes=self.projection.p))
+
+    def _sums(self, x: Any) -> NDArray[np.int64]:
+        sums = np.empty((x.shape[0], self.projection.k), dtype=np.int64)
+        for start in range(0, x.shape[0], _ROWS):
+            rows = slice(start, start + _ROWS)
+            block = x[rows].toarray() if is_sparse(x) else x[rows]
+            sums[rows] = self.projection.apply(self.grid.round(block))
+        return sums
+
+    def gridded(self, records: ArrayLike) -> NDArray[np.float64]:
+        """Records in whole steps."""
+        x = self.domain.admit(np.atleast_2d(records), attributes=self.projection.p)
+        return self.grid.round(x)
+
+    def means(self, record: ArrayLike) -> NDArray[np.float64]:
+        """Mean of every released sign, of shape (k,): s_j(1 − 2f_j)."""
+        sums = self.noiseless(np.atleast_2d(record))
+        kept = 1 - 2 * self.rule.probabilities(sums, self.divisors())
+        return np.asarray((np.sign(sums) * kept)[0])
+
+    def held_at(self, record: ArrayLike) -> Self:
+        """An individual mechanism with its noise set held at one record's.
+
+        It is what theorems 6.1 and 6.2 speak of, between that record and its neighbours.
+        """
+        sums = self.noiseless(np.atleast_2d(record))[0]
+        return replace(self, rule=self.rule.held_at(sums, self.divisors()))
+
+    # The law
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[np.uint8], record: ArrayLike, neighbour: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Ln p(output | record) − ln p(output | neighbour); infinite where one can't be."""
+        rows = outputs.reshape(len(outputs), -1)
+        bits = np.unpackbits(rows, axis=-1, count=self.projection.k)
+        return total_losses(bits, bit_losses(self.positive(record), self.positive(neighbour)))
+
+    def positive(self, record: ArrayLike) -> list[Fraction]:
+        """Probability that each released sign is positive.
+
+        Exact for coins; for Gaussian noise it is that of the double next to the flip probability.
+        """
+        sums = self.noiseless(np.atleast_2d(record))
+        flips = self.rule.fractions(sums, self.divisors())
+        return [
+            1 - flip if value >= 0 else flip
+            for value, flip in zip(sums[0].tolist(), flips, strict=True)
+        ]
+
+    def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
+        """Exact probability of every packed output.
+
+        Raises
+        ------
+        ParameterError
+            If there are more than 2**16 outputs, or the rule's noise isn't a coin.
+        """
+        if not isinstance(self.rule, CoinRule):
+            raise ParameterError("rule", type(self.rule).__name__, "one that flips exact coins")
+        return packed_distribution(self.positive(record))
+
+    def largest_ratio(self, record: ArrayLike, neighbour: ArrayLike) -> Fraction:
+        """Largest p(output | record)/p(output | neighbour); its logarithm is the total loss.
+
+        Raises
+        ------
+        ZeroDivisionError
+            If an output of the record can't come from the neighbour: the loss is infinite.
+        """
+        return largest_ratio(self.positive(record), self.positive(neighbour))
+
+
+def grid_of_signs(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
+    """The grid of which the adjacency's bound (the domain's width for whole records) is `steps`.
+
+    Raises
+    ------
+    ParameterError
+        If the bound is more than the domain's width, or there is none.
+    """
+    width = domain.high - domain.low
+    match adjacency:
+        case AttributeAdjacency(beta=bound):
+            if bound > width:
+                raise ParameterError(
+                    "beta",
+                    exact_string(bound),
+                    f"at most {exact_string(width)}, the width of the domain",
+                    "No attribute can move further, so the width gives the same protection.",
+                )
+        case L1Ball(radius=bound):
+            pass
+        case BitFlip():
+            bound = Fraction(1)
+        case RecordAdjacency():
+            bound = width
+        case _:
+            raise ParameterError(
+                "adjacency", adjacency.unit, "one between records: attribute, l1-ball or record"
+            )
+    return Grid.dividing(bound, steps=steps)
