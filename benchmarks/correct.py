@@ -71,9 +71,9 @@ control flow, ours as users write them and those of {libraries} libraries, each 
 that apply but precision (which is about the low bits of doubles, and accuses many, rightly),
 with {draws} draws on each side, level {alpha} each, seed {seed}. Verdicts: {verdicts}.
 
-Nearly all of ours have a broken twin in `tests/unit/test_control_flow.py`. The grey-box check says
-of itself where a mechanism is outside its model. That is no accusation, and the verdict is that of
-the other kinds.
+Nearly all of ours have a broken twin in `tests/auditing/test_control_flow.py`. The grey-box check
+says of itself where a mechanism is outside its model. That is no accusation, and the verdict is
+that of the other kinds.
 
 | library | mechanism | control flow | verdict | accused by | grey-box |
 |---|---|---|---|---|---|

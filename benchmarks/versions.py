@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.unit.test_other_arithmetic import CORE
+from tests.execution.test_other_arithmetic import CORE
 
 __all__ = ["ENVIRONMENTS", "TESTS", "answers", "compared", "main", "make"]
 
@@ -27,14 +27,21 @@ ENVIRONMENTS = (
     ("3.14", "highest"),
 )
 """Python, and which releases uv resolves to: those at the lower bounds, or the newest."""
-TESTS = tuple(
-    f"tests/unit/test_{name}.py"
-    for name in (
-        "gaussian", "laplace", "randomized_response", "composition", "enclosure", "coins",
-        "rounded_gaussian", "rounded_laplace", "words", "snapshots", "verify", "linear_sketch",
-        "other_arithmetic",
-    )
-)  # fmt: skip
+TESTS = (
+    "tests/accounting/curves/test_gaussian.py",
+    "tests/accounting/curves/test_laplace.py",
+    "tests/mechanisms/baselines/test_randomized_response.py",
+    "tests/accounting/composition/test_compose.py",
+    "tests/test_enclosure.py",
+    "tests/sampling/test_coins.py",
+    "tests/sampling/test_rounded_gaussian.py",
+    "tests/sampling/test_rounded_laplace.py",
+    "tests/sampling/test_words.py",
+    "tests/cli/test_snapshots.py",
+    "tests/certificate/test_verify.py",
+    "tests/mechanisms/linear/test_sketch.py",
+    "tests/execution/test_other_arithmetic.py",
+)
 """Tests of the certified core, of the samplers and of verification."""
 _ROOT = Path(__file__).parents[1]
 _SHOWN = """

@@ -17,7 +17,7 @@ from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable, WhiteBox, Within
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.min_hash.sketch import MinHash
-from tests.contracts.cases import CASES, DELTA, made
+from tests.helpers.cases import CASES, DELTA, made
 
 FAMILIES = families()
 

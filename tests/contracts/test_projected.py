@@ -42,7 +42,7 @@ from dpverify_mechanisms.min_hash.sketch import MinHash
 from dpverify_mechanisms.projections.independent import IdentityProjection
 from dpverify_mechanisms.secret.rows import SecretRows
 from dpverify_mechanisms.sign.sketch import SignSketch
-from tests.contracts.cases import CASES, request
+from tests.helpers.cases import CASES, request
 
 PAIRS = 25
 NONE = Fraction(0)

@@ -20,8 +20,8 @@ from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify_mechanisms.linear.sketch import GRID_STEPS
-from tests.contracts.cases import CASES, request
 from tests.contracts.test_projected import check
+from tests.helpers.cases import CASES, request
 
 P = 4
 WHOLE = [

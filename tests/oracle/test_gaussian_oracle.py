@@ -11,7 +11,7 @@ import pytest
 
 from dpverify.accounting.curves.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
 from dpverify.enclosure import SquareRoot
-from tests.oracle.gaussian_oracle import (
+from tests.helpers.gaussian_oracle import (
     SMALLEST_NORMAL,
     bracket,
     delta_fault,

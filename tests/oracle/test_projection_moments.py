@@ -34,7 +34,7 @@ from dpverify_mechanisms.projections.independent import (
     UniformProjection,
 )
 from dpverify_mechanisms.projections.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
-from tests.oracle.projection_oracle import (
+from tests.helpers.projection_oracle import (
     EVERY,
     bin_sizes,
     every_fjlt,

@@ -1,0 +1,221 @@
+"""SIGKILL at random moments: nothing is lost, nothing is published in part, the next run goes on.
+
+Each victim is forked from this process, which has imported everything, and runs the command line:
+so the moments fall into the work, and not into start-up. Only kills count, not runs that ended
+before their moment. Figures aren't drawn, which is most of the time of a small release and writes
+nothing. Every run of the tests makes a few kills; the nightly one 200 of each command.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.auditing.targets.functions import adapt
+from dpverify.certificate.open_release import open_release
+from dpverify.certificate.report import plots
+from dpverify.cli import _run
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.domain import Box
+from tests.certificate.test_interruption import assert_whole
+
+MANY, ROWS = 200, 100_000
+Tell = Callable[[str, Counter[str]], None]
+
+
+@pytest.fixture(params=[3, pytest.param(MANY, marks=pytest.mark.nightly)])
+def kills(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def tell(capsys: pytest.CaptureFixture[str], kills: int) -> Tell:
+    """Prints where the kills fell; of many, they fell on more than one place."""
+
+    def said(what: str, found: Counter[str]) -> None:
+        assert found.total() == kills
+        if kills == MANY:
+            assert len(found) > 1
+            with capsys.disabled():
+                counts = ", ".join(f"{count} {where}" for where, count in found.most_common())
+                print(f"\n{what}: {kills} kills: {counts}")
+
+    return said
+
+
+def _work(words: list[str]) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    os._exit(_run(words))
+
+
+def started(words: list[str]) -> multiprocessing.process.BaseProcess:
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(words,))
+    child.start()
+    return child
+
+
+def lasted(
+    words: list[str], after: float | None = None, begun: Callable[[], bool] = lambda: True
+) -> float | None:
+    """Run a command, and kill it so many seconds after it has begun.
+
+    Returns
+    -------
+    None if it was killed, else the seconds that it took: the machine's pace may change.
+    """
+    child = started(words)
+    while not begun() and child.is_alive():
+        time.sleep(1e-3)
+    start = time.monotonic()
+    child.join(after)
+    took = time.monotonic() - start
+    child.kill()
+    child.join()
+    assert child.exitcode in (0, 1, -signal.SIGKILL)  # 1: an audit found a violation
+    return None if child.exitcode == -signal.SIGKILL else took
+
+
+@pytest.fixture
+def place(workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
+    for name in ("release.toml", "records.npy"):
+        shutil.copy(workplace / name, tmp_path)
+    return tmp_path
+
+
+def assert_nothing_else(place: Path, *, left: set[str]) -> None:
+    """Beside inputs and outputs there is nothing, and among the owner's notes nothing torn."""
+    owners = place / "out-OWNER-ONLY-do-not-release"
+    ours = {"release.toml", "records.npy", "out", owners.name}
+    assert {path.name for path in place.iterdir()} - ours <= left
+    if not left and owners.exists():
+        assert {path.suffix for path in owners.iterdir()} == {".txt"}
+
+
+def assert_for_the_owner_alone(left: Path, published: set[str]) -> None:
+    """What a kill left can be read by nobody else, unless it had been published."""
+    if left.exists() and stat.S_IMODE(left.stat().st_mode) != 0o700:
+        assert assert_whole(left) in published
+
+
+def test_certify(place: Path, kills: int, tell: Tell) -> None:
+    """The old release or the new one, whole, whatever the moment."""
+    out, left = place / "out", place / ".out.partial"
+    words = ["certify", str(place / "release.toml"), "--out", str(out), "--allow-inconclusive"]
+    lasts, moments, found = lasted(words) or 1, random.Random(8), Counter[str]()
+    now = assert_whole(out)
+    published = {now}
+    while found.total() < kills:
+        before = now
+        took = lasted(words, lasts * moments.uniform(0, 1.1))
+        killed, lasts = took is None, took or lasts
+        now = assert_whole(out)
+        assert now not in published - {before}
+        assert_nothing_else(place, left={left.name})
+        assert_for_the_owner_alone(left, published)
+        if not killed:
+            assert now != before
+        elif now != before:
+            found["after the exchange"] += 1
+        else:
+            found["while writing" if left.exists() else "before writing"] += 1
+        published.add(now)
+    assert lasted(words)
+    assert assert_whole(out) not in published
+    assert_nothing_else(place, left=set())
+    tell("certify", found)
+
+
+def test_a_streaming_release(place: Path, kills: int, tell: Tell) -> None:
+    """Nothing is published before the whole is; no later release holds a row of a killed one."""
+    np.save(place / "records.npy", np.random.default_rng(3).random((ROWS, 18)))
+    out, left = place / "out", place / ".out.partial"
+    words = ["certify", str(place / "release.toml"), "--out", str(out), "--allow-inconclusive"]
+    lasts, moments, found = lasted(words, begun=left.exists) or 1, random.Random(9), Counter[str]()
+    torn: list[bytes] = []
+    while found.total() < kills:
+        shutil.rmtree(out, ignore_errors=True)  # the first release of these records
+        took = lasted(words, lasts * moments.uniform(0, 1.1), left.exists)
+        killed, lasts = took is None, took or lasts
+        assert_nothing_else(place, left={left.name})
+        assert_for_the_owner_alone(left, set())
+        if out.exists():
+            assert_whole(out)
+            assert len(open_release(out / "certificate.json")[1]) == ROWS
+            sketch = (out / "sketch.npz").read_bytes()
+            assert not any(sketch.startswith(part) for part in torn)
+        else:
+            assert killed
+        if killed:
+            part = left / ".sketch.npz.partial"
+            written = part.read_bytes()[:4096] if part.exists() else b""
+            if len(written) > 1000:  # beyond the archive's header, which tells two apart by time
+                torn.append(written)
+            where = "among the rows" if written else "after them" if left.exists() else ""
+            found[where or "after the renaming"] += 1
+    assert lasted(words)
+    assert_whole(out)
+    assert_nothing_else(place, left=set())
+    tell("streaming release", found)
+
+
+def noisy(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return record + rng.laplace(scale=0.5, size=record.shape)
+
+
+MECHANISMS = [
+    adapt(
+        noisy,
+        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        claim=PointCurve(bound=Fraction(bound)),
+        domain=Box(low=Fraction(0), high=Fraction(8)),
+        of="record",
+        attributes=2,
+        name=f"claims {bound}",
+    )
+    for bound in (1, 3)
+]
+
+
+def test_an_audit_with_a_journal(tmp_path: Path, kills: int, tell: Tell) -> None:
+    """However often it is killed, it ends with the report of an audit that wasn't."""
+    words = ["audit", f"{__name__}:MECHANISMS", "--draws", "50", "--workers", "1", "--json"]
+    report, journal = tmp_path / "report.json", tmp_path / "journal"
+    words += ["--output", str(report), "--journal", str(journal)]
+    lasts, moments, found = lasted(words) or 1, random.Random(10), Counter[str]()
+    undisturbed, whole = report.read_bytes(), journal.read_bytes()
+    while found.total() < kills:
+        if report.exists():  # begin again
+            report.unlink()
+            journal.unlink()
+        kept = journal.read_bytes().rpartition(b"\n")[0] if journal.exists() else b""
+        took = lasted(words, lasts * moments.uniform(0, 0.6))
+        killed = took is None
+        lasts = lasts if took is None or kept else took  # what was kept isn't done again
+        if killed:
+            lines = journal.read_bytes() if journal.exists() else b""
+            assert lines.startswith(kept)
+            assert whole.startswith(lines[: lines.rfind(b"\n") + 1])
+            found[f"after {len(lines.splitlines())} lines"] += 1
+        assert killed or report.exists()
+        assert not report.exists() or report.read_bytes() == undisturbed
+    assert lasted(words)
+    assert report.read_bytes() == undisturbed
+    assert journal.read_bytes() == whole
+    tell("audit", found)

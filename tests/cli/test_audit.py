@@ -1,0 +1,189 @@
+"""``dpverify audit``: targets, formats and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from dpverify.cli import _run
+from tests.helpers.paths import ROOT
+
+MODULE = """
+from fractions import Fraction
+from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.auditing.targets.functions import adapt
+
+def claimed(function):
+    unit = AttributeAdjacency(beta=Fraction(1))
+    claim = PointCurve(bound=Fraction(1))
+    return adapt(function, of="record", attributes=1, adjacency=unit, claim=claim)
+
+def laplace(record, rng):
+    return record + rng.laplace(size=record.shape)
+
+def halved(record, rng):
+    return record + rng.laplace(scale=0.5, size=record.shape)
+
+def lost(record, rng):
+    raise KeyError("lost")
+
+GOOD, BAD, LOST = claimed(laplace), claimed(halved), claimed(lost)
+BOTH = [GOOD, BAD]
+NUMBERS = [1, 2]
+"""
+FAST = ["--draws", "500", "--kind", "black-box", "--workers", "1"]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    name = f"audited_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "code"),
+    [
+        ("GOOD", [], 0),
+        ("BAD", [], 1),
+        ("BOTH", [], 1),
+        ("LOST", [], 3),
+        ("LOST", ["--allow-inconclusive"], 0),
+        ("MISSING", [], 2),
+        ("NUMBERS", [], 2),
+        ("laplace", [], 2),
+        ("GOOD", ["--alpha", "0"], 2),
+        ("GOOD", ["--alpha", "nan"], 2),
+        ("GOOD", ["--seed", "-1"], 2),
+        ("GOOD", ["--draws", "3"], 2),
+        ("GOOD", ["--kind", "white-box"], 2),
+    ],
+)
+def test_exit_codes(module: str, target: str, more: list[str], code: int) -> None:
+    assert _run(["audit", f"{module}:{target}", *FAST, *more]) == code
+
+
+@pytest.mark.parametrize("target", ["no-such-suite", "no_such_module:THING", ":THING"])
+def test_unknown_targets(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", target]) == 2
+    assert "dpverify: TARGET" in capsys.readouterr().err
+
+
+def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", f"{module}:BAD", *FAST]) == 1
+    shown = capsys.readouterr()
+    assert "halved: violation, at level 0.01" in shown.out
+    for word in ("refuted by", "record", "neighbour", "epsilon is at least 1.", "at level"):
+        assert word in shown.out
+    assert shown.err.splitlines() == ["1 of 1: halved", "  search", "  black-box"]
+    # The replay line gives the same report.
+    line = next(line for line in shown.out.splitlines() if "replay" in line)
+    assert _run(shlex.split(line.split("replay: ")[1])[1:]) == 1
+    assert capsys.readouterr().out == shown.out
+
+
+def test_json_shares_the_level(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", f"{module}:BOTH", *FAST, "--json", "--alpha", "0.02"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["command"] == "audit"
+    assert [found["verdict"] for found in document["result"]] == ["no_violation_found", "violation"]
+    levels = [finding["level"] for found in document["result"] for finding in found["findings"]]
+    assert 0.0199 < sum(levels) <= 0.02
+
+
+def test_junit_into_a_file(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--format", "junit", "--output", "audit.xml"]
+    assert _run(["audit", f"{module}:BOTH", f"{module}:LOST", *FAST, *options]) == 1
+    assert capsys.readouterr().out == ""
+    suite = ElementTree.parse("audit.xml").getroot()  # noqa: S314  # our own file
+    assert suite.tag == "testsuites"
+    assert [(one.get("name"), one.get("failures"), one.get("skipped")) for one in suite] == [
+        ("laplace", "0", "0"),
+        ("halved", "1", "0"),
+        ("lost", "0", "1"),
+    ]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    assert [[child.tag for child in case] for case in suite.iter("testcase")] == [
+        ["system-out"],
+        ["failure"],
+        ["skipped"],
+    ]
+    failed = suite.find(".//failure")
+    assert failed is not None
+    assert failed.attrib["message"].startswith("violation: output")
+    assert "replay: dpverify audit" in (failed.text or "")
+    left = [path.name for path in Path().iterdir() if "audit.xml" in path.name]
+    assert left == ["audit.xml"]
+
+
+def test_an_output_that_can_not_be_written(module: str) -> None:
+    assert _run(["audit", f"{module}:GOOD", *FAST, "--output", "no/such/folder.txt"]) == 2
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "audit_your_own.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "clipped_mean: no violation found" in shown
+    assert "clipped_mean_of_too_little_noise: violation" in shown
+
+
+def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for option in ("--quiet", "--draws=500", "--verbose"):  # the second says nothing new
+        assert _run(["audit", f"{module}:GOOD", *FAST, option]) == 0
+        shown[option] = capsys.readouterr()
+    assert len({text.out for text in shown.values()}) == 1
+    assert shown["--quiet"].err == ""
+    assert shown["--draws=500"].err.splitlines() == ["1 of 1: laplace", "  search", "  black-box"]
+    said = shown["--verbose"].err
+    assert "draws: 500 (command line)" in said
+    assert "seed: 0 (default)" in said
+    assert "  no_violation_found, " in said
+    assert _run(["audit", f"{module}:GOOD", *FAST, "-q", "-v"]) == 2
+    assert "not both" in capsys.readouterr().err
+
+
+def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["audit", f"{module}:BAD", "--profile", "dev", "--draws", "300", "-q"]) == 1
+    shown = capsys.readouterr().out
+    assert "halved: violation, at level 0.001" in shown
+    assert "precision" not in shown.split("replay")[0]
+    assert shown.rstrip().endswith(
+        "--alpha 0.001 --draws 300 --seed 0 --without precision-of-doubles"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
+@pytest.mark.parametrize("given", ["", "1"])
+def test_no_color(given: str) -> None:
+    import pty
+
+    own, other = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": given, "TERM": "xterm-256color", "COLUMNS": "100"}
+    code = "from dpverify.cli import main; main(['audit', '--show-config'])"
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, env=environment, stdout=other, stderr=other)
+    os.close(other)
+    shown = os.read(own, 1 << 16)
+    os.close(own)
+    assert b"default" in shown
+    assert (b"\x1b" in shown) == (not given)
+
+
+@pytest.mark.parametrize("option", ["--draws", "--seed", "--alpha", "--workers"])
+@pytest.mark.parametrize("number", ["٥", "1_0", "５"])
+def test_numbers_are_ascii(option: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`int` and `float` read digits of every script, and underscores."""
+    assert _run(["audit", "planted", option, number]) == 2
+    assert "is not a number" in capsys.readouterr().err

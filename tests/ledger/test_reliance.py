@@ -1,0 +1,163 @@
+"""A statement that fails its check blocks the certificates of the mechanisms that stand on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpverify.certificate.compose import compose
+from dpverify.certificate.derive import families
+from dpverify.certificate.verify import verify
+from dpverify.cli import _run
+from dpverify.errors import ConfigurationError
+from dpverify.ledger import reliance
+from dpverify.ledger.statements import Claim, known_claims, perturbed
+from tests.helpers.cases import CASES
+
+STOOD_ON = "li2023.theorem-3.5"
+Change = Callable[[Claim], Claim | None]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    reliance._judgement.cache_clear()
+    yield
+    reliance._judgement.cache_clear()
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
+    """Ledgers in which one claim is another one."""
+
+    def planted(change: Change) -> None:
+        claims = [change(claim) if claim.id == STOOD_ON else claim for claim in known_claims()]
+        monkeypatch.setattr(
+            "dpverify.ledger.reliance.known_claims",
+            lambda: (claim for claim in claims if claim is not None),
+        )
+        reliance._judgement.cache_clear()
+
+    return planted
+
+
+def wrong(claim: Claim) -> Claim:
+    return perturbed(claim, Fraction(21, 20))
+
+
+def misprinted(claim: Claim) -> Claim:
+    assert claim.printed is not None
+    return replace(wrong(claim), corrections={"without the factor": claim.printed})
+
+
+def narrower(claim: Claim) -> Claim:
+    assert claim.printed is not None
+    return replace(wrong(claim), readings={"without the factor": claim.printed})
+
+
+def unchecked(claim: Claim) -> Claim:
+    return replace(claim, printed=None, check=None, reason="an opinion")
+
+
+def certify(workplace: Path, folder: Path, **changed: str) -> int:
+    """Exit code of certifying the workplace's release into another folder."""
+    text = (workplace / "release.toml").read_text()
+    text = text.replace('"records.npy"', f'"{(workplace / "records.npy").as_posix()}"')
+    for old, new in changed.items():
+        text = text.replace(f"{old} =", f"{new}\n{old} =")
+    (folder / "release.toml").write_text(text)
+    command = ["certify", str(folder / "release.toml"), "--out", str(folder / "out")]
+    return _run([*command, "--allow-inconclusive"])
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (wrong, "refuted"),
+        (misprinted, "misprint"),
+        (narrower, "holds_under_reading"),
+        (unchecked, "not_checkable"),
+        (lambda claim: None, "in no installed ledger"),
+    ],
+)
+def test_a_failing_statement_blocks_certification(
+    change: Change,
+    verdict: str,
+    plant: Callable[[Change], None],
+    workplace: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plant(change)
+    assert certify(workplace, tmp_path) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"dp-oporp can't be certified: its guarantee uses {STOOD_ON}" in error
+    assert verdict in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_with_that_theorem(
+    plant: Callable[[Change], None], workplace: Path, tmp_path: Path
+) -> None:
+    """The same mechanism with Laplace noise stands on another one."""
+    plant(wrong)
+    assert certify(workplace, tmp_path, k='noise = "laplace"') == 0
+    assert (tmp_path / "out").exists()
+
+
+def test_a_certificate_made_before_the_refutation_fails(
+    certificate: dict[str, Any], plant: Callable[[Change], None], tmp_path: Path
+) -> None:
+    (stated,) = certificate["derived"]["guarantee"]["claims"]
+    assert stated == {"id": STOOD_ON, "verdict": "confirmed_exactly"}
+    plant(wrong)
+    last = verify(certificate, tmp_path)[-1]
+    assert last.status == "differs"
+    assert STOOD_ON in last.detail
+
+
+def test_nothing_is_composed_of_it_either(
+    certificate: dict[str, Any], plant: Callable[[Change], None]
+) -> None:
+    plant(wrong)
+    with pytest.raises(ConfigurationError, match=STOOD_ON):
+        compose([certificate, certificate])
+
+
+def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path) -> None:
+    changed = deepcopy(certificate)
+    changed["derived"]["guarantee"]["claims"][0]["verdict"] = "conservative"
+    fields = [field for check in verify(changed, tmp_path) for field in check.fields]
+    assert "derived.guarantee.claims[0].verdict" in fields
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> None:
+    name = case.split()[0]
+    build = families()[name].build
+    assert build is not None
+    guarantee = build(CASES[case]).guarantee()
+    relied = reliance.relied_on(name, guarantee)
+    assert [statement.id for statement in relied] == list(guarantee.claims)
+    assert name == "jl-covariance" or relied  # whose proof is this project's own
+    users = {claim.id: claim.mechanisms for claim in known_claims()}
+    assert [claim for claim in guarantee.claims if name not in users[claim]] == []
+
+
+def test_every_mechanism_that_can_be_certified_is_among_the_cases() -> None:
+    certifiable = {name for name, family in families().items() if family.build is not None}
+    assert certifiable == {case.split()[0] for case in CASES}
+
+
+def test_the_error_names_the_way_out(plant: Callable[[Change], None]) -> None:
+    plant(wrong)
+    build = families()["dp-oporp"].build
+    assert build is not None
+    guarantee = build(CASES["dp-oporp"]).guarantee()
+    with pytest.raises(ConfigurationError, match=f"dpverify claims show {STOOD_ON}"):
+        reliance.relied_on("dp-oporp", guarantee)
