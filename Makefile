@@ -1,10 +1,12 @@
 # Aliases only: the work is in pyproject.toml and in the package.
 PYTHON ?= python3
 BIN := .venv/bin
+# Python compiles the modules that are used; pip would compile them all.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: certify claims test nightly fuzz lint types docs bench build sbom versions locked
 
-certify: .venv/installed
+certify: .venv/certify
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
 
 test: .venv/installed
@@ -18,6 +20,8 @@ nightly: .venv/installed
 
 lint: .venv/installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/validate-pyproject pyproject.toml
 
 types: .venv/installed
 	$(BIN)/mypy
@@ -45,14 +49,20 @@ locked:
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
-	touch .venv/installed
+	touch .venv/certify .venv/installed
 
 build: .venv/installed
 	$(BIN)/python -m build
 
-.venv/installed: pyproject.toml constraints.txt
+# What make certify needs.
+.venv/certify: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt pip hatchling
-	$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable '.[all]' --group dev --group docs
+	$(INSTALL) hatchling
+	$(INSTALL) --no-build-isolation --editable '.[mnist]'
+	touch $@
+
+# What a developer needs besides.
+.venv/installed: .venv/certify
+	$(INSTALL) pip
+	$(INSTALL) --no-build-isolation --editable '.[all]' --group dev --group docs
 	touch $@
