@@ -134,7 +134,7 @@ def render(certificate: Certificate) -> str:
 def template(name: str) -> Template:
     """A template of this package: escaped, and an error where a name is unknown."""
     environment = Environment(
-        loader=PackageLoader("dpverify.certificate"),
+        loader=PackageLoader("dpverify.certificate.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

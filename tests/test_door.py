@@ -1,0 +1,44 @@
+"""The front door: its names, what loads them, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import dpverify as dpv
+from tests.helpers.paths import ROOT
+
+
+def test_every_name_is_loaded_from_where_type_checkers_see_it() -> None:
+    tree = ast.parse((ROOT / "dpverify" / "__init__.py").read_text(encoding="utf-8"))
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == dpv._HOMES
+    assert sorted([*seen, "__version__"]) == sorted(dpv.__all__)
+
+
+@pytest.mark.parametrize("name", dpv.__all__)
+def test_names_exist(name: str) -> None:
+    assert getattr(dpv, name) is not None
+    assert name in dir(dpv)
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="Gausian"):
+        _ = dpv.Gausian  # type: ignore[attr-defined]
+
+
+def test_importing_it_loads_none_of_its_parts() -> None:
+    code = (
+        "import sys, dpverify; print(sorted(m for m in sys.modules if m.startswith('dpverify.')))"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
