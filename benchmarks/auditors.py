@@ -246,7 +246,7 @@ def best_threshold(name: str, draws: int) -> float:
         hits, false_hits = (round(draws * rate) for rate in curve.rates(t))
         return epsilon_limit(hits, false_hits, draws, delta=float(delta), alpha=ALPHA)
 
-    grid: list[float] = np.linspace(0, curve.epsilon(delta).upper, 81).tolist()
+    grid: list[float] = np.linspace(0, curve.epsilon_at(delta).upper, 81).tolist()
     return max(grid, key=bound)
 
 
@@ -359,7 +359,7 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
         *((name, 10_000, sketches) for name in SKETCHES),
     ):
         runs = _runs(kept, "white-box", name, draws, count, partial(white_box, name, draws))
-        true = sketch(name).privacy().epsilon(_delta(name)).upper
+        true = sketch(name).privacy().epsilon_at(_delta(name)).upper
         white.append(_row(name, f"{true:.4g}", f"{draws:,}", count, *_medians(runs)))
         if name != "Gaussian":
             together += runs
@@ -368,7 +368,7 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
     subjects: tuple[tuple[str, float, Any, Pair], ...] = (
         (
             "Gaussian",
-            GaussianCurve(mu_squared=Fraction(1)).epsilon(DELTA).upper,
+            GaussianCurve(mu_squared=Fraction(1)).epsilon_at(DELTA).upper,
             Normal(),
             _NUMBERS,
         ),

@@ -74,7 +74,7 @@ def main() -> None:
     for name, losses, delta in works():
         start = time.perf_counter()
         curve = ComposedCurve(losses=losses)
-        found = curve.epsilon(delta)
+        found = curve.epsilon_at(delta)
         took = (time.perf_counter() - start) * 1e3
         print(
             f"| {name} | {float(delta):.0e} | {curve.method} | {found.upper:.12g} "

@@ -73,7 +73,7 @@ def truth(case: Case) -> Enclosure:
 
 def _by_curve(case: Case) -> Enclosure:
     curve = LaplaceCurve(shifts=((1 / Fraction(case.parameter), case.count),))
-    return curve.epsilon(case.given) if case.solve == "epsilon" else curve.delta(case.given)
+    return curve.epsilon_at(case.given) if case.solve == "epsilon" else curve.delta_at(case.given)
 
 
 def _confirmed(case: Case, claimed: Enclosure) -> bool:

@@ -37,11 +37,11 @@ class PrivacyCurve(Hashable, Protocol):
     are proven, so ``delta(e).upper`` and ``epsilon(d).upper`` are what may be promised.
     """
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), for ε ≥ 0 in nats."""
         ...
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
         ...
 
@@ -60,7 +60,7 @@ def claimed_epsilon(curve: PrivacyCurve, delta: Fraction) -> float:
 
     An audit asks for it at each event that it judges, and a root of a curve can take a second.
     """
-    return curve.epsilon(delta).upper
+    return curve.epsilon_at(delta).upper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

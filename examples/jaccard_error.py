@@ -79,7 +79,7 @@ def main() -> None:
                 )
                 if coins == "published":
                     sketch = published(sketch, size)
-                worst = max(worst, sketch.privacy().epsilon(DELTA).upper)
+                worst = max(worst, sketch.privacy().epsilon_at(DELTA).upper)
                 means.append(float(np.mean(errors(sketch, size, given.repetitions))))
             curves[size, coins] = means
             row = " | ".join(f"{mean:.3f}" for mean in means)

@@ -18,7 +18,7 @@ def ours(case: Case) -> Enclosure:
     """Enclose the answer to a case, by composing the releases' exact privacy losses."""
     losses = ((_loss(case, Fraction(parameter)), case.count) for parameter in case.parameters)
     curve = ComposedCurve(losses=tuple(losses))
-    return curve.epsilon(case.given) if case.solve == "epsilon" else curve.delta(case.given)
+    return curve.epsilon_at(case.given) if case.solve == "epsilon" else curve.delta_at(case.given)
 
 
 def _loss(case: Case, parameter: Fraction) -> PrivacyLoss:

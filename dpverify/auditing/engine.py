@@ -289,7 +289,7 @@ def audit(
 
 def _claim(mechanism: Mechanism) -> PrivacyCurve:
     """What the mechanism's own code says that it promises."""
-    rule = "a privacy curve, with `delta` and `epsilon`"
+    rule = "a privacy curve, with `delta_at` and `epsilon_at`"
     try:
         curve = mechanism.privacy()
     except DPVerifyError:
@@ -297,7 +297,8 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     except Exception as error:
         raised = f"it raised {type(error).__name__}: {error}"
         raise ParameterError("privacy()", raised, rule) from error
-    require(hasattr(curve, "delta") and hasattr(curve, "epsilon"), "privacy()", repr(curve), rule)
+    whole = hasattr(curve, "delta_at") and hasattr(curve, "epsilon_at")
+    require(whole, "privacy()", repr(curve), rule)
     return curve
 
 

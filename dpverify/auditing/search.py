@@ -136,7 +136,7 @@ def search(
             return Searched(pair=None, bound=best, candidates=candidates, failed=failed)
         better = [left[place] for place in order if scores[place] > -math.inf]
         left = better[: max(1, len(left) // 2)]
-    claimed = mechanism.privacy().epsilon(delta).upper
+    claimed = mechanism.privacy().epsilon_at(delta).upper
     enough = best if best <= claimed or math.isinf(best) else (best + claimed) / 2
     trial = iter(range(_SHRINKS))
 

@@ -287,7 +287,7 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
     if not hasattr(guarantee.curve, "losses"):
         # A curve may be all that a mechanism knows. Its certified point has a worst mechanism.
         point = Fraction(certificate.inputs.epsilon)
-        leak = Fraction(guarantee.curve.delta(point).upper)
+        leak = Fraction(guarantee.curve.delta_at(point).upper)
         guarantee = replace(guarantee, curve=PointCurve(bound=point, leak=leak))
     return _Release(number, certificate.inputs, certificate.release.sha256, guarantee)
 
@@ -301,7 +301,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         # are called there no longer matters.
         parts = [replace(part, adjacency=parts[0].adjacency) for part in parts]
     total = composition.compose(parts, same_records=word.same_records)
-    epsilon = total.curve.epsilon(delta)
+    epsilon = total.curve.epsilon_at(delta)
     rule = "larger: the privacy loss of these releases is unbounded with at least this probability"
     require(epsilon.upper < math.inf, "delta", exact_string(delta), rule)
     largest = Fraction(epsilon.upper)
@@ -311,7 +311,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         added_epsilon=exact_string(sum((r.epsilon for r in releases), Fraction(0))),
         added_delta=exact_string(sum((r.delta for r in releases), Fraction(0))),
         curve=[
-            TotalPoint(epsilon=exact_string(point), delta=Ends.of(total.curve.delta(point)))
+            TotalPoint(epsilon=exact_string(point), delta=Ends.of(total.curve.delta_at(point)))
             for point in (_rounded(largest * step / 10) for step in range(_POINTS))
         ],
         theorem=total.theorem,

@@ -109,7 +109,7 @@ def build(inputs: Inputs) -> Certifiable:
         )
     )
     # Calibration meets the target; a published noise level may miss it.
-    reached = mechanism.privacy().delta(epsilon)
+    reached = mechanism.privacy().delta_at(epsilon)
     if Fraction(reached.upper) > delta:
         raise ConfigurationError(
             f"{family.name} with these parameters has delta({inputs.epsilon}) of up to "
@@ -299,8 +299,8 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
         protects=guarantee.adjacency.unit,
         guarantee=GuaranteeStatement(
             notion=guarantee.notion,
-            epsilon=Ends.of(guarantee.curve.epsilon(plan.delta)),
-            delta=Ends.of(guarantee.curve.delta(epsilon)),
+            epsilon=Ends.of(guarantee.curve.epsilon_at(plan.delta)),
+            delta=Ends.of(guarantee.curve.delta_at(epsilon)),
             randomness=guarantee.randomness,
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
@@ -315,7 +315,7 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             for section, numbers in mechanism.facts().items()
         },
         curve=meaning.curve_points(inputs, guarantee.curve, evidence, plan.alpha),
-        far_delta=Ends.of(guarantee.curve.delta(meaning.FAR * epsilon)),
+        far_delta=Ends.of(guarantee.curve.delta_at(meaning.FAR * epsilon)),
         attacker=meaning.attacker_rates(guarantee.curve),
         white_box=_white_box(inputs, mechanism, evidence, plan, epsilon),
         moment_level=_statistic(plan.moment_level),

@@ -69,7 +69,7 @@ def curve_points(
     return [
         CurvePoint(
             epsilon=exact_string(epsilon),
-            delta=Ends.of(curve.delta(epsilon)),
+            delta=Ends.of(curve.delta_at(epsilon)),
             published=_published(curve, epsilon),
             shown=_shown(limits, epsilon),
         )

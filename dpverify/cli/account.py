@@ -106,9 +106,9 @@ def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:
 def _point(curve: PrivacyCurve, epsilon: str | None, delta: str | None) -> dict[str, Enclosure]:
     if epsilon is not None:
         eps = decimal("epsilon", epsilon)
-        return {"epsilon": Enclosure.of_exact(Fraction(eps)), "delta": curve.delta(eps)}
+        return {"epsilon": Enclosure.of_exact(Fraction(eps)), "delta": curve.delta_at(eps)}
     target = decimal("delta", delta or "")
-    return {"epsilon": curve.epsilon(target), "delta": Enclosure.of_exact(Fraction(target))}
+    return {"epsilon": curve.epsilon_at(target), "delta": Enclosure.of_exact(Fraction(target))}
 
 
 def _made(name: str, parameters: Sequence[str]) -> Certifiable:

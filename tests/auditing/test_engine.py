@@ -132,8 +132,8 @@ def test_bets_are_against_the_whole_curve() -> None:
     class Kinked(PointCurve):
         """Claims more near ε = 0 than follows from its point."""
 
-        def delta(self, epsilon: Any) -> Any:
-            return PointCurve(bound=Fraction(1, 10), leak=Fraction(0)).delta(epsilon)
+        def delta_at(self, epsilon: Any) -> Any:
+            return PointCurve(bound=Fraction(1, 10), leak=Fraction(0)).delta_at(epsilon)
 
     claim = Kinked(bound=Fraction(3))
     report = audited(laplace, claim, kinds=["sequential"], delta=Fraction(0))

@@ -173,7 +173,7 @@ def test_a_case_may_have_several_parameters() -> None:
         mechanism="gaussian", parameter=1.0, others=(2.0,), count=3, solve="delta", given=1.0
     )
     assert case.parameters == (1.0, 2.0)
-    assert ours(case) == GaussianCurve(mu_squared=3 + Fraction(3, 4)).delta(1)
+    assert ours(case) == GaussianCurve(mu_squared=3 + Fraction(3, 4)).delta_at(1)
     assert len(set(bits(256).parameters)) == 256
 
 

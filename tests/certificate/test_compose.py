@@ -197,7 +197,7 @@ def test_a_curve_without_a_loss_composes_by_its_point(
     both: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Bare:
-        def delta(self, epsilon: Real) -> Enclosure:
+        def delta_at(self, epsilon: Real) -> Enclosure:
             return Enclosure.of_exact(Fraction(1, 1000))
 
     class Stranger:
@@ -213,7 +213,7 @@ def test_a_curve_without_a_loss_composes_by_its_point(
         replace(guarantee, curve=PointCurve(bound=Fraction(e), leak=Fraction(1, 1000)))
         for e in (2, 1)
     ]
-    due = composition.compose(points).curve.epsilon(Fraction(1, 500))
+    due = composition.compose(points).curve.epsilon_at(Fraction(1, 500))
     assert compose(both)["total"]["epsilon"] == due.as_json()
 
 

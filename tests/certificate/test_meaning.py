@@ -27,7 +27,7 @@ def test_published_delta_is_above_the_exact_one(mu_squared: Fraction, epsilon: F
         assert epsilon <= 2 * mu_squared
         return
     assert found.upper < 0.5
-    assert GaussianCurve(mu_squared=mu_squared).delta(epsilon).upper <= found.upper
+    assert GaussianCurve(mu_squared=mu_squared).delta_at(epsilon).upper <= found.upper
 
 
 def test_published_delta_solves_the_published_sigma() -> None:
@@ -67,7 +67,7 @@ def test_shown_delta_is_below_what_was_counted(certificate: dict[str, Any]) -> N
 def test_far_delta_is_at_ten_times_the_asked_epsilon(certificate: dict[str, Any]) -> None:
     read = Certificate.model_validate(certificate)
     curve = build(read.inputs).privacy()
-    far = curve.delta(FAR * Fraction(read.inputs.epsilon))
+    far = curve.delta_at(FAR * Fraction(read.inputs.epsilon))
     assert Fraction(read.derived.far_delta.upper) >= Fraction(far.lower)
 
 

@@ -54,8 +54,8 @@ def test_claim(mechanism: Certifiable) -> None:
     assert guarantee.randomness
     assert guarantee.data_choice
     assert guarantee.theorem
-    assert guarantee.curve.delta(2).upper <= DELTA
-    deltas = [guarantee.curve.delta(Fraction(n, 4)) for n in range(12)]
+    assert guarantee.curve.delta_at(2).upper <= DELTA
+    deltas = [guarantee.curve.delta_at(Fraction(n, 4)) for n in range(12)]
     for one, two in pairwise(deltas):
         assert two.lower <= one.upper
 
@@ -66,7 +66,7 @@ def test_rates_are_the_curve(mechanism: Certifiable) -> None:
     for threshold in (0.0, 0.5, 1.5):
         own, other = curve.rates(threshold)
         assert own - np.exp(threshold) * other == pytest.approx(
-            curve.delta(Fraction(threshold)).upper, abs=2e-3
+            curve.delta_at(Fraction(threshold)).upper, abs=2e-3
         )
 
 

@@ -44,7 +44,7 @@ def sketch(which):
         domain=Box(low=F(0), high=F(1)), adjacency=AttributeAdjacency(beta=F(1)),
     )
     if which == "curve":
-        return str(made.privacy().epsilon(F(1, 10**6)))
+        return str(made.privacy().epsilon_at(F(1, 10**6)))
     records = np.linspace(0, 1, 400).reshape(10, 40)
     return made.release(records, rng=ReplayableWords(5)).tolist()
 

@@ -98,7 +98,7 @@ def check(found: tuple[tuple[PrivacyLoss, int], ...], rng: np.random.Generator) 
     curve = ComposedCurve(losses=found)
     roots = []
     for delta in DELTAS:
-        root = curve.epsilon(delta)
+        root = curve.epsilon_at(delta)
         assert 0 <= root.lower <= root.upper
         roots.append(root)
     for (less, root), (more, after) in pairwise(zip(DELTAS, roots, strict=True)):
@@ -107,7 +107,7 @@ def check(found: tuple[tuple[PrivacyLoss, int], ...], rng: np.random.Generator) 
     epsilons += [Fraction(r.upper) for r in roots[1::2] if r.upper < math.inf]
     epsilons += [Fraction(float(rng.uniform(0, 1.1)) * float(max(epsilons)))]
     epsilons.sort()
-    values = [curve.delta(epsilon) for epsilon in epsilons]
+    values = [curve.delta_at(epsilon) for epsilon in epsilons]
     for value, after in pairwise(values):
         assert 0 <= after.lower <= value.upper <= 1
     with mpmath.workdps(700):
@@ -166,11 +166,11 @@ COINS = [ResponseLoss(step=Log(Fraction(3 * n + 7, 2 * n + 5))) for n in range(1
 def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
     """Too few to be smoothed: their drops from the largest. The truth is all but at the end."""
     curve = ComposedCurve(losses=tuple((part, 1) for part in parts))
-    most, found = curve.epsilon(0), curve.epsilon(Fraction(delta))
+    most, found = curve.epsilon_at(0), curve.epsilon_at(Fraction(delta))
     assert found.lower <= most.upper
     assert found.upper <= most.upper
     assert found.upper - found.lower <= 1e-12
-    near = curve.delta(Fraction(most.lower) - Fraction(1, 10**9))
+    near = curve.delta_at(Fraction(most.lower) - Fraction(1, 10**9))
     assert 0 < near.lower <= near.upper <= 1.01 * near.lower
 
 
@@ -178,7 +178,7 @@ def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
 def test_a_lattice_that_is_finer_than_doubles(count: int) -> None:
     """Pure points 1/t have a common unit, one by the least common multiple."""
     parts = tuple((ResponseLoss(step=Fraction(1, t)), 1) for t in range(1, count + 1))
-    found = ComposedCurve(losses=parts).epsilon(Fraction(1, 10**6))
+    found = ComposedCurve(losses=parts).epsilon_at(Fraction(1, 10**6))
     assert 3 < found.lower <= found.upper <= found.lower * (1 + 1e-6)
 
 
@@ -201,4 +201,4 @@ def test_numbers_are_read_when_a_loss_is_made() -> None:
 def test_an_unbounded_loss_reaches_its_escape_nowhere() -> None:
     for other in (LAPLACE, GaussianLoss(mu_squared=Fraction(2))):
         parts = ((GaussianLoss(mu_squared=Fraction(1)), 1), (other, 1))
-        assert ComposedCurve(losses=parts).epsilon(0).lower == math.inf
+        assert ComposedCurve(losses=parts).epsilon_at(0).lower == math.inf

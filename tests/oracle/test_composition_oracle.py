@@ -102,13 +102,13 @@ def test_enumeration(name: str) -> None:
     assert curve.method == method
     outcomes = product(*parts)
     for epsilon in EPSILONS:
-        found, true = curve.delta(epsilon), hockey_stick(outcomes, epsilon)
+        found, true = curve.delta_at(epsilon), hockey_stick(outcomes, epsilon)
         assert holds(found, true), (epsilon, found, true)
         assert found.upper - found.lower <= 1e-13
     escape = sum(p for p, q in outcomes if not q)
     for share in (F(1, 10), F(1, 10**6)):
-        target = escape + share * (F(curve.delta(0).lower) - escape)
-        found = curve.epsilon(target)
+        target = escape + share * (F(curve.delta_at(0).lower) - escape)
+        found = curve.epsilon_at(target)
         for end, side in ((found.lower, 1), (found.upper, -1)):
             with mpmath.workdps(80):
                 goal = mpmath.mpf(target.numerator) / target.denominator
@@ -145,13 +145,13 @@ def test_closed_curves(case: tuple[str, Losses, PrivacyCurve, float]) -> None:
     _, losses, curve, width = case
     composed = ComposedCurve(losses=losses)
     for epsilon in (F(0), F(1, 10), F(1), F(2)):
-        ours, theirs = composed.delta(epsilon), curve.delta(epsilon)
+        ours, theirs = composed.delta_at(epsilon), curve.delta_at(epsilon)
         assert meet(ours, theirs)
         assert ours.width <= width or ours.upper <= 1e-300
     start = 1e-3 if case[0] == "one point" else 0.0
     for target in (F(1, 100), F(1, 10**6), F(1, 10**30)):
         if target > start:
-            ours, theirs = composed.epsilon(target), curve.epsilon(target)
+            ours, theirs = composed.epsilon_at(target), curve.epsilon_at(target)
             assert meet(ours, theirs)
             assert ours.width <= width
 
@@ -164,12 +164,12 @@ def test_gaussian_by_inversion(mu_squared: Fraction) -> None:
     curve, closed_form = ComposedCurve(losses=losses), GaussianCurve(mu_squared=mu_squared)
     assert curve.method == "inversion"
     for epsilon in (F(0), F(mu_squared) / 2, F(mu_squared)):
-        ours, theirs = curve.delta(epsilon), closed_form.delta(epsilon)
+        ours, theirs = curve.delta_at(epsilon), closed_form.delta_at(epsilon)
         assert meet(ours, theirs)
         assert ours.width <= 1e-12
     for target in (F(1, 10**6), F(1, 10**300)):
-        if closed_form.delta(0).lower > target:
-            ours, theirs = curve.epsilon(target), closed_form.epsilon(target)
+        if closed_form.delta_at(0).lower > target:
+            ours, theirs = curve.epsilon_at(target), closed_form.epsilon_at(target)
             assert meet(ours, theirs)
             assert ours.width <= 1e-12
 
@@ -179,7 +179,7 @@ def test_laplace_by_inversion() -> None:
     losses = ((LaplaceLoss(shift=F(1, 2)), 12), (GaussianLoss(mu_squared=F(1, 10**40)), 1))
     curve, other = ComposedCurve(losses=losses), LaplaceCurve(shifts=((F(1, 2), 12),))
     for epsilon in (F(1, 4), F(3, 2)):
-        ours, theirs = curve.delta(epsilon), other.delta(epsilon)
+        ours, theirs = curve.delta_at(epsilon), other.delta_at(epsilon)
         assert meet(ours, theirs)
         assert ours.width <= 1e-5
 
@@ -196,8 +196,8 @@ def test_a_shared_draw_by_enumeration() -> None:
         losses=tuple((PositionLoss(differ=differ, losses=(loss,)), 3) for loss in losses)
     )
     for epsilon in EPSILONS[1::2]:
-        assert holds(shared.delta(epsilon), hockey_stick(outcomes, epsilon))
-    assert shared.epsilon(F(1, 1000)).lower > separate.epsilon(F(1, 1000)).upper + 0.2
+        assert holds(shared.delta_at(epsilon), hockey_stick(outcomes, epsilon))
+    assert shared.epsilon_at(F(1, 1000)).lower > separate.epsilon_at(F(1, 1000)).upper + 0.2
 
 
 def test_many_multiples_of_one_unit() -> None:
@@ -218,10 +218,10 @@ def test_many_multiples_of_one_unit() -> None:
         weights = grown
     pairs = tuple((w, w / ratio**place) for place, w in weights.items())
     for epsilon in (F(0), F(2), F(10)):
-        found, true = curve.delta(epsilon), hockey_stick(pairs, epsilon)
+        found, true = curve.delta_at(epsilon), hockey_stick(pairs, epsilon)
         assert holds(found, true)
         assert found.width <= 1e-13
-    found = curve.epsilon(F(1, 10**6))
+    found = curve.epsilon_at(F(1, 10**6))
     assert hockey_stick(pairs, F(found.lower)) >= 1e-6 >= hockey_stick(pairs, F(found.upper))
     assert found.width <= 1e-12
 
@@ -241,7 +241,7 @@ def test_different_bits() -> None:
         for epsilon in (F(1, 2), F(2)):
             odds = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
             true = mpmath.fsum(max(p - odds * q, 0) for p, q in outcomes)
-            found = curve.delta(epsilon)
+            found = curve.delta_at(epsilon)
             assert holds(found, true)
             assert found.width <= 1e-4
 
@@ -258,7 +258,7 @@ def test_deep_tails_of_ten_thousand_bits() -> None:
     """δ = 1e-300 with exact integers in place of M: binomials of 51/49 odds."""
     keep, n = F(51, 100), 10_000
     curve = ComposedCurve(losses=((ResponseLoss(step=Log(keep / (1 - keep))), n),))
-    found = curve.epsilon(F(1, 10**300))
+    found = curve.epsilon_at(F(1, 10**300))
     assert found.width <= 1e-13
     for end, sign in ((found.lower, 1), (found.upper, -1)):
         step = math.log(51 / 49)

@@ -134,7 +134,7 @@ def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
         return a * r + mpmath.log1p(-1 / a) - (mpmath.log(d) + mpmath.log(a)) / (a - 1)
 
     value = max(mpf(0), least(cks_epsilon, mpf("1e-9"), mpf("1e9")))
-    found = curve.epsilon(Fraction(delta))
+    found = curve.epsilon_at(Fraction(delta))
     assert_inside(value, found)
 
     eps = Fraction(found.upper) + Fraction(1, 3)
@@ -146,10 +146,10 @@ def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
 
     bound = mpmath.exp(least(cks_delta, mpf("1e-9"), mpf("1e9")))
     if bound > mpf("1e-305"):
-        assert_inside(bound, curve.delta(eps))
+        assert_inside(bound, curve.delta_at(eps))
 
     older = ConcentratedCurve(rho=Fraction(rho), conversion="bun-steinke")
-    assert_inside(r + 2 * mpmath.sqrt(-r * mpmath.log(d)), older.epsilon(Fraction(delta)))
+    assert_inside(r + 2 * mpmath.sqrt(-r * mpmath.log(d)), older.epsilon_at(Fraction(delta)))
 
 
 @pytest.mark.parametrize("conversion", ["mironov", "canonne-kamath-steinke"])
@@ -177,7 +177,7 @@ def test_renyi_conversions_at_the_best_order(name: str, delta: str, conversion: 
         return divergence + mpmath.log1p(-1 / a) - mpmath.log(d * a) / s
 
     # Where an infinite order is best, one of 1e30 is within 1e-27 of it.
-    assert_inside(least(epsilon, mpf("1e-6"), mpf("1e30")), curve.epsilon(Fraction(delta)))
+    assert_inside(least(epsilon, mpf("1e-6"), mpf("1e30")), curve.epsilon_at(Fraction(delta)))
 
 
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.1", "1", "5", "40"])

@@ -163,13 +163,13 @@ def realised(sketch: MinHash, setup: Setup, epsilon: Fraction) -> arb:
 
 
 def is_exact(sketch: MinHash, exact: arb, epsilon: Fraction) -> bool:
-    claimed = sketch.privacy().delta(epsilon)
+    claimed = sketch.privacy().delta_at(epsilon)
     tight = claimed.lower <= exact + 1e-30 and exact <= claimed.upper + arb(1e-30)
     return bool(tight) and claimed.upper - claimed.lower < 1e-12
 
 
 def is_private(sketch: MinHash, exact: arb, epsilon: Fraction) -> bool:
-    return bool(exact <= sketch.privacy().delta(epsilon).upper)
+    return bool(exact <= sketch.privacy().delta_at(epsilon).upper)
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -206,7 +206,7 @@ def test_claim_for_realised_functions_is_exact(setup: Setup, rule: BucketRule) -
         for pair in pairs(setup)
         for counted in outcomes(sketch, setup, pair).values()
     ]
-    reach = sketch.privacy().epsilon(0)
+    reach = sketch.privacy().epsilon_at(0)
     with ctx.workprec(200):
         largest = to_arb(max(ratios)).log()
         assert reach.lower <= largest <= reach.upper

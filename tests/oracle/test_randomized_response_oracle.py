@@ -87,7 +87,7 @@ def test_delta_by_enumeration(keep: Fraction, other: Fraction, positions: int) -
     law = loss_law(keep, other, positions)
     for epsilon in EPSILONS:
         truth = hockey_stick(law, keep / other, epsilon)
-        assert_encloses(curve.delta(epsilon), truth)
+        assert_encloses(curve.delta_at(epsilon), truth)
 
 
 @pytest.mark.parametrize("positions", [1, 2, 5])
@@ -97,7 +97,7 @@ def test_epsilon_inverts_delta(keep: Fraction, other: Fraction, positions: int) 
     curve = RandomizedResponseCurve(keep=keep, other=other, positions=positions)
     law = loss_law(keep, other, positions)
     for target in (Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 10), Fraction(2, 5)):
-        found = curve.epsilon(target)
+        found = curve.epsilon_at(target)
         if hockey_stick(law, keep / other, Fraction(0)) <= number(target):
             assert found.lower == 0
             assert found.upper <= math.ulp(0.0)  # at a tie, that of balls with rational ends
@@ -105,7 +105,7 @@ def test_epsilon_inverts_delta(keep: Fraction, other: Fraction, positions: int) 
         assert found.width <= 1e-13
         assert hockey_stick(law, keep / other, Fraction(found.upper)) <= number(target)
         assert hockey_stick(law, keep / other, Fraction(found.lower)) >= number(target)
-    assert_encloses(curve.epsilon(0), positions * mpmath.log(number(keep / other)))
+    assert_encloses(curve.epsilon_at(0), positions * mpmath.log(number(keep / other)))
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(30), Fraction(690), Fraction(1190)])
@@ -123,13 +123,13 @@ def test_delta_of_many_positions(epsilon: Fraction) -> None:
             for ups in range(positions + 1)
             if (2 * ups - positions) * step > eps
         )
-    assert_encloses(curve.delta(epsilon), truth)
+    assert_encloses(curve.delta_at(epsilon), truth)
 
 
 def test_delta_of_1e_300_is_as_sharp_as_any() -> None:
     curve = RandomizedResponseCurve(keep=Fraction(11, 20), other=Fraction(9, 20), positions=2000)
-    found = curve.epsilon(Fraction(1, 10**300))
-    back = curve.delta(Fraction(found.upper))
+    found = curve.epsilon_at(Fraction(1, 10**300))
+    back = curve.delta_at(Fraction(found.upper))
     assert found.width <= 1e-13
     assert 0.999e-300 < back.lower <= back.upper <= 1e-300
 
@@ -148,7 +148,7 @@ def test_mixture_is_the_sum_over_the_number_that_differ(
             * hockey_stick(loss_law(keep, other, count), keep / other, epsilon)
             for count in range(1, positions + 1)
         )
-        assert_encloses(curve.delta(epsilon), truth)
+        assert_encloses(curve.delta_at(epsilon), truth)
 
 
 def test_mixture_of_an_enclosure_holds_for_all_of_it() -> None:
@@ -159,11 +159,11 @@ def test_mixture_of_an_enclosure_holds_for_all_of_it() -> None:
     for share in (Fraction(1, 4), Fraction(1, 3), Fraction(3, 8)):
         one = MixedResponseCurve(keep=keep, other=other, positions=positions, differ=share)
         for epsilon in EPSILONS:
-            assert wide.delta(epsilon).lower <= one.delta(epsilon).lower
-            assert one.delta(epsilon).upper <= wide.delta(epsilon).upper
+            assert wide.delta_at(epsilon).lower <= one.delta_at(epsilon).lower
+            assert one.delta_at(epsilon).upper <= wide.delta_at(epsilon).upper
         target = Fraction(1, 100)
-        assert wide.epsilon(target).lower <= one.epsilon(target).lower
-        assert one.epsilon(target).upper <= wide.epsilon(target).upper
+        assert wide.epsilon_at(target).lower <= one.epsilon_at(target).lower
+        assert one.epsilon_at(target).upper <= wide.epsilon_at(target).upper
 
 
 @pytest.mark.parametrize("values", [2, 3, 7])
@@ -236,7 +236,7 @@ def refutation(
             )
             for x, y in pairs
         )
-        bound = claimed.delta(epsilon)
+        bound = claimed.delta_at(epsilon)
         if worst > bound.upper * (1 + DIGITS):
             return f"broken at {epsilon}"
         if worst < bound.lower * (1 - DIGITS):

@@ -51,7 +51,7 @@ def one(rows: int, gamma: Fraction, epsilon: Fraction) -> tuple[mp.mpf, mp.mpf]:
 def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     # 1/10 as a double, so that both sides have the same ε.
     eps = Fraction(float(epsilon))
-    value = RankOneNormalCurve(rows=rows, gamma=gamma).delta(eps)
+    value = RankOneNormalCurve(rows=rows, gamma=gamma).delta_at(eps)
     assert value.width < 1e-13
     with mp.workdps(25):
         wider, narrower = one(rows, gamma, epsilon)
@@ -64,7 +64,7 @@ def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2)])
 def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     """E over X₂ of the tail in X₁, by one numerical integral."""
-    value = RankTwoNormalCurve(rows=rows, gamma=gamma).delta(epsilon)
+    value = RankTwoNormalCurve(rows=rows, gamma=gamma).delta_at(epsilon)
     assert value.width < 1e-9
     with mp.workdps(20):
         g, e = mp.mpf(gamma.numerator) / gamma.denominator, mp.mpf(float(epsilon))
@@ -86,9 +86,9 @@ def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
 def test_many_rows_are_the_gaussian_mechanism() -> None:
     """γ√(r/2) = μ, and γ√r = μ for rank two, in the limit of many rows."""
     rows = 10**6
-    gaussian = GaussianCurve(mu_squared=Fraction(1, 4)).delta(1).upper
-    one_side = RankOneNormalCurve(rows=rows, gamma=Fraction(1, 2 * 707)).delta(1).upper
-    two_sides = RankTwoNormalCurve(rows=rows, gamma=Fraction(1, 2000)).delta(1).upper
+    gaussian = GaussianCurve(mu_squared=Fraction(1, 4)).delta_at(1).upper
+    one_side = RankOneNormalCurve(rows=rows, gamma=Fraction(1, 2 * 707)).delta_at(1).upper
+    two_sides = RankTwoNormalCurve(rows=rows, gamma=Fraction(1, 2000)).delta_at(1).upper
     assert one_side == pytest.approx(gaussian, rel=0.02)
     assert two_sides == pytest.approx(gaussian, rel=0.02)
 
@@ -100,7 +100,7 @@ def test_published_smoothing_against_the_exact_one() -> None:
     assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
     published = CutSketch(vertices=10**5, rows=rows, w=Fraction(33043))
     assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)
-    assert published.privacy().delta(1).upper < 1e-300
+    assert published.privacy().delta_at(1).upper < 1e-300
 
 
 @pytest.mark.parametrize("rows", [8, 100, 4239])
@@ -117,7 +117,7 @@ def test_published_points_are_conservative(rows: int) -> None:
         ),
     ):
         point = sketch.published(delta)
-        assert sketch.privacy().delta(point.epsilon_bound().upper).upper <= delta
+        assert sketch.privacy().delta_at(point.epsilon_bound().upper).upper <= delta
 
 
 @pytest.mark.parametrize("floor", [Fraction(1, 4), Fraction(3), Fraction(50)])

@@ -99,7 +99,7 @@ def test_one_draw_of_the_same_and_of_different_records() -> None:
     claimed = compose([sketch, sketch], same_records=True).curve
     gaps = []
     for ratio in (1.0, 2.0, 5.0):
-        found = claimed.delta(Fraction(math.log(ratio)))
+        found = claimed.delta_at(Fraction(math.log(ratio)))
         same = max(enumerated(pair, pair, ratio) for pair in pairs(TINY))
         assert found.lower * (1 - 1e-12) <= same <= found.upper * (1 + 1e-12)
         assert found.upper - found.lower <= 1e-12
@@ -116,7 +116,7 @@ def test_nested_hash_functions_are_not_independent() -> None:
     item = np.arange(50)
     assert np.array_equal(hundred.hashes.ranks(item)[:, :99], fewer.hashes.ranks(item))
     losses = (*hundred.privacy().losses(), *fewer.privacy().losses())  # type: ignore[attr-defined]
-    claimed = ComposedCurve(losses=losses).epsilon(Fraction(1, 10**4)).upper
+    claimed = ComposedCurve(losses=losses).epsilon_at(Fraction(1, 10**4)).upper
     assert claimed == pytest.approx(5.9016, abs=1e-4)
 
     differ = float(hundred.differ())

@@ -196,7 +196,7 @@ def test_whole_curve(projection: Projection, ladder: Any) -> None:
     table = laws(sketch)
     for epsilon in (Fraction(0), Fraction(1, 4), Fraction(3, 5)):
         e_up = Fraction(float(arb(to_arb(epsilon).exp()).upper()) * (1 + 1e-15))
-        delta = Fraction(curve.delta(epsilon).upper)
+        delta = Fraction(curve.delta_at(epsilon).upper)
         seen = set()
         for steps, own in table.items():
             for other in neighbours(steps, table, ATTRIBUTE, 2):

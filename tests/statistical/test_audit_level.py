@@ -51,12 +51,12 @@ class QuickClaim:
         sigma = Fraction(sigma_gaussian(epsilon, delta).upper)
         return cls(GaussianCurve(mu_squared=1 / sigma**2))
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         eps, mu = float(epsilon), math.sqrt(self.exact.mu_squared)
         value = ndtr(mu / 2 - eps / mu) - math.exp(eps) * ndtr(-mu / 2 - eps / mu)
         return Enclosure(max(float(value), 0.0), max(float(value), 0.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         return _epsilon(self.exact, Fraction(delta))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -65,7 +65,7 @@ class QuickClaim:
 
 @lru_cache
 def _epsilon(curve: GaussianCurve, delta: Fraction) -> Enclosure:
-    return curve.epsilon(delta)
+    return curve.epsilon_at(delta)
 
 
 @lru_cache(maxsize=1 << 18)
@@ -80,7 +80,7 @@ def bound_is_false(
     event: Event, counts: Counts, claim: QuickClaim, delta: Fraction, level: float
 ) -> bool:
     """Whether the lower bound is above the true ε(δ): whether a claim as true is rejected."""
-    lines = claim_lines(claim.epsilon(delta).upper, float(delta))
+    lines = claim_lines(claim.epsilon_at(delta).upper, float(delta))
     return counts.outcome().refutes(lines, alpha=level, delta=event.ordering)
 
 
@@ -179,7 +179,7 @@ def test_what_is_judged_is_what_was_counted_as_an_error(epsilon: Fraction, delta
     for audit in audits(claim, tests, draws, 3):
         for event, counts in audit:
             found = judge(counts, claim, delta, 0.4, ordering=event.ordering)
-            above = found.epsilon_lower > claim.epsilon(delta).upper
+            above = found.epsilon_lower > claim.epsilon_at(delta).upper
             assert above <= bound_is_false(event, counts, claim, delta, 0.4)
             expected = refuted(event, counts, claim, delta, 0.4) or above
             assert (found.refuted_at is not None) == expected
@@ -204,4 +204,4 @@ def test_the_lower_bound_comes_near_its_best(
     led = median(events(claim, delta, draws, level)[0], level)
     best = median(events(claim, delta, draws, float(alpha))[0], float(alpha))
     assert led >= 0.99 * best, f"{led:.4f} of {best:.4f}"
-    assert ceiling(claim, delta, draws, float(alpha)) < claim.epsilon(delta).lower
+    assert ceiling(claim, delta, draws, float(alpha)) < claim.epsilon_at(delta).lower

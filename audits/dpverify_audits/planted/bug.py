@@ -160,7 +160,7 @@ class Enumerable(Mislabelled):
 
 def by_its_accountant(broken: Mislabelled, delta: Fraction) -> float:
     """ε of a broken mechanism whose code is right and whose parameters are wrong: it knows."""
-    return broken.actual.privacy().epsilon(delta).lower
+    return broken.actual.privacy().epsilon_at(delta).lower
 
 
 def by_enumeration(broken: Any, delta: Fraction) -> float:

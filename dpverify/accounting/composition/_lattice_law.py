@@ -51,7 +51,7 @@ class LatticeLaw:
         own, other = self._tails(first)
         return (own - to_arb(eps).exp() * other).max(arb(0))
 
-    def epsilon(self, rest: Fraction) -> Enclosure:
+    def epsilon_at(self, rest: Fraction) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ*(ε) ≤ rest."""
         if rest == 0:
             return Enclosure.of_exact(self.step * self._cells())

@@ -51,9 +51,9 @@ def compared(
     curves = [ComposedCurve(losses=losses) for losses in grouped(total.parts)]
     share = target / (2 * len(curves))
     points = tuple(
-        PointCurve(bound=Fraction(curve.epsilon(share).upper), leak=share) for curve in curves
+        PointCurve(bound=Fraction(curve.epsilon_at(share).upper), leak=share) for curve in curves
     )
-    found = {"exact privacy losses": total.curve.epsilon(target)}
+    found = {"exact privacy losses": total.curve.epsilon_at(target)}
     divergences = [_divergence(loss) for loss, _ in _all(curves)]
     if None not in divergences:
         parts = tuple(
@@ -62,13 +62,13 @@ def compared(
             if divergence is not None
         )
         renyi = RenyiCurve(parts=parts)
-        found[f"Rényi: {renyi.theorem}"] = renyi.epsilon(target)
+        found[f"Rényi: {renyi.theorem}"] = renyi.epsilon_at(target)
     rho = _rho(curves)
     if rho is not None:
         concentrated = ConcentratedCurve(rho=rho)
-        found[f"zCDP: {concentrated.theorem}"] = concentrated.epsilon(target)
+        found[f"zCDP: {concentrated.theorem}"] = concentrated.epsilon_at(target)
     for bound in reversed(applicable_bounds(points)):
-        found[bound.theorem] = bound.epsilon(target)
+        found[bound.theorem] = bound.epsilon_at(target)
     return found
 
 

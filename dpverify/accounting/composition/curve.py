@@ -91,7 +91,7 @@ class ComposedCurve:
             return "lattice"
         return "enumeration" if has_few_atoms(self.losses) else "inversion"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε).
 
         Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
@@ -101,11 +101,11 @@ class ComposedCurve:
         require(eps >= 0, "epsilon", epsilon, "at least 0")
         closed = self._closed()
         if closed is not None:
-            return closed.delta(eps)
-        found = [direction.delta(eps) for direction in self._directions()]
+            return closed.delta_at(eps)
+        found = [direction.delta_at(eps) for direction in self._directions()]
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta.
 
         Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
@@ -114,8 +114,8 @@ class ComposedCurve:
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
         closed = self._closed()
         if closed is not None and (target or isinstance(closed, LaplaceCurve)):
-            return closed.epsilon(target)
-        found = [direction.epsilon(target) for direction in self._directions()]
+            return closed.epsilon_at(target)
+        found = [direction.epsilon_at(target) for direction in self._directions()]
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -157,7 +157,7 @@ class _Direction:
 
     losses: Losses
 
-    def delta(self, eps: Fraction) -> Enclosure:
+    def delta_at(self, eps: Fraction) -> Enclosure:
         escape = self._escape()
         if self._beyond(eps):
             end = Enclosure.of_exact(escape)
@@ -177,7 +177,7 @@ class _Direction:
                     return Enclosure(max(value.lower, least), min(value.upper, 1.0))
         raise NumericalError(f"delta({eps}) is only known to be {total}")
 
-    def epsilon(self, delta: Fraction) -> Enclosure:
+    def epsilon_at(self, delta: Fraction) -> Enclosure:
         target = delta - self._escape()
         if target < 0:
             return Enclosure(math.inf, math.inf)
@@ -187,7 +187,7 @@ class _Direction:
         c = saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
         moment = float(log_moment(self.losses, np.array([c]))[0])
         guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
-        if guess == 0 and Fraction(self.delta(Fraction(0)).upper) <= delta:
+        if guess == 0 and Fraction(self.delta_at(Fraction(0)).upper) <= delta:
             return Enclosure(0.0, 0.0)
         ceiling = self._ceiling()
         guess = min(guess, ceiling * (1 - 2**-40))

@@ -79,11 +79,11 @@ class Bound(Protocol):
         """Name of the theorem."""
         ...
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε), for ε ≥ 0."""
         ...
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
         ...
 
@@ -124,15 +124,15 @@ class BasicBound:
         """Name of the theorem."""
         return "basic composition: Dwork and Roth 2014, theorem 3.16"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε)."""
         eps, total = _epsilon(epsilon), self._total()
-        return Enclosure(1.0, 1.0) if total is None else total.delta(eps)
+        return Enclosure(1.0, 1.0) if total is None else total.delta_at(eps)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on ε(δ)."""
         target, total = _delta(delta), self._total()
-        return Enclosure(math.inf, math.inf) if total is None else total.epsilon(target)
+        return Enclosure(math.inf, math.inf) if total is None else total.epsilon_at(target)
 
     def _total(self) -> PointCurve | None:
         leak = _sum_of_leaks(self.points)
@@ -166,12 +166,12 @@ class AdvancedBound:
         """Name of the theorem."""
         return "advanced composition: Dwork, Rothblum and Vadhan 2010, theorem III.3"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε), at most 1."""
         eps, leak = _epsilon(epsilon), _sum_of_leaks(self.points)
         return _at_most_one(enclose(lambda: to_arb(leak) + _tail(eps, self._mean(), self.points)))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on ε(δ); infinite where δ ≤ Tδ₀."""
         rest = _delta(delta) - _sum_of_leaks(self.points)
         if rest <= 0:
@@ -198,12 +198,12 @@ class SimplifiedOptimalBound:
         """Name of the theorem."""
         return f"advanced composition of unequal points: {_KAIROUZ}, theorem 3.5, third expression"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε)."""
         eps = _epsilon(epsilon)
         return _with_leaks(self.points, lambda: _tail(eps, self._mean(), self.points))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on ε(δ); infinite where δ ≤ 1 − Π(1 − δᵢ)."""
         rest = _without_leaks(self.points, _delta(delta))
         if rest <= 0:
@@ -248,12 +248,12 @@ class OptimalBound:
             return f"optimal homogeneous composition: {_KAIROUZ}, theorem 3.3"
         return f"optimal heterogeneous composition: {_MURTAGH}, theorem 1.5"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while it is a normal double."""
         eps = _epsilon(epsilon)
         return _with_leaks(self.points, lambda: self._excess(eps))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses ε(δ); Σεᵢ at δ = 1 − Π(1 − δᵢ), and infinite below."""
         rest = _without_leaks(self.points, _delta(delta))
         if rest < 0:
@@ -346,7 +346,7 @@ class ApproximateOptimalBound:
         """Name of the theorem."""
         return f"approximate optimal composition: {_MURTAGH}, theorem 1.7"
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the optimal δ(ε)."""
         eps = _epsilon(epsilon)
         down, up = self._laws()
@@ -359,7 +359,7 @@ class ApproximateOptimalBound:
         with ctx.workprec(LATTICE_PRECISION):
             return Enclosure(max(value(down).lower, 0.0), min(value(up).upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the optimal ε(δ); infinite where δ < 1 − Π(1 − δᵢ).
 
         Raises
@@ -371,7 +371,7 @@ class ApproximateOptimalBound:
         if rest < 0:
             return Enclosure(math.inf, math.inf)
         down, up = self._laws()
-        return Enclosure(down.epsilon(rest).lower, up.epsilon(rest).upper)
+        return Enclosure(down.epsilon_at(rest).lower, up.epsilon_at(rest).upper)
 
     def _laws(self) -> tuple[LatticeLaw, LatticeLaw]:
         """Laws of the losses rounded down and rounded up."""

@@ -65,7 +65,7 @@ class _Loss:
     own: tuple[arb, ...]
     other: tuple[arb, ...]
 
-    def delta(self, epsilon: Fraction) -> arb:
+    def delta_at(self, epsilon: Fraction) -> arb:
         """Hockey-stick divergence at ε ≥ 0: the sum over the losses above ε."""
         last = (self.reach - epsilon) // (2 * self.step)
         if last < 0:
@@ -81,11 +81,11 @@ class LatticeBounds:
     middle: _Loss
     far: _Loss
 
-    def delta(self, epsilon: Fraction) -> Enclosure:
+    def delta_at(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε) for ε ≥ 0."""
         with ctx.workprec(_PRECISION):
-            upper = self.above.delta(epsilon)
-            lower = 1 - (1 - self.middle.delta(epsilon)) ** 2 / (1 - self.far.delta(epsilon))
+            upper = self.above.delta_at(epsilon)
+            lower = 1 - (1 - self.middle.delta_at(epsilon)) ** 2 / (1 - self.far.delta_at(epsilon))
             ends = (Enclosure.of_ball(lower).lower, Enclosure.of_ball(upper).upper)
         return Enclosure(max(ends[0], 0.0), min(max(ends[1], 0.0), 1.0))
 

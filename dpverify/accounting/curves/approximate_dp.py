@@ -51,7 +51,7 @@ class PointCurve:
         require(positive, "bound", value, f"at least {least}")
         require(0 <= self.leak < 1, "leak", self.leak, "in [0, 1)")
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε); 0 or δ₀ exactly from ε₀ on."""
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
@@ -67,7 +67,7 @@ class PointCurve:
         found, least = enclose(value), Enclosure.of_exact(self.leak)
         return Enclosure(max(found.lower, least.lower), max(found.upper, least.upper))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite where delta is below δ₀."""
         target = rational("delta", delta)
         require(0 <= target < 1, "delta", delta, "in [0, 1)")

@@ -70,7 +70,7 @@ class DiscreteGaussianCurve:
         object.__setattr__(self, "sigma_squared", variance)
         object.__setattr__(self, "sensitivity", int(whole))
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while δ is a normal double."""
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
@@ -85,7 +85,7 @@ class DiscreteGaussianCurve:
         found = enclose(value)
         return Enclosure(max(found.lower, 0.0), min(found.upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, to a relative width of 1e-13.
 
         The ε at which one test alone has `delta` is a lower bound; the upper end is where δ is
@@ -101,12 +101,12 @@ class DiscreteGaussianCurve:
         target = rational("delta", delta)
         rule = "in (0, 1): the privacy loss of this noise is unbounded"
         require(0 < target < 1, "delta", delta, rule)
-        if Fraction(self.delta(0).upper) <= target:
+        if Fraction(self.delta_at(0).upper) <= target:
             return Enclosure(0.0, 0.0)
         first = self._proposal(target)
         return certified_solution(
             enclose(lambda: self._reached(first, target)),
-            lambda eps: Fraction(self.delta(eps).upper) <= target,
+            lambda eps: Fraction(self.delta_at(eps).upper) <= target,
         )
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:

@@ -197,11 +197,11 @@ class GaussianCurve:
         object.__setattr__(self, "mu_squared", rational("mu_squared", self.mu_squared))
         require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε): see `delta_gaussian`."""
         return delta_gaussian(epsilon, 1, sensitivity=SquareRoot(self.mu_squared))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses ε(δ): see `epsilon_gaussian`."""
         return epsilon_gaussian(delta, 1, sensitivity=SquareRoot(self.mu_squared))
 

@@ -119,7 +119,7 @@ class LaplaceCurve:
         """Whether δ(ε) is evaluated by formula (1), or enclosed on a lattice."""
         return math.prod(n + 1 for _, n in self.shifts) * _size(self.shifts) <= _EXACT_WORK
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), of relative width 1e-13 where `is_exact`.
 
         On the lattice, of 32,768 points, the width is of second order in its step: for normally
@@ -133,9 +133,9 @@ class LaplaceCurve:
             return Enclosure(0.0, 0.0)
         if self.is_exact:
             return enclose(lambda: _delta(self.shifts, eps))
-        return lattice_bounds(self.shifts, _POINTS).delta(eps)
+        return lattice_bounds(self.shifts, _POINTS).delta_at(eps)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta: ε₀ exactly for delta = 0.
 
         Each end is proposed by a root search in doubles and moved outwards until δ there, enclosed,
@@ -146,19 +146,19 @@ class LaplaceCurve:
         bound = Enclosure.of_exact(self.epsilon_bound)
         if target == 0:
             return bound
-        at_zero = self.delta(0)
+        at_zero = self.delta_at(0)
         if at_zero.upper <= target:
             return Enclosure(0.0, 0.0)
         upper = _outwards(
-            _root(lambda e: self.delta(e).upper, float(target), 0.0, bound.upper),
-            lambda e: self.delta(e).upper <= target,
+            _root(lambda e: self.delta_at(e).upper, float(target), 0.0, bound.upper),
+            lambda e: self.delta_at(e).upper <= target,
             upwards=True,
         )
         if at_zero.lower <= target:
             return Enclosure(0.0, upper)
         lower = _outwards(
-            _root(lambda e: self.delta(e).lower, float(target), 0.0, bound.upper),
-            lambda e: self.delta(e).lower >= target,
+            _root(lambda e: self.delta_at(e).lower, float(target), 0.0, bound.upper),
+            lambda e: self.delta_at(e).lower >= target,
             upwards=False,
         )
         return Enclosure(lower, min(upper, bound.upper))
@@ -241,8 +241,8 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
     def proposed(scale: float) -> float:
         curve = at(scale)
         if curve.is_exact:
-            return curve.delta(eps).upper
-        return lattice_bounds(curve.shifts, _SEARCH_POINTS).delta(eps).upper
+            return curve.delta_at(eps).upper
+        return lattice_bounds(curve.shifts, _SEARCH_POINTS).delta_at(eps).upper
 
     # δ ≤ TV ≤ Σaᵢ/2 puts b below ε₀/2δ; the pure bound puts it at most at Δ₁/ε.
     most = min(float(size / eps) if eps else math.inf, float(size / target))
@@ -251,12 +251,12 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
         least /= 2
     guess = _root(proposed, float(target), least, most)
     if not moves.is_exact:  # the coarse lattice's error at its own root corrects the root
-        error = proposed(guess) / at(guess).delta(eps).upper
+        error = proposed(guess) / at(guess).delta_at(eps).upper
         guess = _root(proposed, float(target) * error, least, most)
     first = 53 if moves.is_exact else 24
     return Enclosure(
-        _outwards(guess, lambda b: at(b).delta(eps).lower >= target, upwards=False, first=first),
-        _outwards(guess, lambda b: at(b).delta(eps).upper <= target, upwards=True, first=first),
+        _outwards(guess, lambda b: at(b).delta_at(eps).lower >= target, upwards=False, first=first),
+        _outwards(guess, lambda b: at(b).delta_at(eps).upper <= target, upwards=True, first=first),
     )
 
 

@@ -91,14 +91,14 @@ class RandomizedResponseCurve:
             return Enclosure(0.0, 0.0)
         return enclose(self._loss)
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while δ is a normal double.
 
         Exactly 0 from ε = m·s on.
         """
         return step_delta(epsilon, step=self.loss(), reach=self._reach, tails=self._tails)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; m·s where delta is 0."""
         return step_epsilon(delta, reach=self._reach, tails=self._tails)
 
@@ -149,21 +149,21 @@ class MixedResponseCurve:
         require(least >= 0 and 0 < most <= 1, "differ", self.differ, "in (0, 1]")
         self._curve(most)  # refuses wrong coins
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε) for every probability in `differ`."""
         least, most = _ends(self.differ)
-        upper = self._curve(most).delta(epsilon)
+        upper = self._curve(most).delta_at(epsilon)
         if least == most:
             return upper
-        return Enclosure(self._curve(least).delta(epsilon).lower if least else 0.0, upper.upper)
+        return Enclosure(self._curve(least).delta_at(epsilon).lower if least else 0.0, upper.upper)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for every probability in `differ`."""
         least, most = _ends(self.differ)
-        upper = self._curve(most).epsilon(delta)
+        upper = self._curve(most).epsilon_at(delta)
         if least == most:
             return upper
-        return Enclosure(self._curve(least).epsilon(delta).lower if least else 0.0, upper.upper)
+        return Enclosure(self._curve(least).epsilon_at(delta).lower if least else 0.0, upper.upper)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, at the upper end of `differ`; see the unmixed curve."""
@@ -230,7 +230,7 @@ def keep_probability_curve(
 ) -> Fraction:
     """Largest k = n/2⁶⁴ with which δ(ε) ≤ delta is proven for `positions` coordinates.
 
-    By bisection, since δ(ε) rises with k; the proof is the upper end of `delta`. All coordinates
+    By bisection, since δ(ε) rises with k; the proof is the upper end of `delta_at`. All coordinates
     differ, or each with the probability `differ` by revealed public randomness: then few do, and a
     single one may lose more than ε. k is at most `LARGEST_KEEP`. See `keep_probability` for what is
     refused.
@@ -247,7 +247,7 @@ def keep_probability_curve(
         curve = MixedResponseCurve(
             keep=keep, other=(1 - keep) / (values - 1), positions=positions, differ=differ
         )
-        holds = Fraction(curve.delta(epsilon).upper) <= target
+        holds = Fraction(curve.delta_at(epsilon).upper) <= target
         safe, unsafe = (middle, unsafe) if holds else (safe, middle)
     return Fraction(safe, _COIN)
 

@@ -56,19 +56,19 @@ class RankOneNormalCurve:
         require(self.rows >= 1, "rows", self.rows, "at least 1")
         require(self.gamma > 0, "gamma", self.gamma, "positive")
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-14, for ε ≥ 0."""
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
         value = enclose(lambda: self._wider(eps).max(self._narrower(eps)))
         return Enclosure(value.lower, min(value.upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
         target = rational("delta", delta)
         require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
         lower, upper = (
-            falling_root(self.delta, end)
+            falling_root(self.delta_at, end)
             for end in (Enclosure.of_exact(target).upper, Enclosure.of_exact(target).lower)
         )
         return Enclosure(lower.lower, upper.upper)
@@ -128,7 +128,7 @@ def largest_gamma(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
     return Fraction(
         largest_argument(
-            lambda gamma: RankOneNormalCurve(rows=rows, gamma=Fraction(gamma)).delta(eps),
+            lambda gamma: RankOneNormalCurve(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
             Enclosure.of_exact(target).lower,
         )
     )

@@ -74,7 +74,7 @@ class RankTwoNormalCurve:
         require(self.rows >= 4, "rows", self.rows, "at least 4")
         require(self.gamma > 0, "gamma", self.gamma, "positive")
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), of relative width at most about 1e-10, for ε ≥ 0."""
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
@@ -86,13 +86,14 @@ class RankTwoNormalCurve:
             value = Enclosure.of_ball(ball)
         return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
         target = rational("delta", delta)
         require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
         ends = Enclosure.of_exact(target)
         return Enclosure(
-            falling_root(self.delta, ends.upper).lower, falling_root(self.delta, ends.lower).upper
+            falling_root(self.delta_at, ends.upper).lower,
+            falling_root(self.delta_at, ends.lower).upper,
         )
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -195,7 +196,7 @@ def largest_gamma_two(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
     return Fraction(
         largest_argument(
-            lambda gamma: RankTwoNormalCurve(rows=rows, gamma=Fraction(gamma)).delta(eps),
+            lambda gamma: RankTwoNormalCurve(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
             Enclosure.of_exact(target).lower,
         )
     )

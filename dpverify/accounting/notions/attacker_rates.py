@@ -94,7 +94,7 @@ def _at(curve: PrivacyCurve, rate: Fraction, threshold: Fraction) -> Enclosure:
             return ratio * to_arb(rate) + exact
         return 1 - ratio * (1 - to_arb(rate) - exact)
 
-    delta = curve.delta(abs(threshold))
+    delta = curve.delta_at(abs(threshold))
     low, high = enclose(lambda: bound(delta.lower)), enclose(lambda: bound(delta.upper))
     return Enclosure(min(low.lower, 1.0), min(high.upper, 1.0))
 

@@ -45,7 +45,7 @@ _PAPER = "Dong, Roth and Su 2022 (arXiv:1905.02383v3)"
 
 
 class _Curve(Protocol):
-    def delta(self, epsilon: Real) -> Enclosure: ...
+    def delta_at(self, epsilon: Real) -> Enclosure: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +84,20 @@ class GaussianTradeOff:
             return Enclosure.of_exact(1 - level)
         return enclose(lambda: _upper_tail(to_arb(self.mu_squared).sqrt() - _upper_quantile(level)))
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), exactly."""
-        return GaussianCurve(mu_squared=self.mu_squared).delta(epsilon)
+        return GaussianCurve(mu_squared=self.mu_squared).delta_at(epsilon)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses ε(δ), exactly."""
-        return GaussianCurve(mu_squared=self.mu_squared).epsilon(delta)
+        return GaussianCurve(mu_squared=self.mu_squared).epsilon_at(delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiniteTradeOff:
     """A piecewise linear trade-off function, by its vertices (α, f(α)) from α = 0 to (1, 0).
 
-    `delta` and `epsilon` are those of neighbours in both orders.
+    `delta_at` and `epsilon_at` are those of neighbours in both orders.
     """
 
     vertices: tuple[tuple[Fraction, Fraction], ...]
@@ -151,7 +151,7 @@ class FiniteTradeOff:
         swapped[Fraction(0)] = min(alpha for alpha, beta in self.vertices if beta == 0)
         return FiniteTradeOff(vertices=tuple({**swapped, Fraction(1): Fraction(0)}.items()))
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), for ε ≥ 0."""
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
@@ -166,7 +166,7 @@ class FiniteTradeOff:
 
         return enclose(value)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite where none will do."""
         target = rational("delta", delta)
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
@@ -226,7 +226,7 @@ def least_type_two(curve: _Curve, alpha: Real) -> float:
 
 def _implied(curve: _Curve, eps: Fraction, level: Fraction) -> tuple[float, float]:
     """Lower bounds of the type II error that (ε, δ(ε)) proves in the two orders."""
-    delta = to_arb(Fraction(curve.delta(eps).upper))
+    delta = to_arb(Fraction(curve.delta_at(eps).upper))
     factor, size = to_arb(eps).exp(), to_arb(level)
     return (
         Enclosure.of_ball(1 - delta - factor * size).lower,

@@ -193,7 +193,7 @@ class FiniteRenyi:
 class RenyiCurve:
     """What the Rényi divergences of several releases prove: their sum, converted at the best order.
 
-    `delta` and `epsilon` enclose the bound, not the privacy curve, so their upper ends may be
+    `delta_at` and `epsilon_at` enclose the bound, not the privacy curve, so their upper ends may be
     promised and their lower ends say how much of the gap to the truth is the theorem's.
 
     Parameters
@@ -231,7 +231,7 @@ class RenyiCurve:
         require(shift > 0, "order", order, "greater than 1")
         return enclose(lambda: self._cumulant(to_arb(shift)) / to_arb(shift))
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε); 0 exactly from the largest loss on.
 
         Relative width at most 1e-12, except within a relative 2⁻⁵⁰ or so below the largest loss,
@@ -249,7 +249,7 @@ class RenyiCurve:
             lower = 0.0 if low is None else Enclosure.of_ball(low.exp()).lower
         return Enclosure(min(lower, 1.0), min(upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta.
 
         Raises

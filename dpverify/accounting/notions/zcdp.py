@@ -113,10 +113,10 @@ class ConcentratedCurve:
         """What proves the bound."""
         return _THEOREMS[self.conversion]
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses the bound on δ(ε), for ε ≥ 0."""
         if self.conversion == "canonne-kamath-steinke":
-            return self._at_best_order().delta(epsilon)
+            return self._at_best_order().delta_at(epsilon)
         eps = rational("epsilon", epsilon)
         require(eps >= 0, "epsilon", epsilon, "at least 0")
         if eps <= self.rho:
@@ -125,7 +125,7 @@ class ConcentratedCurve:
         value = enclose(lambda: to_arb(exponent).exp())
         return Enclosure(value.lower, min(value.upper, 1.0))
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
         target = rational("delta", delta)
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
@@ -137,7 +137,7 @@ class ConcentratedCurve:
             "The pure bound of Laplace noise or randomized response reaches delta=0.",
         )
         if self.conversion == "canonne-kamath-steinke":
-            return self._at_best_order().epsilon(target)
+            return self._at_best_order().epsilon_at(target)
         rho = self.rho
         return enclose(lambda: to_arb(rho) + 2 * (-to_arb(rho) * to_arb(target).log()).sqrt())
 

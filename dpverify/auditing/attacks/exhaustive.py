@@ -119,7 +119,7 @@ class Exhaustion:
     def exceeds(self, claim: PrivacyCurve, epsilon: Real) -> bool:
         """Whether δ(ε) is proven to be above what the claim allows there."""
         eps = rational("epsilon", epsilon)
-        allowed = claim.delta(eps).upper
+        allowed = claim.delta_at(eps).upper
 
         def largest() -> arb:
             factor, most = to_arb(eps).exp(), arb(0)

@@ -420,7 +420,7 @@ class _LaplaceLoss:
 
 def _leak(curve: PrivacyCurve, claim: PrivacyCurve, epsilons: tuple[float, ...]) -> str:
     for eps in epsilons:
-        leaked, limit = curve.delta(eps).lower, claim.delta(eps).upper
+        leaked, limit = curve.delta_at(eps).lower, claim.delta_at(eps).upper
         if leaked > limit:
             return f": δ({eps:.6g}) is {leaked:.4g}, and {limit:.4g} is claimed"
     return ""

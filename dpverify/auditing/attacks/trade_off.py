@@ -90,7 +90,11 @@ class Band:
     def refuted_at(self, curve: PrivacyCurve, delta: Fraction) -> float | None:
         """An ε at which the claimed curve is below the band, or None."""
         return next(
-            (eps for eps in _grid(curve, delta) if self.delta_lower(eps) > curve.delta(eps).upper),
+            (
+                eps
+                for eps in _grid(curve, delta)
+                if self.delta_lower(eps) > curve.delta_at(eps).upper
+            ),
             None,
         )
 
@@ -187,7 +191,7 @@ def trade_off(
     lower = found.epsilon_lower(Enclosure.of_exact(delta).upper)
     refuted = found.refuted_at(curve, delta)
     visible = found.visible(curve, delta)
-    seen = [eps for eps, least in visible if least <= 2 * curve.delta(eps).upper]
+    seen = [eps for eps, least in visible if least <= 2 * curve.delta_at(eps).upper]
     evidence: dict[str, Any] = {
         "score": score,
         "draws": draws,
@@ -249,7 +253,7 @@ def _visible(
     def least(epsilon: float) -> float:
         q, ratio = curve.rates(epsilon)[1], math.exp(min(epsilon, 700.0))
         false_hits = int(binom.ppf(1 - miss, draws, q))
-        bound = ratio * (1 - limit(draws - false_hits)) + curve.delta(epsilon).upper
+        bound = ratio * (1 - limit(draws - false_hits)) + curve.delta_at(epsilon).upper
 
         def shown(p: float) -> bool:
             return limit(int(binom.ppf(miss, draws, p))) > bound

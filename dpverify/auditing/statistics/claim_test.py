@@ -94,7 +94,7 @@ def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -
 
 def floor(curve: PrivacyCurve) -> Fraction:
     """δ below which the curve doesn't fall, as far as draws can reach."""
-    return Fraction(curve.delta(_LARGEST).upper)
+    return Fraction(curve.delta_at(_LARGEST).upper)
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +163,7 @@ def _points(
     claimed = _claimed(curve, delta)
     last = max(claimed, _claimed(curve, min(max(floor(curve), _FARTHEST), delta)))
     grid = {claimed, *np.linspace(0.0, last, points).tolist()}
-    return tuple((eps, curve.delta(eps).upper) for eps in sorted(grid))
+    return tuple((eps, curve.delta_at(eps).upper) for eps in sorted(grid))
 
 
 def _place(counts: Counts, curve: PrivacyCurve, delta: Fraction) -> float:

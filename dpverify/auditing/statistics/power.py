@@ -88,8 +88,8 @@ def events(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> tu
     reach = _farthest_threshold(curve, draws, level)
     chosen = {
         "tail": (_best_threshold(curve, delta, draws, level), Enclosure.of_exact(delta).upper),
-        "reach": (reach, curve.delta(reach).upper),
-        "middle": (0.0, curve.delta(0).upper),
+        "reach": (reach, curve.delta_at(reach).upper),
+        "middle": (0.0, curve.delta_at(0).upper),
     }
     return tuple(
         # An ordering needs some p − δ′ to speak of.
@@ -106,7 +106,7 @@ def events(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> tu
 
 def roc_thresholds(curve: PrivacyCurve) -> list[float]:
     """Thresholds at which the ROC is counted: evenly spaced where the claim puts most losses."""
-    reach = curve.epsilon(Fraction(1, 1000)).upper
+    reach = curve.epsilon_at(Fraction(1, 1000)).upper
     return [float(t) for t in np.linspace(-reach, reach, 17)]
 
 
@@ -162,7 +162,7 @@ def power(
 
     def finds_twice_delta(eps: float) -> bool:
         """By this point of the curve alone, at the claim's own q."""
-        allowed = curve.delta(eps).upper
+        allowed = curve.delta_at(eps).upper
         lines = claim_lines(eps, allowed)
         doubled = claim_lines(eps, min(2 * allowed, 1.0))
         leaks = [(curve.rates(event.threshold)[1], event, alpha) for event, alpha in tests]
@@ -185,7 +185,7 @@ def power(
 @lru_cache(maxsize=64)
 def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> float:
     """Where the delta method's limit of ln((p − δ)/q) is largest at the expected counts."""
-    reach = curve.epsilon(Fraction(1, max(draws, 10))).upper
+    reach = curve.epsilon_at(Fraction(1, max(draws, 10))).upper
     grid = np.linspace(0, max(min(reach, _LARGEST), 1e-9), 201)
     p, q = np.array([curve.rates(t) for t in grid.tolist()]).T
     z = max(float(-ndtri(level)), 0.5)
@@ -197,11 +197,11 @@ def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: flo
 
 def _farthest_threshold(curve: PrivacyCurve, draws: int, level: float) -> float:
     """Largest t at which {L ≥ t} would show twice the δ(t), about; 0 where there is none."""
-    reach = min(curve.epsilon(Fraction(1, max(draws, 10))).upper, _LARGEST)
+    reach = min(curve.epsilon_at(Fraction(1, max(draws, 10))).upper, _LARGEST)
     z = float(-ndtri(level / 100) - ndtri(1 - DETECTION))
 
     def shows(t: float) -> bool:
-        (p, q), delta = curve.rates(t), curve.delta(t).upper
+        (p, q), delta = curve.rates(t), curve.delta_at(t).upper
         p = min(p + delta, 1.0)
         return delta > z * math.sqrt((p * (1 - p) + math.exp(2 * t) * q * (1 - q)) / draws)
 

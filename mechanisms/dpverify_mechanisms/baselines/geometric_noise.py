@@ -181,11 +181,11 @@ class GeometricCurve:
         """Encloses ln(1/q), one step of the loss."""
         return enclose(lambda: -to_arb(self.ratio).log())
 
-    def delta(self, epsilon: Real) -> Enclosure:
+    def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), exactly 0 from the largest loss on."""
         return step_delta(epsilon, step=self.loss(), reach=self.reach, tails=self._tails)
 
-    def epsilon(self, delta: Real) -> Enclosure:
+    def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; the largest loss where delta is 0."""
         return step_epsilon(delta, reach=self.reach, tails=self._tails)
 

@@ -193,7 +193,7 @@ class NoiseAddition:
         """
         unit = self.grid.step**2
         delta = Fraction(1, 10**6)
-        epsilon = self.privacy().epsilon(delta).upper
+        epsilon = self.privacy().epsilon_at(delta).upper
         return {
             "grid": {
                 "step": exact_string(self.grid.step),

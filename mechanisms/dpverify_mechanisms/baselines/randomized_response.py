@@ -124,7 +124,7 @@ class RandomizedResponse:
             "loss": {
                 "bits_that_may_differ": curve.positions,
                 "loss_of_one_bit": curve.loss(),
-                "pure_epsilon": curve.epsilon(0),
+                "pure_epsilon": curve.epsilon_at(0),
             },
         }
 

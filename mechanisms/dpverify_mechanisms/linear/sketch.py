@@ -261,7 +261,7 @@ class LinearSketch:
             facts["projection"]["integer_spectral_norm"] = neighbours.projection.spectral_norm()
         if gaussian:
             # What the papers ask for where this noise is (ε, δ)-private with δ = 1e-6.
-            epsilon = Fraction(self.privacy().epsilon(_COMPARED_AT).upper)
+            epsilon = Fraction(self.privacy().epsilon_at(_COMPARED_AT).upper)
             levels = self.published_levels(epsilon, _COMPARED_AT) if epsilon else {}
             facts["published"] = {
                 f"sigma_by_{name.replace(', ', '_').replace(' ', '_')}": level

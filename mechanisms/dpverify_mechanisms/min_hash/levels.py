@@ -62,7 +62,7 @@ def levels(sketch: MinHash, delta: Fraction) -> Mapping[str, Enclosure]:
     return {
         "published": _product(published, loss, steps),
         "exact_tail": _product(Enclosure(tail, tail), loss, steps),
-        "exact_mixture": sketch.over_the_draw().curve.epsilon(delta),
+        "exact_mixture": sketch.over_the_draw().curve.epsilon_at(delta),
     }
 
 

@@ -329,7 +329,7 @@ def _bisect(
     """Parameter nearest to `unsafe`, up to 2⁻⁴⁰ of the range, whose δ(ε) ≤ delta is proven."""
     for _ in range(_HALVINGS):
         middle = (safe + unsafe) // 2
-        if Fraction(curve(middle).delta(epsilon).upper) <= delta:
+        if Fraction(curve(middle).delta_at(epsilon).upper) <= delta:
             safe = middle
         else:
             unsafe = middle

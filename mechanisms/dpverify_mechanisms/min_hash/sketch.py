@@ -219,7 +219,7 @@ class MinHash:
                 f"epsilon_over_the_draw_at_delta_1e-4_{name}": level
                 for name, level in levels(self, PAPER_DELTA).items()
             }
-            facts["sensitivity"]["epsilon_realised"] = self._curve("realised").epsilon(0)
+            facts["sensitivity"]["epsilon_realised"] = self._curve("realised").epsilon_at(0)
         return facts
 
     def step(self) -> Enclosure | None:

@@ -148,7 +148,7 @@ class SecretRows(ABC):
             "claim": {
                 "relative_change": exact_string(curve.gamma),
                 "delta": exact_string(_DELTA),
-                "epsilon": curve.epsilon(_DELTA),
+                "epsilon": curve.epsilon_at(_DELTA),
                 "epsilon_published": self.published(_DELTA).epsilon_bound(),
             },
         }

@@ -42,7 +42,7 @@ def guarantee(
 def test_gaussians_add_their_squares() -> None:
     parts = [guarantee(GaussianCurve(mu_squared=Fraction(n, 7))) for n in (1, 2, 4)]
     total = compose(parts)
-    assert total.curve.epsilon(DELTA) == GaussianCurve(mu_squared=Fraction(1)).epsilon(DELTA)
+    assert total.curve.epsilon_at(DELTA) == GaussianCurve(mu_squared=Fraction(1)).epsilon_at(DELTA)
     assert total.parts == tuple(parts)
     assert not total.over_the_draw
 
@@ -51,8 +51,8 @@ def test_a_release_alone_keeps_its_curve() -> None:
     curve = RandomizedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=5)
     alone = compose([guarantee(curve)]).curve
     for epsilon in (0, 1, Fraction(5, 2)):
-        assert alone.delta(epsilon).lower <= curve.delta(epsilon).upper
-        assert alone.delta(epsilon).upper >= curve.delta(epsilon).lower
+        assert alone.delta_at(epsilon).lower <= curve.delta_at(epsilon).upper
+        assert alone.delta_at(epsilon).upper >= curve.delta_at(epsilon).lower
 
 
 def test_order_and_grouping_do_not_matter() -> None:
@@ -62,8 +62,8 @@ def test_order_and_grouping_do_not_matter() -> None:
         RandomizedResponseCurve(keep=Fraction(3, 5), other=Fraction(2, 5), positions=3),
     )
     parts = [guarantee(curve) for curve in curves]
-    ends = [compose(order).curve.epsilon(DELTA) for order in permutations(parts)]
-    nested = compose([compose(parts[:2]), parts[2]]).curve.epsilon(DELTA)
+    ends = [compose(order).curve.epsilon_at(DELTA) for order in permutations(parts)]
+    nested = compose([compose(parts[:2]), parts[2]]).curve.epsilon_at(DELTA)
     assert max(e.lower for e in [*ends, nested]) <= min(e.upper for e in [*ends, nested])
 
 
@@ -77,9 +77,9 @@ ON_AVERAGE = MixedResponseCurve(keep=KEEP, other=1 - KEEP, positions=K, differ=D
 def test_ten_releases_on_one_draw_lose_more_than_on_ten() -> None:
     fresh = compose(guarantee(ON_AVERAGE, f"matrix {n}") for n in range(10))
     shared = compose((guarantee(ON_AVERAGE, "matrix") for _ in range(10)), same_records=True)
-    assert ON_AVERAGE.epsilon(DELTA).upper == pytest.approx(5, abs=0.005)
-    assert fresh.curve.epsilon(DELTA).upper == pytest.approx(18.99, abs=0.005)
-    assert shared.curve.epsilon(DELTA).upper == pytest.approx(22.83, abs=0.005)
+    assert ON_AVERAGE.epsilon_at(DELTA).upper == pytest.approx(5, abs=0.005)
+    assert fresh.curve.epsilon_at(DELTA).upper == pytest.approx(18.99, abs=0.005)
+    assert shared.curve.epsilon_at(DELTA).upper == pytest.approx(22.83, abs=0.005)
     assert len(fresh.draws) == 10
     assert shared.draws == (Draw("matrix", "matrix"),)
     assert shared.data_choice == "before the draw"
@@ -88,8 +88,8 @@ def test_ten_releases_on_one_draw_lose_more_than_on_ten() -> None:
 def test_a_shared_draw_cannot_be_forgotten_by_grouping() -> None:
     one = guarantee(ON_AVERAGE, "matrix")
     pair = compose([one, one], same_records=True)
-    nested = compose([pair, one], same_records=True).curve.epsilon(DELTA)
-    flat = compose([one, one, one], same_records=True).curve.epsilon(DELTA)
+    nested = compose([pair, one], same_records=True).curve.epsilon_at(DELTA)
+    flat = compose([one, one, one], same_records=True).curve.epsilon_at(DELTA)
     assert nested == flat
 
 
@@ -110,7 +110,7 @@ def test_a_shared_draw_by_enumeration() -> None:
                 p = keep**kept * (1 - keep) ** (coins - kept)
                 q = keep ** (coins - kept) * (1 - keep) ** kept
                 exact += chance * math.comb(coins, kept) * max(p - ratio * q, Fraction(0))
-        found = total.delta(Fraction(math.log(ratio)))
+        found = total.delta_at(Fraction(math.log(ratio)))
         assert found.lower <= float(exact) * (1 + 1e-12)
         assert found.upper >= float(exact) * (1 - 1e-12)
         assert found.upper - found.lower <= 1e-12
@@ -119,7 +119,7 @@ def test_a_shared_draw_by_enumeration() -> None:
 def test_claims_for_what_was_realised_multiply() -> None:
     noise = guarantee(GaussianCurve(mu_squared=Fraction(1, 4)))
     total = compose([noise, guarantee(ON_AVERAGE, "matrix")])
-    assert total.curve.epsilon(DELTA).lower > ON_AVERAGE.epsilon(DELTA).upper
+    assert total.curve.epsilon_at(DELTA).lower > ON_AVERAGE.epsilon_at(DELTA).upper
     assert total.draws == (Draw("matrix", "matrix"),)
 
 
@@ -164,7 +164,7 @@ def test_every_theorem_gives_more_away_than_the_exact_losses() -> None:
     releases = [guarantee(GaussianCurve(mu_squared=Fraction(1, 50))) for _ in range(20)]
     found = compared(releases, DELTA)
     exact = found["exact privacy losses"]
-    assert exact == compose(releases).curve.epsilon(DELTA)
+    assert exact == compose(releases).curve.epsilon_at(DELTA)
     kinds = [name.partition(":")[0] for name in found]
     assert kinds[:3] == ["exact privacy losses", "Rényi", "zCDP"]
     assert kinds[-1] == "basic composition"

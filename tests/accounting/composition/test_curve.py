@@ -92,14 +92,14 @@ def test_curves_fall_are_convex_and_rise_with_each_loss(
 ) -> None:
     one, two = curve(*parts, "coin"), curve(*parts, "coin", more)
     low, middle, high = sorted(epsilons)
-    found = [one.delta(e) for e in (low, middle, high)]
+    found = [one.delta_at(e) for e in (low, middle, high)]
     assert above(found[0], found[1])
     assert above(found[1], found[2])
     if low < middle < high:  # convex in e^ε
         x, y, z = (math.exp(e) for e in (low, middle, high))
         chord = ((z - y) * found[0].upper + (y - x) * found[2].upper) / (z - x)
         assert found[1].lower <= chord * (1 + 1e-9) + 1e-15
-    assert above(two.delta(middle), found[1])
+    assert above(two.delta_at(middle), found[1])
 
 
 @settings(max_examples=20)
@@ -109,12 +109,12 @@ def test_curves_fall_are_convex_and_rise_with_each_loss(
 )
 def test_epsilon_inverts_delta(parts: list[str], epsilon: Fraction) -> None:
     one = curve(*parts, "coin", "coin")
-    delta = one.delta(epsilon)
-    back = one.epsilon(delta.upper)
+    delta = one.delta_at(epsilon)
+    back = one.epsilon_at(delta.upper)
     assert back.lower <= epsilon + 1e-9
-    assert one.delta(back.upper).lower <= delta.upper
+    assert one.delta_at(back.upper).lower <= delta.upper
     if back.lower > 0:
-        assert one.delta(back.lower).upper >= delta.upper
+        assert one.delta_at(back.lower).upper >= delta.upper
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_epsilon_inverts_delta(parts: list[str], epsilon: Fraction) -> None:
 def test_targets_near_the_largest_delta(parts: tuple[str, ...]) -> None:
     """Just below δ(0) the root is tiny; at it, 0 or next to it."""
     one = curve(*parts)
-    at_zero = one.delta(0)
-    assert one.epsilon(F(at_zero.upper)).upper < 1e-14
-    near = one.epsilon(F(at_zero.lower) * (1 - F(1, 10**9)))
+    at_zero = one.delta_at(0)
+    assert one.epsilon_at(F(at_zero.upper)).upper < 1e-14
+    near = one.epsilon_at(F(at_zero.lower) * (1 - F(1, 10**9)))
     assert 0 < near.lower <= near.upper < 1e-8
     assert near.width < 1e-4
 
@@ -135,7 +135,7 @@ def test_the_worse_direction_counts() -> None:
     pairs = ((F(1, 10), F(1, 1000)), (F(9, 10), F(999, 1000)))
     forward = ComposedCurve(losses=((FiniteLoss(pairs=pairs), 3),))
     backward = ComposedCurve(losses=((FiniteLoss(pairs=pairs).reverse(), 3),))
-    found, other = forward.delta(2), backward.delta(2)
+    found, other = forward.delta_at(2), backward.delta_at(2)
     assert found == other
     assert found.lower > 0.2
 
@@ -144,27 +144,27 @@ def test_an_escape() -> None:
     leak = F(1, 100)
     one = ComposedCurve(losses=((ResponseLoss(step=F(1, 2), leak=leak), 5),))
     escape = 1 - (1 - leak) ** 5
-    assert escape in one.delta(F(5, 2))
-    assert one.delta(F(5, 2)).width < 1e-15
-    assert one.epsilon(escape) == Enclosure(2.5, 2.5)
-    assert one.epsilon(escape / 2) == Enclosure(math.inf, math.inf)
-    assert 0 < one.epsilon(escape * F(101, 100)).upper < 2.5
+    assert escape in one.delta_at(F(5, 2))
+    assert one.delta_at(F(5, 2)).width < 1e-15
+    assert one.epsilon_at(escape) == Enclosure(2.5, 2.5)
+    assert one.epsilon_at(escape / 2) == Enclosure(math.inf, math.inf)
+    assert 0 < one.epsilon_at(escape * F(101, 100)).upper < 2.5
 
 
 def test_pure_privacy_adds_up() -> None:
     one = ComposedCurve(
         losses=((ResponseLoss(step=F(1, 3)), 3), (ResponseLoss(step=SquareRoot(F(2))), 2)),
     )
-    assert F(1) + 2 * F(math.sqrt(2)) in one.epsilon(0)
-    assert one.epsilon(0).width < 1e-15
-    assert one.delta(4).upper == 0
+    assert F(1) + 2 * F(math.sqrt(2)) in one.epsilon_at(0)
+    assert one.epsilon_at(0).width < 1e-15
+    assert one.delta_at(4).upper == 0
 
 
 def test_no_loss_at_all() -> None:
     nothing = ComposedCurve(losses=((FiniteLoss(pairs=((F(1), F(1)),)), 3),))
-    assert nothing.delta(0) == Enclosure(0.0, 0.0)
-    assert nothing.epsilon(F(1, 10)) == Enclosure(0.0, 0.0)
-    assert nothing.epsilon(0) == Enclosure(0.0, 0.0)
+    assert nothing.delta_at(0) == Enclosure(0.0, 0.0)
+    assert nothing.epsilon_at(F(1, 10)) == Enclosure(0.0, 0.0)
+    assert nothing.epsilon_at(0) == Enclosure(0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_losses_of_curves(
 ) -> None:
     composed = ComposedCurve(losses=one.losses())
     for epsilon in (F(0), F(3, 10), F(1)):
-        ours, theirs = composed.delta(epsilon), one.delta(epsilon)
+        ours, theirs = composed.delta_at(epsilon), one.delta_at(epsilon)
         assert above(ours, theirs)
         assert above(theirs, ours)
         assert ours.upper - ours.lower <= 1e-12
@@ -207,7 +207,7 @@ def test_rates_are_near_the_curve(parts: tuple[str, ...]) -> None:
     one = curve(*parts)
     own, other = one.rates(0.5)
     assert 0 <= other <= own <= 1
-    assert abs(own - math.exp(0.5) * other - one.delta(0.5).upper) < 0.15
+    assert abs(own - math.exp(0.5) * other - one.delta_at(0.5).upper) < 0.15
     assert one.rates(0.5, noise=0.5)[0] != own
 
 
@@ -218,26 +218,26 @@ def test_different_bits_on_no_common_lattice() -> None:
     losses = tuple((ResponseLoss(step=Log(k / (1 - k))), 1) for k in keeps)
     whole, half = ComposedCurve(losses=losses), ComposedCurve(losses=losses[::2])
     assert whole.method == "inversion"
-    found = whole.epsilon(F(1, 10**6))
+    found = whole.epsilon_at(F(1, 10**6))
     assert found.width < 1e-7
-    assert half.epsilon(F(1, 10**6)).upper < found.lower
+    assert half.epsilon_at(F(1, 10**6)).upper < found.lower
 
 
 def test_an_unreachable_target() -> None:
     for kinds in (("gauss", "coin"), ("gauss",)):
-        assert curve(*kinds).epsilon(0).lower == math.inf
+        assert curve(*kinds).epsilon_at(0).lower == math.inf
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1, -1e-9])
 def test_bad_epsilon(bad: float) -> None:
     with pytest.raises(ParameterError, match="epsilon"):
-        curve("coin").delta(bad)
+        curve("coin").delta_at(bad)
 
 
 @pytest.mark.parametrize("bad", [math.nan, 1, 1.5, -1e-9])
 def test_bad_delta(bad: float) -> None:
     with pytest.raises(ParameterError, match="delta"):
-        curve("coin").epsilon(bad)
+        curve("coin").epsilon_at(bad)
 
 
 def test_bad_losses() -> None:

@@ -87,7 +87,7 @@ def test_optimal_is_the_enumerated_composition(points: Points) -> None:
             factor = mpmath.exp(real(Fraction(eps)))
             gains = (real(p) - factor * real(q) for p, q in outcomes)
             truth = mpmath.fsum(max(gain, mpf(0)) for gain in gains)
-            found = bound.delta(Fraction(eps))
+            found = bound.delta_at(Fraction(eps))
             assert holds(found, truth)
             assert found.width <= 1e-13
 
@@ -105,11 +105,11 @@ def test_optimal_inverse_is_the_enumerated_one(points: Points) -> None:
                 p, q = p + own, q + other
                 if q:
                     best = max(best, (p - delta) / q)
-            found = bound.epsilon(delta)
+            found = bound.epsilon_at(delta)
             assert holds(found, mpmath.log(real(best)))
             assert found.width <= 1e-13
     if leak:
-        below = bound.epsilon(leak * Fraction(99, 100))
+        below = bound.epsilon_at(leak * Fraction(99, 100))
         assert below.lower == math.inf
 
 
@@ -128,7 +128,7 @@ def test_kairouz_theorem_as_printed(eps: str, leak: str, count: int) -> None:
                 )
                 / (1 + mpmath.exp(e)) ** count
             )
-            found = bound.delta((count - 2 * i) * Fraction(eps))
+            found = bound.delta_at((count - 2 * i) * Fraction(eps))
             assert holds(found, 1 - (1 - d) ** count * (1 - delta_i))
 
 
@@ -149,7 +149,7 @@ def test_murtagh_theorem_as_printed() -> None:
                 total += max(gain, mpf(0))
             total /= mpmath.fprod(1 + mpmath.exp(v) for v in values)
             rest = mpmath.fprod(1 - real(Fraction(d)) for d in leaks)
-            assert holds(bound.delta(Fraction(eps)), 1 - (1 - total) * rest)
+            assert holds(bound.delta_at(Fraction(eps)), 1 - (1 - total) * rest)
 
 
 def test_closed_forms_as_printed() -> None:
@@ -157,19 +157,19 @@ def test_closed_forms_as_printed() -> None:
     with mpmath.workdps(60):
         e, t, slack = mpf(1) / 10, 50, mpf("1e-5") - 50 * mpf("1e-8")
         drv = mpmath.sqrt(2 * t * mpmath.log(1 / slack)) * e + t * e * mpmath.expm1(e)
-        assert holds(AdvancedBound(points=points).epsilon(Fraction("1e-5")), drv)
+        assert holds(AdvancedBound(points=points).epsilon_at(Fraction("1e-5")), drv)
         slack = 1 - (1 - mpf("1e-5")) / (1 - mpf("1e-8")) ** t
         mean = t * e * mpmath.expm1(e) / (mpmath.exp(e) + 1)
         kov = mean + mpmath.sqrt(2 * t * e * e * mpmath.log(1 / slack))
-        assert holds(SimplifiedOptimalBound(points=points).epsilon(Fraction("1e-5")), kov)
-    assert 5 in BasicBound(points=points).epsilon(Fraction(50, 10**8))
+        assert holds(SimplifiedOptimalBound(points=points).epsilon_at(Fraction("1e-5")), kov)
+    assert 5 in BasicBound(points=points).epsilon_at(Fraction(50, 10**8))
 
 
 def test_a_thousand_equal_points_are_exact_randomized_response() -> None:
     points = (ratio("3"),) * 1000
     exact = RandomizedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=1000)
     for delta in (Fraction(1, 10**6), Fraction(1, 10**250)):
-        ours, theirs = OptimalBound(points=points).epsilon(delta), exact.epsilon(delta)
+        ours, theirs = OptimalBound(points=points).epsilon_at(delta), exact.epsilon_at(delta)
         assert ours.lower <= theirs.upper
         assert theirs.lower <= ours.upper
         assert ours.width <= 1e-13
@@ -177,21 +177,21 @@ def test_a_thousand_equal_points_are_exact_randomized_response() -> None:
 
 @given(POINTS, st.fractions(min_value=0, max_value=8, max_denominator=50))
 def test_no_bound_is_below_the_optimum(points: Points, epsilon: Fraction) -> None:
-    optimum = OptimalBound(points=points).delta(epsilon)
+    optimum = OptimalBound(points=points).delta_at(epsilon)
     for bound in applicable_bounds(points):
-        assert bound.delta(epsilon).upper >= optimum.lower
+        assert bound.delta_at(epsilon).upper >= optimum.lower
 
 
 @given(POINTS, st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(99, 100)))
 def test_delta_and_epsilon_are_inverse(points: Points, delta: Fraction) -> None:
     for bound in applicable_bounds(points):
-        found = bound.epsilon(delta)
+        found = bound.epsilon_at(delta)
         if found.upper == math.inf:
-            assert bound.delta(10**6).upper >= delta
+            assert bound.delta_at(10**6).upper >= delta
             continue
-        assert bound.delta(found.upper).lower <= delta
+        assert bound.delta_at(found.upper).lower <= delta
         if found.lower > 0:  # it is the smallest ε: a little less is not enough
-            assert bound.delta(found.lower * (1 - 1e-12)).upper >= delta
+            assert bound.delta_at(found.lower * (1 - 1e-12)).upper >= delta
 
 
 @given(POINTS, st.randoms(use_true_random=False), NATS)
@@ -203,11 +203,11 @@ def test_order_is_free_and_more_releases_lose_more(
     for first, second in zip(
         applicable_bounds(points), applicable_bounds(tuple(shuffled)), strict=True
     ):
-        one, other = first.delta(epsilon), second.delta(epsilon)
+        one, other = first.delta_at(epsilon), second.delta_at(epsilon)
         assert one.lower <= other.upper
         assert other.lower <= one.upper
-    total = OptimalBound(points=points).delta(epsilon)
-    assert OptimalBound(points=points[:-1] or points).delta(epsilon).lower <= total.upper
+    total = OptimalBound(points=points).delta_at(epsilon)
+    assert OptimalBound(points=points[:-1] or points).delta_at(epsilon).lower <= total.upper
 
 
 @given(POINTS, NATS, st.integers(min_value=5, max_value=2000))
@@ -218,12 +218,12 @@ def test_approximation_holds_the_optimum(points: Points, epsilon: Fraction, cell
         ApproximateOptimalBound(points=points, cells=cells),
         OptimalBound(points=points),
     )
-    outer, inner = around.delta(epsilon), optimum.delta(epsilon)
+    outer, inner = around.delta_at(epsilon), optimum.delta_at(epsilon)
     assert outer.lower <= inner.lower
     assert inner.upper <= outer.upper
-    delta = optimum.delta(Fraction(1, 4)).upper
+    delta = optimum.delta_at(Fraction(1, 4)).upper
     if delta < 1:
-        wide, narrow = around.epsilon(delta), optimum.epsilon(delta)
+        wide, narrow = around.epsilon_at(delta), optimum.epsilon_at(delta)
         assert wide.lower <= narrow.upper
         assert narrow.lower <= wide.upper
 
@@ -231,28 +231,28 @@ def test_approximation_holds_the_optimum(points: Points, epsilon: Fraction, cell
 def test_many_distinct_points_with_and_without_a_common_step() -> None:
     points = tuple(PointCurve(bound=Fraction(100 + i, 1000)) for i in range(300))
     delta = Fraction(1, 10**6)
-    exact = ApproximateOptimalBound(points=points).epsilon(delta)  # 74,850 steps of 1/1000
-    rough = ApproximateOptimalBound(points=points, cells=1 << 14).epsilon(delta)
+    exact = ApproximateOptimalBound(points=points).epsilon_at(delta)  # 74,850 steps of 1/1000
+    rough = ApproximateOptimalBound(points=points, cells=1 << 14).epsilon_at(delta)
     assert exact.width <= 1e-11
     assert rough.lower < exact.lower
     assert exact.upper < rough.upper
     assert rough.width <= 0.03
-    assert rough.upper < SimplifiedOptimalBound(points=points).epsilon(delta).lower
+    assert rough.upper < SimplifiedOptimalBound(points=points).epsilon_at(delta).lower
 
 
 def test_the_common_step_loses_nothing() -> None:
     points = nats(*["0.1"] * 200, *["0.25"] * 100, leak="1e-9")
     delta = Fraction(1, 10**6)
-    found = ApproximateOptimalBound(points=points).epsilon(delta)
-    optimum = OptimalBound(points=points).epsilon(delta)
+    found = ApproximateOptimalBound(points=points).epsilon_at(delta)
+    optimum = OptimalBound(points=points).epsilon_at(delta)
     assert found.width <= 1e-11
     assert found.lower <= optimum.lower <= optimum.upper <= found.upper
 
 
 def test_points_without_any_loss_leave_only_their_leaks() -> None:
     for points in (nats("0", "0", leak="1/10"), (ratio("1", "1/10"),) * 2):
-        assert Fraction(19, 100) in OptimalBound(points=points).delta(0)
-        assert OptimalBound(points=points).epsilon(Fraction(1, 5)).upper == 0.0
+        assert Fraction(19, 100) in OptimalBound(points=points).delta_at(0)
+        assert OptimalBound(points=points).epsilon_at(Fraction(1, 5)).upper == 0.0
 
 
 @given(NATS, PROBABILITIES, NATS)
@@ -260,7 +260,7 @@ def test_one_release_is_its_points_own_curve(
     bound: Fraction, leak: Fraction, eps: Fraction
 ) -> None:
     point = PointCurve(bound=bound, leak=leak)
-    one, other = OptimalBound(points=(point,)).delta(eps), point.delta(eps)
+    one, other = OptimalBound(points=(point,)).delta_at(eps), point.delta_at(eps)
     assert one.lower <= other.upper
     assert other.lower <= one.upper
 
@@ -280,24 +280,26 @@ def test_applicable_bounds_are_those_whose_conditions_hold() -> None:
 
 def test_logarithms_beside_nats() -> None:
     points = (ratio("3"), *nats("0.5"))
-    assert math.log(3) + 0.5 == pytest.approx(BasicBound(points=points).epsilon(0).upper, rel=1e-15)
+    assert math.log(3) + 0.5 == pytest.approx(
+        BasicBound(points=points).epsilon_at(0).upper, rel=1e-15
+    )
     for bound in (OptimalBound(points=points), ApproximateOptimalBound(points=points)):
-        found = bound.epsilon(Fraction(1, 100))
-        assert found.lower <= OptimalBound(points=points).epsilon(Fraction(1, 100)).upper
+        found = bound.epsilon_at(Fraction(1, 100))
+        assert found.lower <= OptimalBound(points=points).epsilon_at(Fraction(1, 100)).upper
         assert found.width < 1e-4
     # ln 3 is no multiple of a double next to it: the lattice must not be of its own size.
     ten = (ratio("3"),) * 10
     around, optimum = ApproximateOptimalBound(points=ten), OptimalBound(points=ten)
-    wide, narrow = around.epsilon(Fraction(1, 100)), optimum.epsilon(Fraction(1, 100))
+    wide, narrow = around.epsilon_at(Fraction(1, 100)), optimum.epsilon_at(Fraction(1, 100))
     assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
     assert wide.width < 1e-3
 
 
 def test_leaks_that_add_up_to_one_prove_nothing() -> None:
     points = nats(*["0.1"] * 4, leak="0.3")
-    assert BasicBound(points=points).delta(1) == Enclosure(1.0, 1.0)
-    assert BasicBound(points=points).epsilon(Fraction(99, 100)).lower == math.inf
-    assert OptimalBound(points=points).epsilon(Fraction(99, 100)).upper < 0.4
+    assert BasicBound(points=points).delta_at(1) == Enclosure(1.0, 1.0)
+    assert BasicBound(points=points).epsilon_at(Fraction(99, 100)).lower == math.inf
+    assert OptimalBound(points=points).epsilon_at(Fraction(99, 100)).upper < 0.4
 
 
 def test_bad_input() -> None:
@@ -310,8 +312,8 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="all of epsilon 0"):
         SimplifiedOptimalBound(points=nats("0", "0"))
     with pytest.raises(ParameterError, match="delta=nan"):
-        OptimalBound(points=nats("1")).epsilon(math.nan)
+        OptimalBound(points=nats("1")).epsilon_at(math.nan)
     with pytest.raises(ParameterError, match="epsilon=-1"):
-        OptimalBound(points=nats("1")).delta(-1)
+        OptimalBound(points=nats("1")).delta_at(-1)
     with pytest.raises(NumericalError):
-        ApproximateOptimalBound(points=nats(*["2"] * 1000)).epsilon(Fraction(1, 10**250))
+        ApproximateOptimalBound(points=nats(*["2"] * 1000)).epsilon_at(Fraction(1, 10**250))

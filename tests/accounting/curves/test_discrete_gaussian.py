@@ -46,16 +46,16 @@ def test_sums(variance: Fraction, sensitivity: int) -> None:
         exact = summed(variance, sensitivity, epsilon)
         if exact < mpmath.mpf("1e-60"):  # beyond the sum's own reach
             continue
-        found = curve.delta(epsilon)
+        found = curve.delta_at(epsilon)
         assert found.lower <= exact <= found.upper
         assert found.width <= 1e-13
         if not 0 < found.lower < 0.999:
             continue
-        back = curve.epsilon(Fraction(found.upper))
+        back = curve.epsilon_at(Fraction(found.upper))
         assert back.lower <= epsilon
         assert back.upper == pytest.approx(float(epsilon), rel=1e-9, abs=1e-9)
         assert back.upper - back.lower <= 1e-13 * max(back.upper, 1e-4)
-        assert Fraction(curve.delta(Fraction(back.upper)).upper) <= Fraction(found.upper)
+        assert Fraction(curve.delta_at(Fraction(back.upper)).upper) <= Fraction(found.upper)
 
 
 def test_little_noise_has_an_epsilon_at_every_delta() -> None:
@@ -65,16 +65,16 @@ def test_little_noise_has_an_epsilon_at_every_delta() -> None:
         variance = Fraction(10 ** generator.uniform(-3, -1))
         target = Fraction(10.0 ** -generator.uniform(0, 30))
         curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=generator.randint(1, 3))
-        epsilon = curve.epsilon(target)
+        epsilon = curve.epsilon_at(target)
         assert epsilon.width <= 1e-13 * max(epsilon.upper, 1e-4)
-        assert Fraction(curve.delta(Fraction(epsilon.upper)).upper) <= target
+        assert Fraction(curve.delta_at(Fraction(epsilon.upper)).upper) <= target
 
 
 def test_many_terms_and_their_integral_agree() -> None:
     """On both sides of where the sum is left for Euler and Maclaurin's formula."""
     for variance in (Fraction(60_000), Fraction(150_001, 2)):
         curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=300)
-        found, exact = curve.delta(1), summed(variance, 300, Fraction(1))
+        found, exact = curve.delta_at(1), summed(variance, 300, Fraction(1))
         assert found.lower <= exact <= found.upper
         assert found.width <= 1e-13
 
@@ -85,29 +85,31 @@ def test_a_fine_grid_is_near_the_continuous_one(scale: int) -> None:
     fine = DiscreteGaussianCurve(sigma_squared=Fraction(scale**2), sensitivity=scale)
     curve = GaussianCurve(mu_squared=Fraction(1))
     for epsilon in (0, 1, 6):
-        found = fine.delta(epsilon)
-        assert found.upper == pytest.approx(curve.delta(epsilon).upper, rel=max(8 / scale, 1e-13))
+        found = fine.delta_at(epsilon)
+        assert found.upper == pytest.approx(
+            curve.delta_at(epsilon).upper, rel=max(8 / scale, 1e-13)
+        )
         assert found.width <= 1e-13
-    assert fine.epsilon(1e-300).upper == pytest.approx(curve.epsilon(1e-300).upper, rel=1e-5)
+    assert fine.epsilon_at(1e-300).upper == pytest.approx(curve.epsilon_at(1e-300).upper, rel=1e-5)
 
 
 def test_it_is_not_the_continuous_curve() -> None:
     whole = DiscreteGaussianCurve(sigma_squared=Fraction(1))
     wrong = GaussianCurve(mu_squared=Fraction(1))
     for epsilon, excess in ((0, 1.04), (1, 1.11), (2, 1.19), (Fraction("4.4"), 1.51)):
-        ratio = whole.delta(epsilon).lower / wrong.delta(epsilon).upper
+        ratio = whole.delta_at(epsilon).lower / wrong.delta_at(epsilon).upper
         assert ratio == pytest.approx(excess, abs=0.006)
 
 
 def test_monotone() -> None:
     curve = DiscreteGaussianCurve(sigma_squared=Fraction(3, 2), sensitivity=2)
-    deltas = [curve.delta(Fraction(n, 20)).upper for n in range(200)]
+    deltas = [curve.delta_at(Fraction(n, 20)).upper for n in range(200)]
     assert deltas == sorted(deltas, reverse=True)
-    epsilons = [curve.epsilon(10.0**-n).upper for n in range(1, 300, 13)]
+    epsilons = [curve.epsilon_at(10.0**-n).upper for n in range(1, 300, 13)]
     assert epsilons == sorted(epsilons)
-    assert curve.epsilon(0.99) == curve.epsilon(0.999)
-    assert curve.epsilon(0.99).upper == 0
-    assert curve.delta(10**6).lower == 0 < curve.delta(10**6).upper < 1e-320
+    assert curve.epsilon_at(0.99) == curve.epsilon_at(0.999)
+    assert curve.epsilon_at(0.99).upper == 0
+    assert curve.delta_at(10**6).lower == 0 < curve.delta_at(10**6).upper < 1e-320
 
 
 def test_rates_are_the_tails() -> None:
@@ -140,6 +142,6 @@ def test_refusals(options: dict[str, Any], message: str) -> None:
     assert curve.sigma_squared == Fraction(1, 4)
     for delta in (0, 1, -1):
         with pytest.raises(ParameterError, match="unbounded"):
-            curve.epsilon(delta)
+            curve.epsilon_at(delta)
     with pytest.raises(ParameterError, match="epsilon=-1"):
-        curve.delta(-1)
+        curve.delta_at(-1)

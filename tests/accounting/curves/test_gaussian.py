@@ -195,8 +195,8 @@ def test_curve_agrees_with_the_functions(
 ) -> None:
     size = SquareRoot(mu_squared * sigma**2)
     curve = GaussianCurve(mu_squared=mu_squared)
-    assert curve.delta(epsilon) == delta_gaussian(epsilon, sigma, sensitivity=size)
-    assert curve.epsilon(delta) == epsilon_gaussian(delta, sigma, sensitivity=size)
+    assert curve.delta_at(epsilon) == delta_gaussian(epsilon, sigma, sensitivity=size)
+    assert curve.epsilon_at(delta) == epsilon_gaussian(delta, sigma, sensitivity=size)
 
 
 def test_irrational_sensitivity_loses_no_width() -> None:

@@ -37,7 +37,7 @@ CURVES = [
 def delta(vector: list[Fraction], epsilon: Fraction) -> Enclosure:
     if not any(vector):
         return Enclosure(0.0, 0.0)
-    return LaplaceCurve.of_row(vector, scale=1).delta(epsilon)
+    return LaplaceCurve.of_row(vector, scale=1).delta_at(epsilon)
 
 
 def test_curves_are_privacy_curves_and_the_last_is_on_the_lattice() -> None:
@@ -50,11 +50,11 @@ def test_one_coordinate(a: int, e: int) -> None:
     """δ(ε) = 1 − e^((ε−a)/2), and its inverse."""
     shift, epsilon = Fraction(a, 50), Fraction(e, 50)
     curve = LaplaceCurve(shifts=((shift, 1),))
-    value = curve.delta(epsilon)
+    value = curve.delta_at(epsilon)
     assert value.lower <= -math.expm1(min(0.0, float(epsilon - shift) / 2)) * (1 + 1e-14)
     assert value.upper >= -math.expm1(min(0.0, float(epsilon - shift) / 2)) * (1 - 1e-14)
     assert value.width < 1e-13 or value.upper == 0
-    root = curve.epsilon(Fraction(1, 1000))
+    root = curve.epsilon_at(Fraction(1, 1000))
     expected = max(0.0, float(shift) + 2 * math.log1p(-0.001))
     assert root.lower <= expected * (1 + 1e-12)
     assert root.upper >= expected * (1 - 1e-12)
@@ -63,25 +63,25 @@ def test_one_coordinate(a: int, e: int) -> None:
 @pytest.mark.parametrize("curve", CURVES)
 def test_pure_epsilon_is_the_sum_of_the_shifts(curve: LaplaceCurve) -> None:
     bound = curve.epsilon_bound
-    assert curve.delta(bound).upper == 0
-    assert curve.delta(bound + 1).upper == 0
-    assert curve.delta(bound * Fraction(999, 1000)).upper > 0
-    assert curve.epsilon(0) == Enclosure.of_exact(bound)
+    assert curve.delta_at(bound).upper == 0
+    assert curve.delta_at(bound + 1).upper == 0
+    assert curve.delta_at(bound * Fraction(999, 1000)).upper > 0
+    assert curve.epsilon_at(0) == Enclosure.of_exact(bound)
 
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("target", [Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 10)])
 def test_epsilon_inverts_delta(curve: LaplaceCurve, target: Fraction) -> None:
-    root = curve.epsilon(target)
-    assert curve.delta(root.upper).upper <= target
-    assert curve.delta(root.lower).lower >= target
+    root = curve.epsilon_at(target)
+    assert curve.delta_at(root.upper).upper <= target
+    assert curve.delta_at(root.lower).lower >= target
     assert root.width < (1e-12 if curve.is_exact else 1e-5)
 
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_epsilon_approaches_its_bound_for_tiny_delta(curve: LaplaceCurve) -> None:
     for target in (Fraction(1, 10**300), Fraction(1, 10**400)):
-        root = curve.epsilon(target)
+        root = curve.epsilon_at(target)
         assert root.lower <= curve.epsilon_bound
         assert root.upper <= Enclosure.of_exact(curve.epsilon_bound).upper
         assert root.width < 1e-5
@@ -89,14 +89,14 @@ def test_epsilon_approaches_its_bound_for_tiny_delta(curve: LaplaceCurve) -> Non
 
 def test_epsilon_is_zero_where_delta_already_is_enough() -> None:
     for curve in CURVES:
-        assert curve.epsilon(curve.delta(0).upper) == Enclosure(0.0, 0.0)
-        assert curve.epsilon(Fraction(99, 100)) == Enclosure(0.0, 0.0)
+        assert curve.epsilon_at(curve.delta_at(0).upper) == Enclosure(0.0, 0.0)
+        assert curve.epsilon_at(Fraction(99, 100)) == Enclosure(0.0, 0.0)
 
 
 def test_hundreds_of_equal_shifts_are_exact() -> None:
     """Against the lattice, and against the central limit that it must be near."""
     curve = LaplaceCurve(shifts=((Fraction(1, 40), 400),))
-    value = curve.delta(Fraction(1, 2))
+    value = curve.delta_at(Fraction(1, 2))
     assert curve.is_exact
     assert value.width < 1e-14
     mu = math.sqrt(400) / 40  # the loss has variance near ‖a‖², as for a Gaussian with μ = ‖a‖
@@ -169,10 +169,10 @@ def test_rates_integrate_to_the_curve(curve: LaplaceCurve) -> None:
     """δ(ε) = P[L > ε] − e^ε Q[L > ε] = ∫ e^(ε−t) P[L > t] dt over t > ε."""
     epsilon, bound = 0.25, float(curve.epsilon_bound)
     own, other = curve.rates(epsilon)
-    assert abs(own - math.exp(epsilon) * other - curve.delta(epsilon).lower) < 1e-3
+    assert abs(own - math.exp(epsilon) * other - curve.delta_at(epsilon).lower) < 1e-3
     grid = np.linspace(epsilon, bound, 4001)
     tails = np.array([curve.rates(t)[0] * math.exp(epsilon - t) for t in grid[::40]])
-    assert abs(np.trapezoid(tails, grid[::40]) - curve.delta(epsilon).lower) < 0.02
+    assert abs(np.trapezoid(tails, grid[::40]) - curve.delta_at(epsilon).lower) < 0.02
 
 
 def test_scale() -> None:
@@ -189,8 +189,8 @@ def test_scale() -> None:
 @pytest.mark.parametrize(("epsilon", "target"), [(1, "1e-6"), (0, "0.05"), (4, "0.01")])
 def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
     scale = scale_laplace_curve(epsilon, Fraction(target), row=row)
-    at = LaplaceCurve.of_row(row, scale=scale.upper).delta(epsilon).upper
-    below = LaplaceCurve.of_row(row, scale=scale.lower).delta(epsilon).lower
+    at = LaplaceCurve.of_row(row, scale=scale.upper).delta_at(epsilon).upper
+    below = LaplaceCurve.of_row(row, scale=scale.lower).delta_at(epsilon).lower
     assert at <= Fraction(target) <= below
     assert scale.width < 1e-11
     if epsilon:
@@ -201,8 +201,8 @@ def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
 def test_scale_on_the_lattice_is_certified() -> None:
     row = [20 + i for i in range(20)]
     scale = scale_laplace_curve(1, Fraction(1, 10**6), row=row)
-    assert LaplaceCurve.of_row(row, scale=scale.upper).delta(1).upper <= Fraction(1, 10**6)
-    assert LaplaceCurve.of_row(row, scale=scale.lower).delta(1).lower >= Fraction(1, 10**6)
+    assert LaplaceCurve.of_row(row, scale=scale.upper).delta_at(1).upper <= Fraction(1, 10**6)
+    assert LaplaceCurve.of_row(row, scale=scale.lower).delta_at(1).lower >= Fraction(1, 10**6)
     assert scale.width < 1e-5
 
 
@@ -221,8 +221,8 @@ def test_comparison_with_gaussian_noise() -> None:
 def test_bad_values(bad: Any) -> None:
     curve = CURVES[0]
     for call in (
-        lambda: curve.delta(bad),
-        lambda: curve.epsilon(bad),
+        lambda: curve.delta_at(bad),
+        lambda: curve.epsilon_at(bad),
         lambda: scale_laplace(bad),
         lambda: scale_laplace(1, sensitivity=bad),
         lambda: scale_laplace_curve(bad, Fraction(1, 10), row=[1]),
@@ -236,6 +236,6 @@ def test_bad_values(bad: Any) -> None:
         with pytest.raises(ParameterError):
             call()
     with pytest.raises(ParameterError):
-        curve.epsilon(1)
+        curve.epsilon_at(1)
     with pytest.raises(ParameterError):
         scale_laplace_curve(0, 0, row=[1])

@@ -46,8 +46,8 @@ def curves(draw: st.DrawFn) -> PrivacyCurve:
 @given(curves(), epsilons, epsilons)
 def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> None:
     low, high = sorted((first, second))
-    assert curve.delta(high).lower <= curve.delta(low).upper
-    assert 0 <= curve.delta(high).lower <= curve.delta(high).upper <= 1
+    assert curve.delta_at(high).lower <= curve.delta_at(low).upper
+    assert 0 <= curve.delta_at(high).lower <= curve.delta_at(high).upper <= 1
 
 
 @settings(max_examples=100, deadline=None)
@@ -58,19 +58,19 @@ def test_delta_is_convex_in_the_exponential(
     """δ at the middle of e^ε₁ and e^ε₂ is at most the middle of both δ."""
     middle = math.log((math.exp(first) + math.exp(second)) / 2)
     between = Fraction(middle * (1 + 1e-15))  # δ falls, so a little further is no more
-    chord = (curve.delta(first).upper + curve.delta(second).upper) / 2
-    assert curve.delta(between).lower <= chord * (1 + 1e-12)
+    chord = (curve.delta_at(first).upper + curve.delta_at(second).upper) / 2
+    assert curve.delta_at(between).lower <= chord * (1 + 1e-12)
 
 
 @settings(max_examples=60, deadline=None)
 @given(curves(), st.fractions(Fraction(1, 10**4), Fraction(9, 10), max_denominator=10**4))
 def test_epsilon_inverts_delta(curve: PrivacyCurve, delta: Fraction) -> None:
-    found = curve.epsilon(delta)
+    found = curve.epsilon_at(delta)
     if math.isinf(found.upper):
         return
-    assert curve.delta(Fraction(found.upper)).lower <= delta
+    assert curve.delta_at(Fraction(found.upper)).lower <= delta
     if found.lower > 0:
-        assert curve.delta(Fraction(found.lower)).upper >= delta
+        assert curve.delta_at(Fraction(found.lower)).upper >= delta
 
 
 @settings(max_examples=10, deadline=None)
@@ -80,8 +80,8 @@ def test_another_release_never_protects(
 ) -> None:
     alone, more = losses(curve), losses(curve) + losses(other)
     assert (
-        ComposedCurve(losses=alone).delta(epsilon).lower
-        <= ComposedCurve(losses=more).delta(epsilon).upper
+        ComposedCurve(losses=alone).delta_at(epsilon).lower
+        <= ComposedCurve(losses=more).delta_at(epsilon).upper
     )
 
 
@@ -104,7 +104,7 @@ def test_post_processing_never_increases(
     fine = ComposedCurve(losses=((FiniteLoss(pairs=tuple(zip(p, q, strict=True))), 2),))
     merged = ((p[0] + p[1], q[0] + q[1]), (p[2], q[2]), (p[3], q[3]))
     coarse = ComposedCurve(losses=((FiniteLoss(pairs=merged), 2),))
-    assert coarse.delta(epsilon).lower <= fine.delta(epsilon).upper * (1 + 1e-12)
+    assert coarse.delta_at(epsilon).lower <= fine.delta_at(epsilon).upper * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -112,8 +112,8 @@ def test_post_processing_never_increases(
 @given(mu_squared=small, epsilon=st.fractions(Fraction(1, 20), 2, max_denominator=20))
 def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> None:
     """k neighbours in a row: (kε, δ(e^{kε} − 1)/(e^ε − 1)), and Gaussian noise attains less."""
-    one = GaussianCurve(mu_squared=mu_squared).delta(epsilon).upper
-    group = GaussianCurve(mu_squared=size**2 * mu_squared).delta(size * epsilon).lower
+    one = GaussianCurve(mu_squared=mu_squared).delta_at(epsilon).upper
+    group = GaussianCurve(mu_squared=size**2 * mu_squared).delta_at(size * epsilon).lower
     eps = float(epsilon)
     assert group <= one * math.expm1(size * eps) / math.expm1(eps) * (1 + 1e-12)
 
@@ -123,9 +123,9 @@ def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> No
 @given(bound=small)
 def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> None:
     group = LaplaceCurve(shifts=((size * bound, 1),))
-    assert group.epsilon(0).upper >= size * bound
-    assert group.delta(size * bound).upper == 0
-    assert group.delta(size * bound * Fraction(99, 100)).lower > 0
+    assert group.epsilon_at(0).upper >= size * bound
+    assert group.delta_at(size * bound).upper == 0
+    assert group.delta_at(size * bound * Fraction(99, 100)).lower > 0
 
 
 def test_nothing_is_negative_next_to_the_bound() -> None:
@@ -137,6 +137,6 @@ def test_nothing_is_negative_next_to_the_bound() -> None:
             math.nextafter(math.log(3), 2),
             math.nextafter(math.log(3), 0),
         ):
-            found = curve.delta(epsilon)
+            found = curve.delta_at(epsilon)
             assert found.upper >= leak
             assert found.lower >= Enclosure.of_exact(leak).lower

@@ -70,8 +70,8 @@ class _Careless:
     def __init__(self, curve: GaussianCurve) -> None:
         self.curve = curve
 
-    def delta(self, epsilon: Fraction) -> object:
-        exact = self.curve.delta(epsilon)
+    def delta_at(self, epsilon: Fraction) -> object:
+        exact = self.curve.delta_at(epsilon)
         return type(exact)(0.0, 0.0)
 
     def rates(self, threshold: float) -> tuple[float, float]:

@@ -58,7 +58,7 @@ def test_finite_curve_is_the_hockey_stick_in_both_orders(
     weights: list[tuple[int, int]], epsilon: Fraction
 ) -> None:
     pairs = normalised(weights)
-    found = FiniteTradeOff.of_pair(pairs).delta(epsilon)
+    found = FiniteTradeOff.of_pair(pairs).delta_at(epsilon)
     with mpmath.workdps(60):
         factor = mpmath.exp(mpf(epsilon.numerator) / epsilon.denominator)
         exact = [
@@ -79,7 +79,7 @@ def test_the_inverse_exchanges_the_laws(weights: list[tuple[int, int]]) -> None:
     swapped = FiniteTradeOff.of_pair([(q, p) for p, q in pairs])
     for alpha in (Fraction(n, 20) for n in range(21)):
         assert function.inverse().type_two(alpha) == swapped.type_two(alpha)
-    assert function.delta(1) == swapped.delta(1)
+    assert function.delta_at(1) == swapped.delta_at(1)
 
 
 @given(WEIGHTS, st.fractions(min_value=0, max_value=Fraction(99, 100), max_denominator=300))
@@ -87,13 +87,13 @@ def test_finite_delta_and_epsilon_are_inverse(
     weights: list[tuple[int, int]], delta: Fraction
 ) -> None:
     function = FiniteTradeOff.of_pair(normalised(weights))
-    found = function.epsilon(delta)
+    found = function.epsilon_at(delta)
     if found.upper == math.inf:
-        assert function.delta(10**4).upper > delta
+        assert function.delta_at(10**4).upper > delta
     else:
-        assert function.delta(found.upper).lower <= delta
+        assert function.delta_at(found.upper).lower <= delta
         if found.lower > 0:
-            assert function.delta(found.lower * (1 - 1e-12)).upper >= delta
+            assert function.delta_at(found.lower * (1 - 1e-12)).upper >= delta
 
 
 @given(INNER, EPSILONS)
@@ -102,7 +102,7 @@ def test_randomized_response_three_ways(keep: Fraction, epsilon: Fraction) -> No
     other = 1 - keep
     function = FiniteTradeOff.of_pair([(keep, other), (other, keep)])
     curve = RandomizedResponseCurve(keep=keep, other=other, positions=1)
-    one, two = function.delta(epsilon), curve.delta(epsilon)
+    one, two = function.delta_at(epsilon), curve.delta_at(epsilon)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
     # The least μ: Φ(μ/2) = keep, from the one inner vertex (other, other).
@@ -161,8 +161,8 @@ def test_composition_groups_and_the_analytic_curve() -> None:
     assert total == GaussianTradeOff(mu_squared=Fraction(1))
     assert total.group(3) == GaussianTradeOff(mu_squared=Fraction(9))
     exact = GaussianCurve(mu_squared=Fraction(1))
-    assert total.delta(1) == exact.delta(1)
-    assert total.epsilon(Fraction(1, 10**6)) == exact.epsilon(Fraction(1, 10**6))
+    assert total.delta_at(1) == exact.delta_at(1)
+    assert total.epsilon_at(Fraction(1, 10**6)) == exact.epsilon_at(Fraction(1, 10**6))
     assert total.type_two(0).lower == 1.0
     assert total.type_two(1).upper == 0.0
 

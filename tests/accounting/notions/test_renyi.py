@@ -51,8 +51,8 @@ def single(part: RenyiDivergence, count: int = 1, conversion: Conversion = "miro
 
 @given(POSITIVE, EPSILONS, CONVERSIONS)
 def test_never_below_the_gaussian(mu_squared: Fraction, epsilon: Fraction, how: Any) -> None:
-    bound = single(GaussianRenyi(mu_squared=mu_squared), conversion=how).delta(epsilon)
-    exact = GaussianCurve(mu_squared=mu_squared).delta(epsilon)
+    bound = single(GaussianRenyi(mu_squared=mu_squared), conversion=how).delta_at(epsilon)
+    exact = GaussianCurve(mu_squared=mu_squared).delta_at(epsilon)
     assert bound.lower >= exact.upper or exact.upper <= 1e-300
     assert bound.upper >= exact.upper
 
@@ -61,30 +61,30 @@ def test_never_below_the_gaussian(mu_squared: Fraction, epsilon: Fraction, how: 
 def test_never_below_randomized_response(
     keep: Fraction, count: int, epsilon: Fraction, how: Any
 ) -> None:
-    exact = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count).delta(epsilon)
-    bound = single(FiniteRenyi.response(keep=keep), count, how).delta(epsilon)
+    exact = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count).delta_at(epsilon)
+    bound = single(FiniteRenyi.response(keep=keep), count, how).delta_at(epsilon)
     assert bound.upper >= exact.upper
     assert bound.lower >= exact.lower
 
 
 @given(POSITIVE, EPSILONS, CONVERSIONS)
 def test_never_below_laplace(ratio: Fraction, epsilon: Fraction, how: Any) -> None:
-    exact = LaplaceCurve.of_row([ratio], scale=Fraction(1)).delta(epsilon)
-    assert single(LaplaceRenyi(ratio=ratio), conversion=how).delta(epsilon).upper >= exact.lower
+    exact = LaplaceCurve.of_row([ratio], scale=Fraction(1)).delta_at(epsilon)
+    assert single(LaplaceRenyi(ratio=ratio), conversion=how).delta_at(epsilon).upper >= exact.lower
 
 
 @given(CURVES, DELTAS)
 def test_delta_and_epsilon_are_inverse(curve: RenyiCurve, delta: Fraction) -> None:
-    found = curve.epsilon(delta)
-    assert curve.delta(found.upper).lower <= delta
+    found = curve.epsilon_at(delta)
+    assert curve.delta_at(found.upper).lower <= delta
     # A little less is not enough, unless the largest loss, at which δ jumps to 0, is the answer.
     if found.lower > 0:
-        assert curve.delta(found.lower * (1 - 1e-10)).upper >= delta * (1 - Fraction(1, 10**9))
+        assert curve.delta_at(found.lower * (1 - 1e-10)).upper >= delta * (1 - Fraction(1, 10**9))
 
 
 @given(CURVES, EPSILONS, DELTAS)
 def test_enclosures_are_narrow(curve: RenyiCurve, epsilon: Fraction, delta: Fraction) -> None:
-    delta_found, epsilon_found = curve.delta(epsilon), curve.epsilon(delta)
+    delta_found, epsilon_found = curve.delta_at(epsilon), curve.epsilon_at(delta)
     assert delta_found.width <= 1e-12 or delta_found.upper <= 1e-300
     assert epsilon_found.width <= 1e-12
 
@@ -94,18 +94,20 @@ def test_composition_is_order_free_and_loses_more(
     first: RenyiCurve, second: RenyiCurve, epsilon: Fraction
 ) -> None:
     second = RenyiCurve(parts=second.parts, conversion=first.conversion)
-    one, other = (RenyiCurve.composed(c).delta(epsilon) for c in ((first, second), (second, first)))
+    one, other = (
+        RenyiCurve.composed(c).delta_at(epsilon) for c in ((first, second), (second, first))
+    )
     assert one.lower <= other.upper
     assert other.lower <= one.upper
-    assert first.delta(epsilon).lower <= one.upper
+    assert first.delta_at(epsilon).lower <= one.upper
 
 
 @given(CURVES, EPSILONS)
 def test_the_newer_conversion_is_never_worse(curve: RenyiCurve, epsilon: Fraction) -> None:
     older = RenyiCurve(parts=curve.parts, conversion="mironov")
     newer = RenyiCurve(parts=curve.parts, conversion="canonne-kamath-steinke")
-    assert newer.delta(epsilon).lower <= older.delta(epsilon).upper
-    assert newer.epsilon(Fraction(1, 10**6)).lower <= older.epsilon(Fraction(1, 10**6)).upper
+    assert newer.delta_at(epsilon).lower <= older.delta_at(epsilon).upper
+    assert newer.epsilon_at(Fraction(1, 10**6)).lower <= older.epsilon_at(Fraction(1, 10**6)).upper
     assert older.theorem != newer.theorem
 
 
@@ -114,17 +116,17 @@ def test_every_order_proves_no_more_than_the_best(curve: RenyiCurve, shift: Frac
     order, delta = 1 + shift, 1e-5
     mironov = curve.divergence(order).upper - math.log(delta) / float(shift)
     older = RenyiCurve(parts=curve.parts, conversion="mironov")
-    assert older.epsilon(delta).lower <= mironov * (1 + 1e-12)
+    assert older.epsilon_at(delta).lower <= mironov * (1 + 1e-12)
 
 
 def test_pure_losses_end_the_curve() -> None:
     for how in ("mironov", "canonne-kamath-steinke"):
         curve = single(LaplaceRenyi(ratio=Fraction(1, 2)), 6, how)
-        assert curve.delta(3).upper == 0.0
-        assert curve.delta(Fraction(299, 100)).lower > 0
-        assert curve.epsilon(0).lower == curve.epsilon(0).upper == 3.0
-        assert 3 in curve.epsilon(Fraction(1, 10**300))
-    assert single(GaussianRenyi(mu_squared=Fraction(1))).delta(0).lower >= 1 - 1e-15
+        assert curve.delta_at(3).upper == 0.0
+        assert curve.delta_at(Fraction(299, 100)).lower > 0
+        assert curve.epsilon_at(0).lower == curve.epsilon_at(0).upper == 3.0
+        assert 3 in curve.epsilon_at(Fraction(1, 10**300))
+    assert single(GaussianRenyi(mu_squared=Fraction(1))).delta_at(0).lower >= 1 - 1e-15
 
 
 def test_divergence_in_closed_form() -> None:
@@ -153,13 +155,13 @@ def test_minimum_of_convex_functions() -> None:
 def test_bad_input() -> None:
     curve = single(GaussianRenyi(mu_squared=Fraction(1)))
     with pytest.raises(ParameterError, match="Laplace noise or randomized response"):
-        curve.epsilon(0)
+        curve.epsilon_at(0)
     for delta in (math.nan, -0.1, 1):
         with pytest.raises(ParameterError, match="delta="):
-            curve.epsilon(delta)
+            curve.epsilon_at(delta)
     for epsilon in (math.nan, math.inf, -1):
         with pytest.raises(ParameterError, match="epsilon="):
-            curve.delta(epsilon)
+            curve.delta_at(epsilon)
     with pytest.raises(ParameterError, match="order=1 must be greater than 1"):
         curve.divergence(1)
     with pytest.raises(ParameterError, match="parts=none"):

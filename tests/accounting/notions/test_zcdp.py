@@ -27,8 +27,8 @@ def test_never_below_the_gaussian(rho: Fraction, epsilon: Fraction, how: Any) ->
     exact = GaussianCurve(mu_squared=2 * rho)
     bound = ConcentratedCurve.gaussian(2 * rho, conversion=how)
     assert bound.rho == rho
-    assert bound.delta(epsilon).upper >= exact.delta(epsilon).upper
-    assert bound.epsilon(Fraction(1, 10**5)).lower >= exact.epsilon(Fraction(1, 10**5)).upper
+    assert bound.delta_at(epsilon).upper >= exact.delta_at(epsilon).upper
+    assert bound.epsilon_at(Fraction(1, 10**5)).lower >= exact.epsilon_at(Fraction(1, 10**5)).upper
 
 
 @given(
@@ -43,25 +43,27 @@ def test_never_below_randomized_response(
     response = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count)
     pure = ConcentratedCurve.pure(response.loss().upper, conversion=how)
     total = ConcentratedCurve.composed([pure] * count)
-    assert total.delta(epsilon).upper >= response.delta(epsilon).lower
+    assert total.delta_at(epsilon).upper >= response.delta_at(epsilon).lower
 
 
 @given(RHOS, DELTAS, CONVERSIONS)
 def test_delta_and_epsilon_are_inverse(rho: Fraction, delta: Fraction, how: Any) -> None:
     curve = ConcentratedCurve(rho=rho, conversion=how)
-    found = curve.epsilon(delta)
-    assert curve.delta(found.upper).lower <= delta
+    found = curve.epsilon_at(delta)
+    assert curve.delta_at(found.upper).lower <= delta
     if found.lower > 0:
-        assert curve.delta(found.lower * (1 - 1e-12)).upper >= delta
+        assert curve.delta_at(found.lower * (1 - 1e-12)).upper >= delta
 
 
 @given(RHOS, DELTAS)
 def test_the_older_conversion_is_markovs_at_the_best_order(rho: Fraction, delta: Fraction) -> None:
     closed = ConcentratedCurve(rho=rho, conversion="bun-steinke")
     searched = RenyiCurve(parts=((GaussianRenyi(mu_squared=2 * rho), 1),), conversion="mironov")
-    assert closed.epsilon(delta).lower == pytest.approx(searched.epsilon(delta).lower, rel=1e-14)
+    assert closed.epsilon_at(delta).lower == pytest.approx(
+        searched.epsilon_at(delta).lower, rel=1e-14
+    )
     newer = ConcentratedCurve(rho=rho)
-    assert newer.epsilon(delta).upper <= closed.epsilon(delta).lower
+    assert newer.epsilon_at(delta).upper <= closed.epsilon_at(delta).lower
     assert newer.theorem != closed.theorem
 
 
@@ -71,14 +73,16 @@ def test_sums_compose_in_any_order(rhos: list[Fraction], epsilon: Fraction) -> N
     total = ConcentratedCurve.composed(curves)
     assert total == ConcentratedCurve.composed(reversed(curves))
     assert total.rho == sum(rhos)
-    assert total.delta(epsilon).upper >= curves[0].delta(epsilon).lower
+    assert total.delta_at(epsilon).upper >= curves[0].delta_at(epsilon).lower
 
 
 @given(RHOS, st.integers(1, 5), EPSILONS)
 def test_groups_are_gaussians_of_that_distance(rho: Fraction, size: int, eps: Fraction) -> None:
     group = ConcentratedCurve(rho=rho).group(size)
     assert group == ConcentratedCurve.gaussian(2 * rho * size**2)
-    assert group.delta(eps).upper >= GaussianCurve(mu_squared=2 * rho * size**2).delta(eps).lower
+    assert (
+        group.delta_at(eps).upper >= GaussianCurve(mu_squared=2 * rho * size**2).delta_at(eps).lower
+    )
 
 
 def test_pure_privacy_costs_less_than_its_square() -> None:
@@ -97,11 +101,11 @@ def test_bad_input() -> None:
     curve = ConcentratedCurve(rho=Fraction(1), conversion="bun-steinke")
     for delta in (math.nan, 0, 1, -1):
         with pytest.raises(ParameterError, match="delta="):
-            curve.epsilon(delta)
+            curve.epsilon_at(delta)
     for epsilon in (math.nan, -1):
         with pytest.raises(ParameterError, match="epsilon="):
-            curve.delta(epsilon)
-    assert curve.delta(0).lower == 1.0
+            curve.delta_at(epsilon)
+    assert curve.delta_at(0).lower == 1.0
     with pytest.raises(ParameterError, match="of 2 conversions"):
         ConcentratedCurve.composed([curve, ConcentratedCurve(rho=Fraction(1))])
     with pytest.raises(ParameterError, match="conversion=tight"):

@@ -48,7 +48,7 @@ def test_randomized_response_is_exactly_as_private_as_claimed(
     assert found.epsilon().upper <= 1
     for epsilon in (0, Fraction(1, 2), 1):
         assert not found.exceeds(mechanism.privacy(), epsilon)
-        exact = mechanism.privacy().delta(epsilon)
+        exact = mechanism.privacy().delta_at(epsilon)
         at = found.delta(Fraction(math.exp(epsilon))).value
         assert at is not None
         assert exact.lower - 1e-15 <= float(at) <= exact.upper + 1e-15

@@ -141,8 +141,8 @@ def test_planted_bugs_white_box(bug: PlantedBug[Any]) -> None:
         (pair, *_) = mechanism.worst_pairs()
         lines = [
             line
-            for epsilon in np.linspace(0, curve.epsilon(1e-3).upper, 9).tolist()
-            for line in claim_lines(epsilon, curve.delta(epsilon).upper)
+            for epsilon in np.linspace(0, curve.epsilon_at(1e-3).upper, 9).tolist()
+            for line in claim_lines(epsilon, curve.delta_at(epsilon).upper)
         ]
         found = sequential_audit(
             mechanism,

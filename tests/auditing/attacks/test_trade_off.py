@@ -116,7 +116,7 @@ def test_which_part_of_the_claim_was_in_reach() -> None:
     own, other = rng.normal(0.5, 1, 10_000), rng.normal(-0.5, 1, 10_000)
     curve = GaussianCurve(mu_squared=Fraction(1))
     visible = band(own, other, alpha=ALPHA).visible(curve, DELTA)
-    assert visible[0][1] < 1.2 * curve.delta(0).upper
+    assert visible[0][1] < 1.2 * curve.delta_at(0).upper
     # Nobody sees a δ of 1e-5 in 1e4 draws.
     assert visible[-1][1] > 50 * float(DELTA)
 
@@ -132,7 +132,7 @@ def test_what_is_called_visible_is_seen() -> None:
         false_hits = int(binom.ppf(0.995, n, q))
         own = np.repeat([1.0, 0.0], [hits, n - hits])
         other = np.repeat([1.0, 0.0], [false_hits, n - false_hits])
-        above = band(own, other, alpha=ALPHA).delta_lower(eps) > curve.delta(eps).upper
+        above = band(own, other, alpha=ALPHA).delta_lower(eps) > curve.delta_at(eps).upper
         assert above == seen
 
 

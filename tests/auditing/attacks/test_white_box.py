@@ -166,7 +166,7 @@ def test_a_bound_above_the_claim_is_always_a_refutation(epsilon: Fraction, delta
             counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
             return judge(counts, curve, delta, LEVEL).epsilon_lower
 
-        low, high, claimed = false_hits, draws, curve.epsilon(delta).upper
+        low, high, claimed = false_hits, draws, curve.epsilon_at(delta).upper
         if bound(high) <= claimed:
             continue
         while high - low > 1:
@@ -182,7 +182,7 @@ def test_expected_counts_never_accuse_the_claim(
     epsilon: Fraction, delta: Fraction, draws: int
 ) -> None:
     curve = claim(epsilon, delta)
-    truth = curve.epsilon(delta).lower
+    truth = curve.epsilon_at(delta).lower
     for threshold in np.linspace(-float(epsilon), 2 * float(epsilon), 13).tolist():
         finding = judge(expected(curve, threshold, draws), curve, delta, LEVEL)
         assert finding.epsilon_lower <= truth
@@ -217,7 +217,7 @@ def test_three_events_in_both_orders(epsilon: Fraction, delta: Fraction) -> None
     # Each is ordered for the point of the claim that it is to test.
     assert tail.ordering == pytest.approx(float(delta), rel=1e-12)
     for event in (reach, middle):
-        assert event.ordering == curve.delta(event.threshold).upper
+        assert event.ordering == curve.delta_at(event.threshold).upper
 
 
 def test_levels_add_up_and_most_is_the_first_events() -> None:
@@ -252,7 +252,7 @@ def test_the_tail_event_is_where_the_claim_promises_most(
         other = judge(expected(curve, threshold, draws), curve, delta, LEVEL).epsilon_lower
         assert other <= at_tail * 1.03
     assert ceiling(curve, delta, draws, LEVEL) == pytest.approx(at_tail, rel=1e-9)
-    assert ceiling(curve, delta, draws, LEVEL) < curve.epsilon(delta).lower
+    assert ceiling(curve, delta, draws, LEVEL) < curve.epsilon_at(delta).lower
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
@@ -260,7 +260,7 @@ def test_the_ceiling_rises_with_draws_and_level(epsilon: Fraction, delta: Fracti
     curve = claim(epsilon, delta)
     by_draws = [ceiling(curve, delta, draws, LEVEL) for draws in (10**2, 10**4, 10**6)]
     assert all(few <= many for few, many in pairwise(by_draws))
-    assert by_draws[-1] < curve.epsilon(delta).lower
+    assert by_draws[-1] < curve.epsilon_at(delta).lower
     assert ceiling(curve, delta, 10**6, LEVEL) < ceiling(curve, delta, 10**6, 0.5)
 
 
@@ -459,10 +459,12 @@ def test_rates_attain_the_curve(epsilon: float) -> None:
     """δ(ε) = P[L ≥ ε] − e^ε Q[L ≥ ε]: the event at t = ε is the claim's hardest there."""
     curve = GaussianCurve(mu_squared=Fraction(3, 2))
     own, other = curve.rates(epsilon)
-    assert own - math.exp(epsilon) * other == pytest.approx(curve.delta(epsilon).upper, abs=1e-15)
+    assert own - math.exp(epsilon) * other == pytest.approx(
+        curve.delta_at(epsilon).upper, abs=1e-15
+    )
     for threshold in (epsilon - 0.1, epsilon + 0.1):
         own, other = curve.rates(threshold)
-        assert own - math.exp(epsilon) * other < curve.delta(epsilon).lower
+        assert own - math.exp(epsilon) * other < curve.delta_at(epsilon).lower
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.7])
@@ -620,7 +622,7 @@ def test_twice_the_claimed_delta_is_found_at_the_reach(draws: int) -> None:
     curve = claim(epsilon, THOUSANDTH)
     reach = power(curve, epsilon, THOUSANDTH, draws, LEVELS).reach
     assert reach is not None
-    allowed = curve.delta(reach).upper
+    allowed = curve.delta_at(reach).upper
     best = 0
     for event, level in planned(curve, THOUSANDTH, draws):
         q = curve.rates(event.threshold)[1]

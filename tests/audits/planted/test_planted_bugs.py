@@ -206,7 +206,7 @@ def test_the_attack_does_not_accuse_the_correct_twin(bug: Bug, seed: int) -> Non
     found = [f for row in counts(bug, twin_of(bug), seed) for f in judged(bug, row)]
     assert all(finding.refuted_at is None for finding in found)
     bound = max(finding.epsilon_lower for finding in found)
-    assert bound <= curve.epsilon(DELTA).upper
+    assert bound <= curve.epsilon_at(DELTA).upper
     # An attack that is blind accuses nobody either: this one does see the mechanism.
     assert bound > 0
 

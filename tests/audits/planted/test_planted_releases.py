@@ -96,7 +96,7 @@ def test_the_true_epsilon_is_above_the_claim_and_above_what_the_events_show(bug:
     """Closed forms and enumerations, against the closed form of the white-box rates."""
     assert bug.epsilon is not None
     delta, broken = delta_of(bug), bug.broken()
-    true, claimed = bug.epsilon(broken, delta), broken.privacy().epsilon(delta).upper
+    true, claimed = bug.epsilon(broken, delta), broken.privacy().epsilon_at(delta).upper
     if bug.name == "noise left in the squared distance":
         assert true == pytest.approx(claimed)  # it is the estimate that is wrong
         return

@@ -142,7 +142,7 @@ def test_claim_and_its_published_neighbour() -> None:
     mechanism = make(rows=50)
     assert isinstance(mechanism, WhiteBox)
     assert mechanism.guarantee().curve == mechanism.privacy()
-    assert Fraction(mechanism.privacy().delta(1).upper) <= Fraction(1, 1000)
+    assert Fraction(mechanism.privacy().delta_at(1).upper) <= Fraction(1, 1000)
     assert mechanism.redrawn(9) is mechanism
     facts = mechanism.facts()
     assert facts["sensitivity"]["entries_changed"] == 49

@@ -65,16 +65,16 @@ def test_curves_keep_the_protocol(curve: PrivacyCurve) -> None:
     for epsilon in (0.0, 0.3, 1.0, 2.5):
         own, other = curve.rates(epsilon)
         assert own - math.exp(epsilon) * other == pytest.approx(
-            curve.delta(epsilon).upper, abs=1e-12
+            curve.delta_at(epsilon).upper, abs=1e-12
         )
 
 
 @pytest.mark.parametrize("curve", RESPONSES)
 def test_curves_end_where_the_loss_does(curve: PrivacyCurve) -> None:
-    end = curve.epsilon(0)
+    end = curve.epsilon_at(0)
     assert end.width <= 1e-13
-    assert curve.delta(end.upper) == Enclosure(0.0, 0.0)
-    assert curve.delta(end.lower * (1 - 1e-9)).lower > 0
+    assert curve.delta_at(end.upper) == Enclosure(0.0, 0.0)
+    assert curve.delta_at(end.lower * (1 - 1e-9)).lower > 0
 
 
 def test_rates_on_the_lattice_count_their_own_point() -> None:
@@ -103,21 +103,21 @@ def test_rates_of_less_noise_are_those_of_coins_with_larger_log_odds() -> None:
 def test_delta_of_a_tie_is_epsilon_0() -> None:
     """δ(0) = 1/3 isn't a double: the tie can't be seen, and costs the smallest double at most."""
     curve = RandomizedResponseCurve(keep=Fraction(2, 3), other=Fraction(1, 3), positions=1)
-    assert curve.epsilon(Fraction(1, 3)).upper <= math.ulp(0.0)
-    assert curve.epsilon(Fraction(1, 2)) == Enclosure(0.0, 0.0)
+    assert curve.epsilon_at(Fraction(1, 3)).upper <= math.ulp(0.0)
+    assert curve.epsilon_at(Fraction(1, 2)) == Enclosure(0.0, 0.0)
 
 
 def test_a_delta_short_of_a_tie_is_a_small_epsilon() -> None:
     """e^ε = (3/4 − δ)/(1/4) for δ just below 1/2."""
     gap = Fraction(1, 10**9)
-    found = RESPONSES[0].epsilon(Fraction(1, 2) - gap)
+    found = RESPONSES[0].epsilon_at(Fraction(1, 2) - gap)
     assert found.width <= 1e-13
     assert found.lower == pytest.approx(math.log1p(4e-9), rel=1e-14)
 
 
 def test_fair_coins_lose_nothing() -> None:
     curve = RandomizedResponseCurve(keep=Fraction(1, 2), other=Fraction(1, 2), positions=9)
-    assert curve.loss() == curve.delta(0) == curve.epsilon(0) == Enclosure(0.0, 0.0)
+    assert curve.loss() == curve.delta_at(0) == curve.epsilon_at(0) == Enclosure(0.0, 0.0)
     assert curve.rates(0.0) == (1.0, 1.0)
     assert curve.rates(0.1) == (0.0, 0.0)
 
@@ -142,9 +142,9 @@ def test_wrong_coins_are_refused(keep: Fraction, other: Fraction, positions: int
 def test_wrong_arguments_are_refused(wrong: float) -> None:
     for curve in RESPONSES:
         with pytest.raises(ParameterError):
-            curve.delta(wrong)
+            curve.delta_at(wrong)
         with pytest.raises(ParameterError):
-            curve.epsilon(wrong)
+            curve.epsilon_at(wrong)
     with pytest.raises(ParameterError):
         keep_probability(wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
@@ -172,7 +172,7 @@ def test_a_delta_buys_a_better_coin() -> None:
     assert keep_probability_curve(Fraction(2), Fraction(0), positions=100) == pure
     assert better > pure
     curve = RandomizedResponseCurve(keep=better, other=1 - better, positions=100)
-    assert Fraction(curve.delta(2).upper) <= Fraction(1, 10**6)
+    assert Fraction(curve.delta_at(2).upper) <= Fraction(1, 10**6)
 
 
 def test_most_differing_at_its_ends() -> None:
@@ -192,8 +192,8 @@ def test_claim(adjacency: BitFlip | RecordAdjacency) -> None:
     assert isinstance(mechanism, WhiteBox)
     assert isinstance(mechanism, Exhaustive)
     assert mechanism.guarantee().curve == mechanism.privacy()
-    assert mechanism.privacy().epsilon(0).upper <= 1
-    assert mechanism.privacy().epsilon(0).lower > 1 - 1e-12
+    assert mechanism.privacy().epsilon_at(0).upper <= 1
+    assert mechanism.privacy().epsilon_at(0).lower > 1 - 1e-12
     assert mechanism.facts()["loss"]["bits_that_may_differ"] == (
         1 if isinstance(adjacency, BitFlip) else 11
     )

@@ -58,9 +58,9 @@ def calibrated(projection: Projection, adjacency: Adjacency = ADJACENCIES[0]) ->
 def test_calibration_is_safe_and_not_wasteful(projection: Projection, adjacency: Adjacency) -> None:
     mechanism = calibrated(projection, adjacency)
     curve, delta = mechanism.privacy(), Fraction(Decimal("1e-6"))
-    assert Fraction(curve.delta(1).upper) <= delta
-    assert curve.epsilon(delta).upper <= 1
-    assert curve.delta(1).lower > float(delta) * (1 - 1e-12)
+    assert Fraction(curve.delta_at(1).upper) <= delta
+    assert curve.epsilon_at(delta).upper <= 1
+    assert curve.delta_at(1).lower > float(delta) * (1 - 1e-12)
     # In the records' unit: the same σ as the accountant's for the exact sensitivity.
     sensitivity = mechanism.sensitivity()
     sigma = sigma_gaussian(1, Decimal("1e-6"), sensitivity=sensitivity)
@@ -232,7 +232,9 @@ def test_product_that_could_round_is_refused() -> None:
 def test_bound_wider_than_the_domain_is_refused_for_attributes_alone() -> None:
     with pytest.raises(ParameterError, match="beta=3 must be at most 2, the width"):
         calibrated(PROJECTIONS[0], AttributeAdjacency(beta=Fraction(3)))
-    assert calibrated(PROJECTIONS[0], L1Ball(radius=Fraction(3))).privacy().delta(1).upper <= 1e-6
+    assert (
+        calibrated(PROJECTIONS[0], L1Ball(radius=Fraction(3))).privacy().delta_at(1).upper <= 1e-6
+    )
 
 
 @given(

@@ -65,15 +65,15 @@ def test_laplace_is_pure_on_every_output() -> None:
                 )
             worst = max(worst, ratio)
     assert np.exp(1 - 1e-9) < float(worst) <= np.exp(1)
-    assert sketch.privacy().delta(1).upper == 0
+    assert sketch.privacy().delta_at(1).upper == 0
     # A scale that is a tenth too small breaks it.
     small = replace(sketch, noise=RoundedLaplace(scale=noise.scale * 0.9))
-    assert small.privacy().delta(1).lower > 0
+    assert small.privacy().delta_at(1).lower > 0
 
 
 def test_laplace_needs_no_delta() -> None:
     sketch = calibrated(OPORP(p=4, k=2, seed=1), noise="laplace", delta=Fraction(0))
-    assert sketch.privacy().epsilon(0).upper <= 1
+    assert sketch.privacy().epsilon_at(0).upper <= 1
     with pytest.raises(ParameterError, match="delta=0"):
         calibrated(OPORP(p=4, k=2, seed=1), delta=Fraction(0))
 
@@ -209,7 +209,7 @@ def test_published_levels_are_larger() -> None:
     for level in (sigma_kenthapadi, sigma_li):
         published = calibrated(projection, level=level)
         assert published.noise.scale > exact.noise.scale
-        assert published.privacy().delta(1).upper < 1e-3
+        assert published.privacy().delta_at(1).upper < 1e-3
     levels = exact.published_levels(Fraction(1, 2), Fraction(1, 1000))
     assert set(levels) == {
         "kenthapadi2013 theorem 1",

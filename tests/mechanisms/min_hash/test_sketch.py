@@ -253,19 +253,19 @@ def test_curve_by_enumeration(curve: GeometricCurve) -> None:
     assert sum(p for p, _ in outcomes) == 1
     for epsilon in (0.0, 0.4, 1.1, 2.0):
         exact = sum(max(float(p) - math.exp(epsilon) * float(q), 0.0) for p, q in outcomes)
-        claimed = curve.delta(epsilon)
+        claimed = curve.delta_at(epsilon)
         assert claimed.upper == pytest.approx(exact, abs=1e-14)
         assert claimed.width < 1e-13 or claimed.upper == 0
         own, other = curve.rates(epsilon)
         assert own - math.exp(epsilon) * other == pytest.approx(exact, abs=1e-13)
         if exact > 0:
-            back = curve.epsilon(Fraction(claimed.upper))
+            back = curve.epsilon_at(Fraction(claimed.upper))
             assert back.upper == pytest.approx(epsilon, abs=1e-9)
     reach = curve.reach * curve.loss().upper
-    assert curve.epsilon(0).upper == pytest.approx(reach)
-    assert curve.delta(curve.epsilon(0).upper) == Enclosure(0.0, 0.0)
-    assert curve.delta(curve.epsilon(0).lower * 0.999).lower > 0
-    assert curve.epsilon(Fraction(99, 100)) == Enclosure(0.0, 0.0)
+    assert curve.epsilon_at(0).upper == pytest.approx(reach)
+    assert curve.delta_at(curve.epsilon_at(0).upper) == Enclosure(0.0, 0.0)
+    assert curve.delta_at(curve.epsilon_at(0).lower * 0.999).lower > 0
+    assert curve.epsilon_at(Fraction(99, 100)) == Enclosure(0.0, 0.0)
     own, other = curve.rates(reach * 0.99, noise=0.5)
     claimed_own, claimed_other = curve.rates(reach * 0.99)
     assert own > claimed_own
@@ -284,11 +284,11 @@ def test_calibration_is_safe_and_not_wasteful(
 ) -> None:
     sketch = calibrated(kind, reading, delta=delta, buckets=buckets)
     curve = sketch.privacy()
-    assert Fraction(curve.delta(4).upper) <= delta
-    assert 4 - 1e-9 < curve.epsilon(delta).upper <= 4
+    assert Fraction(curve.delta_at(4).upper) <= delta
+    assert 4 - 1e-9 < curve.epsilon_at(delta).upper <= 4
     if reading == "realised":
         pure = sketch.rule.loss(buckets).upper * 16
-        assert curve.epsilon(0).upper == pytest.approx(
+        assert curve.epsilon_at(0).upper == pytest.approx(
             pure * (buckets - 1) ** (kind is BucketNoise)
         )
 
@@ -372,14 +372,14 @@ def test_lemma_1_fails_in_the_papers_own_range() -> None:
     assert binom.sf(bound, k, float(differ)) > 5 * float(PAPER_DELTA)
     keep = keep_probability(epsilon, positions=bound, values=b)
     curve = MixedResponseCurve(keep=keep, other=(1 - keep) / (b - 1), positions=k, differ=differ)
-    assert curve.delta(epsilon).lower > 5 * float(PAPER_DELTA)
+    assert curve.delta_at(epsilon).lower > 5 * float(PAPER_DELTA)
 
 
 def test_levels_of_the_same_coins() -> None:
     sketch = calibrated(functions=100)
     levels = sketch.levels(DELTA)
     assert levels["exact_mixture"].upper <= levels["exact_tail"].lower
-    assert levels["exact_mixture"] == sketch.privacy().epsilon(DELTA)
+    assert levels["exact_mixture"] == sketch.privacy().epsilon_at(DELTA)
     loss = sketch.rule.loss(3).upper
     tail = round(levels["exact_tail"].upper / loss)
     share = float(sketch.differ())
@@ -596,7 +596,7 @@ def test_design_minimises_the_exact_variance() -> None:
         estimator = point.mechanism.estimators()[0]
         exact = sum(estimator.variance_at(s) for s in (Fraction(1, 4), Fraction(1, 2))) / 2
         assert point.variance == pytest.approx(float(exact))
-        assert Fraction(point.mechanism.privacy().delta(4).upper) <= DELTA
+        assert Fraction(point.mechanism.privacy().delta_at(4).upper) <= DELTA
         assert point.mechanism.hashes.functions == point.parameters["k"]
         assert point.variance >= found.best.variance
     assert found.best.parameters == {"k": 320, "buckets": 2, "rule": "BucketResponse"}

@@ -42,8 +42,8 @@ def test_claim(sketch: Any) -> None:
     white_box: object = sketch
     assert isinstance(white_box, WhiteBox)
     assert sketch.guarantee().curve == sketch.privacy()
-    assert sketch.privacy().delta(EPSILON).upper <= DELTA
-    assert sketch.privacy().delta(EPSILON).lower >= float(DELTA) * 0.98  # and no more
+    assert sketch.privacy().delta_at(EPSILON).upper <= DELTA
+    assert sketch.privacy().delta_at(EPSILON).lower >= float(DELTA) * 0.98  # and no more
     facts = sketch.facts()
     assert facts["claim"]["epsilon"].upper < facts["claim"]["epsilon_published"].lower
     plain = {
@@ -59,7 +59,7 @@ def test_claim(sketch: Any) -> None:
 def test_rates_are_the_curve(sketch: Any, threshold: float) -> None:
     curve = sketch.privacy()
     own, other = curve.rates(threshold)
-    delta = curve.delta(Fraction(threshold)).upper
+    delta = curve.delta_at(Fraction(threshold)).upper
     assert own - np.exp(threshold) * other == pytest.approx(delta, abs=1e-12)
 
 
@@ -277,9 +277,9 @@ def test_curve_refuses() -> None:
     with pytest.raises(ParameterError):
         RankOneNormalCurve(rows=3, gamma=Fraction(0))
     with pytest.raises(ParameterError):
-        CUTS.privacy().delta(-1)
+        CUTS.privacy().delta_at(-1)
     with pytest.raises(ParameterError):
-        CUTS.privacy().epsilon(0)
+        CUTS.privacy().epsilon_at(0)
 
 
 @pytest.mark.parametrize("vertices", [46_000, 50_000, 99_999, 1_000_000])
@@ -287,7 +287,7 @@ def test_large_graphs_are_calibrated_in_coarser_steps(vertices: int) -> None:
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
     sketch = CutSketch.calibrated(vertices=vertices, rows=64, epsilon=epsilon, delta=delta)
     small = CutSketch.calibrated(vertices=40_000, rows=64, epsilon=epsilon, delta=delta)
-    assert Fraction(sketch.privacy().delta(epsilon).upper) <= delta
+    assert Fraction(sketch.privacy().delta_at(epsilon).upper) <= delta
     assert small.w <= sketch.w <= small.w + Fraction(1, 2)
 
 

@@ -49,7 +49,7 @@ def test_gaussian_optimum_is_the_least_exact_variance() -> None:
         angle = Angle(sketch=point.mechanism, realised=False)
         as_angle = np.mean([angle.variance(*pair) for pair in PAIRS])
         assert math.pi**2 * point.variance == pytest.approx(as_angle, rel=1e-12)
-        assert point.mechanism.privacy().delta(TARGET["epsilon"]).upper <= 1e-6
+        assert point.mechanism.privacy().delta_at(TARGET["epsilon"]).upper <= 1e-6
     # From the probability of agreement alone: f(k) is what calibration by N = k gives.
     by_hand = {}
     for point in found.curve:
@@ -129,7 +129,7 @@ def test_best_of_all_kinds() -> None:
     named = [point.parameters for point in found.curve if point.parameters["ladder"] == "smooth"]
     assert [parameters.get("repetitions") for parameters in named] == [None] * 3 + [1, 2, 4]
     for point in found.curve:
-        assert point.mechanism.privacy().epsilon(0).upper <= 4
+        assert point.mechanism.privacy().epsilon_at(0).upper <= 4
 
 
 def test_least_norm_is_a_claim_over_the_draw() -> None:

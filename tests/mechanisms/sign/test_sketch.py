@@ -82,7 +82,7 @@ def test_claim(sketch: SignSketch) -> None:
     guarantee = sketch.guarantee()
     assert guarantee.curve == sketch.privacy()
     assert isinstance(guarantee.curve, PrivacyCurve)
-    assert Fraction(guarantee.curve.delta(2).upper) <= DELTA
+    assert Fraction(guarantee.curve.delta_at(2).upper) <= DELTA
     assert guarantee.adjacency == ONE
     assert guarantee.over_the_draw is (sketch.least_norm is not None)
 
@@ -246,7 +246,7 @@ def test_claim_over_the_draw() -> None:
     realised = sketch.realised().curve
     assert isinstance(realised, RandomizedResponseCurve)
     assert realised.positions == 11
-    assert realised.delta(2).lower > 1e-3  # what a realised projection alone can't promise
+    assert realised.delta_at(2).lower > 1e-3  # what a realised projection alone can't promise
     # Theorem 4.1 with the pair's own N₊ needs more flips; the printed N₊ more still.
     count = most_differing(11, curve.differ, DELTA)
     assert count < 11
@@ -341,8 +341,8 @@ def test_individual_noise_is_the_analytic_gaussian_mechanism() -> None:
     assert isinstance(rule, IndividualNoise)
     curve = SKETCHES["idp-signrp-g"].privacy()
     assert isinstance(curve, GaussianCurve)
-    assert Fraction(curve.delta(2).upper) <= DELTA
-    assert curve.delta(2).lower > float(DELTA) * (1 - 1e-11)
+    assert Fraction(curve.delta_at(2).upper) <= DELTA
+    assert curve.delta_at(2).lower > float(DELTA) * (1 - 1e-11)
     for size, scale in enumerate(rule.scales, start=1):
         mu = squared(SquareRoot(Fraction(1024**2 * size))) / Fraction(scale) ** 2
         assert mu <= curve.mu_squared
@@ -556,4 +556,4 @@ def test_least_flips_over_the_draw(
 
     assert summed(per_bit) <= float(delta) * (1 + 1e-9)
     assert summed(per_bit * (1 + 1e-7)) > float(delta)
-    assert Fraction(sketch.privacy().delta(Fraction(epsilon)).upper) <= Fraction(delta)
+    assert Fraction(sketch.privacy().delta_at(Fraction(epsilon)).upper) <= Fraction(delta)
