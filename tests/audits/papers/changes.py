@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Function = ast.FunctionDef | ast.Lambda
-_OURS = ("dpverify_audits", "tests.claims")
+_OURS = ("dpverify_audits", "tests.audits")
 
 
 def alone(claim: Claim, formula: Formula) -> Claim:
