@@ -58,7 +58,7 @@ build: .venv/installed
 .venv/certify: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) hatchling
-	$(INSTALL) --no-build-isolation --editable '.[mnist]'
+	$(INSTALL) --no-build-isolation --editable '.[mnist,report]'
 	touch $@
 
 # What a developer needs besides.

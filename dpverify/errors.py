@@ -7,7 +7,8 @@ what the command line returns for it: 2 where the user can mend it, 4 where the 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar, NoReturn
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "DrawError",
     "EntropyError",
     "KeyFileError",
+    "MissingExtraError",
     "NumericalError",
     "OutputError",
     "ParameterError",
     "RecordsError",
     "did_you_mean",
+    "extra",
     "place",
     "require",
 ]
@@ -93,6 +96,10 @@ class ClusterError(DPVerifyError):
     """A cluster that can't be reached, or whose workers can't give the numbers of this process."""
 
 
+class MissingExtraError(DPVerifyError, ImportError):
+    """A package that only some tasks need isn't installed; the message names the extra."""
+
+
 class DrawError(DPVerifyError):
     """A mechanism that can't be drawn from: it raises, hangs, or releases what can't be read."""
 
@@ -116,6 +123,17 @@ def require(condition: bool, name: str, value: object, rule: str, way_out: str =
     """
     if not condition:
         _refuse(name, value, rule, way_out)
+
+
+@contextmanager
+def extra(name: str, purpose: str) -> Iterator[None]:
+    """Import what only the extra `name` installs: where it is missing, `purpose` needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{purpose} needs {error.name}: pip install 'dpverify[{name}]'."
+        ) from None
 
 
 def did_you_mean(given: str, known: Iterable[str], *, otherwise: str = "") -> str:

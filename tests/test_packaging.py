@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from importlib import import_module, resources
@@ -14,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from packaging.requirements import Requirement
 
 from dpverify.certificate.compose import composition_schema
 from dpverify.certificate.schema import json_schema
@@ -67,6 +70,62 @@ def test_all_is_the_namespace(name: str) -> None:
             and getattr(value, "__module__", None) == name
         }
         assert public <= set(listed)
+
+
+_IN_EXTRAS_ALONE = (
+    *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed"),
+    *("hypothesis", "pytest"),
+)
+_WITHOUT_EXTRAS = f"""
+import sys
+from importlib import import_module
+from dpverify.cli import _run
+from dpverify.errors import MissingExtraError
+
+sys.modules.update(dict.fromkeys({_IN_EXTRAS_ALONE}))  # None stops an import
+sys.path.append("examples/third_party/src")
+for name in sys.argv[1:]:
+    try:
+        import_module(name)
+    except MissingExtraError as error:
+        print(name, str(error).split()[-1])
+print(_run("calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6".split()))
+print(_run("audit dp_survey.family:SUITE --kind black-box --draws 500 -q --workers 1".split()))
+print(_run("certify examples/mnist.toml --out out".split()))
+"""
+
+
+def test_the_core_accounts_and_audits_without_extras() -> None:
+    names = [name for name in modules() if name.startswith("dpverify.")]
+    names.remove("dpverify.testing.plugin")  # pytest loads it
+    found = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS, *names],
+        check=True, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    lines = found.stdout.splitlines()
+    assert [line for line in lines if "dpverify[" in line] == [
+        "dpverify.certificate.report.html 'dpverify[report]'.",
+        "dpverify.certificate.report.plots 'dpverify[report]'.",
+        "dpverify.testing.strategies 'dpverify[test]'.",
+    ]
+    assert any(re.match("survey-answers.*: no violation found", line) for line in lines)
+    assert [line for line in lines if line in ("0", "1", "2", "3", "4")] == ["0", "0", "2"]
+    assert found.stderr == (
+        "dpverify: a report needs matplotlib: pip install 'dpverify[report]'.\n"
+    )
+
+
+def test_no_extra_is_needed_by_the_core() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = {Requirement(text).name for text in project["dependencies"]}
+    in_extras = {
+        Requirement(text).name
+        for extra, texts in project["optional-dependencies"].items() if extra != "all"
+        for text in texts
+    }  # fmt: skip
+    assert core & in_extras == set()
+    known = {"scikit-learn": "sklearn"}
+    assert {known.get(name, name) for name in in_extras} == set(_IN_EXTRAS_ALONE)
 
 
 def test_wheel_from_sdist_holds_everything(tmp_path: Path) -> None:

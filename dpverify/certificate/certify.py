@@ -20,7 +20,6 @@ from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.configuration import MAX_SEED, Configuration
 from dpverify.certificate.derive import build, canonical, collect, derive
-from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -102,8 +101,11 @@ def certify(
     Raises
     ------
     DPVerifyError
-        With nothing written, if anything is wrong with the configuration, records or folder.
+        With nothing written, if anything is wrong with the configuration, records or folder, or
+        if the extra `report` isn't installed.
     """
+    from dpverify.certificate.report.html import render  # late: it needs the extra
+
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
     check_own(_owner_folder(out))
     check_answerable(configuration.owner)

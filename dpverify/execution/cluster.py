@@ -34,7 +34,7 @@ from typing import Any
 import cloudpickle
 from joblib.parallel import ParallelBackendBase
 
-from dpverify.errors import ClusterError, require
+from dpverify.errors import ClusterError, extra, require
 from dpverify.execution.versions import versions
 
 __all__ = ["Cluster", "joined"]
@@ -56,15 +56,11 @@ def joined(scheduler: str, patience: float) -> Iterator[Cluster]:
     ParameterError
         If that isn't the form of the address.
     ClusterError
-        If distributed isn't installed here, no scheduler answers there, it has no worker, or a
+        If no scheduler answers there, it has no worker, or a
         worker is unfit.
     """
-    try:
+    with extra("dask", "backend=dask"):
         from distributed import Client
-    except ImportError as error:
-        raise ClusterError(
-            f"backend=dask needs the package distributed ({error}): install dpverify[dask]."
-        ) from error
     rule = "an address, as tcp://HOST:PORT"
     formed = re.fullmatch(r"([a-z]+://)?[^\s/]+:\d+", scheduler)
     require(formed is not None, "scheduler", scheduler, rule)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from dpverify import __version__
+from dpverify.errors import extra
 
 __all__ = ["drawing_versions", "versions"]
 
@@ -19,6 +20,7 @@ def versions() -> dict[str, str]:
 
 def drawing_versions() -> dict[str, str]:
     """Of what writes a report beside those, by name; matplotlib may be built with any FreeType."""
-    from matplotlib.ft2font import __freetype_version__ as freetype  # late: few need it
+    with extra("report", "a document"):
+        from matplotlib.ft2font import __freetype_version__ as freetype
 
     return {name: version(name) for name in _DRAWING} | {"freetype": freetype}

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.auditing.neighbours import fits, largest_move, require_known
@@ -24,8 +23,11 @@ from dpverify.data.adjacency import (
     RecordAdjacency,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.errors import require
+from dpverify.errors import extra, require
 from dpverify.privacy import Pair
+
+with extra("test", "a strategy"):
+    from hypothesis import strategies as st
 
 __all__ = ["deltas", "epsilons", "neighbours", "records"]
 

@@ -28,7 +28,7 @@ from dpverify.certificate.certify import certify
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.schema import Certificate
 from dpverify.cli import _run
-from dpverify.errors import ClusterError, DrawError, ParameterError
+from dpverify.errors import ClusterError, DrawError, MissingExtraError, ParameterError
 from dpverify.execution import cluster as clusters
 from dpverify.execution.parallel import spread, workplace
 from dpverify.execution.versions import versions
@@ -373,5 +373,5 @@ def test_a_scheduler_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ClusterError, match=r"install dpverify\[dask\]"):
+    with pytest.raises(MissingExtraError, match=r"install 'dpverify\[dask\]'"):
         workplace(backend="dask", scheduler="tcp://127.0.0.1:1").__enter__()

@@ -13,10 +13,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-
 from dpverify.certificate.hazards import EDITION
 from dpverify.certificate.meaning import SIZES
+from dpverify.certificate.report import plots
 from dpverify.certificate.report.format import (
     about,
     at_least,
@@ -26,6 +25,10 @@ from dpverify.certificate.report.format import (
     percent_at_most,
 )
 from dpverify.certificate.schema import Certificate, Ends, EventFinding, Prediction
+from dpverify.errors import extra
+
+with extra("report", "a report"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 __all__ = ["render", "template"]
 
@@ -77,9 +80,6 @@ def render(certificate: Certificate) -> str:
     -------
     HTML without scripts and without anything to fetch. Every string of the certificate is escaped.
     """
-    # Imported late: whoever only verifies certificates needs no figures.
-    from dpverify.certificate.report import plots
-
     inputs, derived = certificate.inputs, certificate.derived
     attack, power = derived.white_box, derived.white_box.power
     ceiling = decimal_of(attack.ceiling)

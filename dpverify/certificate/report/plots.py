@@ -16,16 +16,18 @@ from html import escape
 from typing import Final
 
 import numpy as np
-from matplotlib import style
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.schema import Certificate
-from dpverify.errors import NumericalError
+from dpverify.errors import NumericalError, extra
 from dpverify.ledger.statements import Verdict
+
+with extra("report", "a report"):
+    from matplotlib import style
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 __all__ = [
     "distance_plot",

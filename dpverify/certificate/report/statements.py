@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import get_args
 
 from dpverify import __version__
-from dpverify.certificate.report.html import template
 from dpverify.ledger.statements import Judgement, Verdict
 
 __all__ = ["Chapter", "Entry", "chapters", "markdown", "page"]
@@ -100,11 +99,10 @@ def markdown(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
 
 def page(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
     """The page in HTML, without scripts and without anything to fetch; every text is escaped."""
-    # Imported late: a list of claims needs no figures.
-    from dpverify.certificate.report import plots
+    from dpverify.certificate.report import html, plots  # late: they need the extra
 
     content = chapters(found, titles)
-    return template("claims.html.j2").render(
+    return html.template("claims.html.j2").render(
         chapters=content,
         meanings=MEANINGS,
         total=sum(chapter.total for chapter in content),

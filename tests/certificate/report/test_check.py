@@ -90,6 +90,16 @@ def test_a_report_that_is_elsewhere(
     assert found(certificate, folder).status == "differs"
 
 
+def test_without_the_extra_the_report_is_inconclusive(
+    certificate: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "dpverify.certificate.report.html")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    check = found(certificate, folder)
+    assert check.status == "inconclusive"
+    assert check.detail == "a report needs jinja2: pip install 'dpverify[report]'."
+
+
 @pytest.mark.parametrize(
     ("program", "figures", "text"),
     [
