@@ -20,6 +20,7 @@ nightly: .venv/installed
 
 lint: .venv/installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
 

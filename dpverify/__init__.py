@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpverify._version import __version__
+
 if TYPE_CHECKING:
     from dpverify.accounting.composition.compose import compose
     from dpverify.auditing.engine import Report
@@ -42,8 +44,6 @@ __all__ = [
     "compose",
     "open_release",
 ]
-
-__version__ = "0.1.0"
 
 # Where each name is defined: one line a module, the same as under TYPE_CHECKING above.
 _MODULES = {

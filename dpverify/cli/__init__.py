@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.errors import DPVerifyError, did_you_mean
 from dpverify.visible import escaped
 

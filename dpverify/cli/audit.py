@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.auditing.engine import Report
 from dpverify.auditing.engine import audit as run_audit
 from dpverify.auditing.finding import Finding

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.enclosure import Real
 from dpverify.errors import ParameterError, did_you_mean
 from dpverify.visible import escaped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.errors import extra
 
 __all__ = ["drawing_versions", "versions"]

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
 from dpverify.errors import ConfigurationError, OutputError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import get_args
 
-from dpverify import __version__
+from dpverify._version import __version__
 from dpverify.ledger.statements import Judgement, Verdict
 
 __all__ = ["Chapter", "Entry", "chapters", "markdown", "page"]
