@@ -83,7 +83,7 @@ class Guarantee:
     given : sources of the projections whose realised numbers the curve is for; for others it may be
         a different one, so that it can't be averaged over them.
     parts : the guarantees that this one composes, if it does.
-    claims : statements of papers that the proof uses as printed, by their ids in the claims ledger.
+    statements : of papers, which the proof uses as printed, by their ids in the ledger.
         Where the check of one doesn't find it true, nothing is certified by this guarantee.
     """
 
@@ -99,7 +99,7 @@ class Guarantee:
     draws: tuple[Draw, ...] = ()
     given: tuple[str, ...] = ()
     parts: tuple[Guarantee, ...] = ()
-    claims: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
 
     @property
     def over_the_draw(self) -> bool:

@@ -305,7 +305,7 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
             assumptions=[*guarantee.assumptions, _OUTSIDE[inputs.outside or "refuse"]],
-            claims=relied_on(inputs.mechanism, guarantee),
+            statements=relied_on(inputs.mechanism, guarantee),
         ),
         facts={
             section: {

@@ -27,7 +27,6 @@ __all__ = [
     "SCHEMA",
     "AttackerRate",
     "Certificate",
-    "ClaimStatement",
     "ColumnRange",
     "CurvePoint",
     "Derived",
@@ -48,6 +47,7 @@ __all__ = [
     "PowerStatement",
     "Prediction",
     "Release",
+    "ReliedOn",
     "Sha256",
     "SizeError",
     "WhiteBoxFinding",
@@ -240,7 +240,7 @@ class Evidence(_Part):
     probe_estimates: list[Statistic]
 
 
-class ClaimStatement(_Part):
+class ReliedOn(_Part):
     """A statement of a paper that the proof uses, and what its check found."""
 
     id: str
@@ -257,7 +257,7 @@ class GuaranteeStatement(_Part):
     data_choice: str
     theorem: str
     assumptions: list[str]
-    claims: list[ClaimStatement]
+    statements: list[ReliedOn]
 
 
 class CurvePoint(_Part):

@@ -13,13 +13,13 @@ from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
 from dpverify.errors import OutputError, did_you_mean
 from dpverify.ledger.statements import (
-    Claim,
     Judgement,
+    Statement,
     Verdict,
-    judged,
-    judged_all,
-    known_claims,
+    judge,
+    judge_all,
     known_papers,
+    known_statements,
 )
 
 __all__ = ["claims"]
@@ -57,10 +57,12 @@ def claims(
         return
     if html is not None and not html.parent.is_dir():
         raise OutputError(f"{html}: there is no folder {html.parent}.")
-    chosen = [claim for claim in known_claims() if paper in (None, claim.paper)]
+    chosen = [statement for statement in known_statements() if paper in (None, statement.paper)]
     if not chosen:
-        papers = sorted({claim.paper for claim in known_claims()})
-        raise click.UsageError(f"there is no claim of {paper}. {did_you_mean(paper or '', papers)}")
+        papers = sorted({statement.paper for statement in known_statements()})
+        raise click.UsageError(
+            f"there is no statement of {paper}. {did_you_mean(paper or '', papers)}"
+        )
     found = [found for found in _judged(chosen, workers) if verdict in (None, found.verdict)]
     if as_json:
         emit_json("claims", [_described(judgement) for judgement in found])
@@ -72,7 +74,7 @@ def claims(
     if markdown or html is not None:
         return
     if found:
-        rows = [[j.claim.id, j.verdict, j.claim.where, _remark(j)] for j in found]
+        rows = [[j.statement.id, j.verdict, j.statement.where, _remark(j)] for j in found]
         emit_table(rows, headings=["id", "verdict", "where", ""])
     counts = {name: sum(j.verdict == name for j in found) for name in get_args(Verdict)}
     say(", ".join(f"{count} {name}" for name, count in counts.items() if count))
@@ -83,46 +85,46 @@ def claims(
 @json_option
 def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users know
     """Check one statement and show what was computed."""
-    known = {claim.id: claim for claim in known_claims()}
+    known = {statement.id: statement for statement in known_statements()}
     if id not in known:
         hint = did_you_mean(id, known, otherwise="`dpverify claims` lists them.")
-        raise click.UsageError(f"there is no claim {id}. {hint}")
-    judgement = judged(known[id])
+        raise click.UsageError(f"there is no statement {id}. {hint}")
+    judgement = judge(known[id])
     if as_json:
         emit_json("claims", _described(judgement))
         return
     emit_table(_details(judgement))
 
 
-def _judged(chosen: list[Claim], workers: int) -> list[Judgement]:
+def _judged(chosen: list[Statement], workers: int) -> list[Judgement]:
     with progress_bar("checking") as start:
-        return judged_all(chosen, workers=workers, progress=start(len(chosen)))
+        return judge_all(chosen, workers=workers, progress=start(len(chosen)))
 
 
 def _remark(judgement: Judgement) -> str:
     if judgement.verdict == "misprint":
         return f"right: {judgement.correction()}"
     if judgement.verdict == "holds_under_reading":
-        holding = [name for name in judgement.claim.readings if judgement.others[name].holds]
+        holding = [name for name in judgement.statement.readings if judgement.others[name].holds]
         return f"if {' or '.join(holding) or 'as printed'}"
     if judgement.printed is None:
-        return judgement.claim.reason
+        return judgement.statement.reason
     return judgement.printed.counterexample or judgement.printed.slack
 
 
 def _described(judgement: Judgement) -> dict[str, Any]:
-    claim = judgement.claim
+    statement = judgement.statement
     tried = {"printed": judgement.printed, **judgement.others}
     return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "where": claim.where,
-        "statement": claim.statement,
-        "conditions": claim.conditions,
+        "id": statement.id,
+        "paper": statement.paper,
+        "where": statement.where,
+        "statement": statement.text,
+        "conditions": statement.conditions,
         "verdict": judgement.verdict,
         "correction": judgement.correction(),
-        "mechanisms": list(claim.mechanisms),
-        "reason": claim.reason,
+        "mechanisms": list(statement.mechanisms),
+        "reason": statement.reason,
         "evidence": {
             name: {
                 "holds": evidence.holds,
@@ -140,16 +142,16 @@ def _described(judgement: Judgement) -> dict[str, Any]:
 
 
 def _details(judgement: Judgement) -> list[list[str]]:
-    claim = judgement.claim
+    statement = judgement.statement
     rows = [
-        ["id", claim.id],
-        ["where", claim.where],
-        ["statement", claim.statement],
-        ["conditions", claim.conditions],
+        ["id", statement.id],
+        ["where", statement.where],
+        ["statement", statement.text],
+        ["conditions", statement.conditions],
         ["verdict", judgement.verdict],
         ["right is", judgement.correction()],
-        ["mechanisms", ", ".join(claim.mechanisms)],
-        ["note", claim.reason],
+        ["mechanisms", ", ".join(statement.mechanisms)],
+        ["note", statement.reason],
     ]
     for name, evidence in {"as printed": judgement.printed, **judgement.others}.items():
         if evidence is None:

@@ -1,29 +1,29 @@
 """A guarantee stands on statements of papers: no certificate where one of them failed its check.
 
-A mechanism's guarantee names the statements that its proof uses as printed (`Guarantee.claims`).
-Before anything is drawn, and again when a certificate is verified, each is looked up in the
-installed ledgers and its check is run: milliseconds, once a process.
+A mechanism's guarantee names the statements that its proof uses as printed
+(`Guarantee.statements`). Before anything is drawn, and again when a certificate is verified, each
+is looked up in the installed ledgers and its check is run: milliseconds, once per process.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from dpverify.certificate.schema import ClaimStatement
+from dpverify.certificate.schema import ReliedOn
 from dpverify.errors import ConfigurationError
 from dpverify.guarantee import Guarantee
-from dpverify.ledger.statements import Judgement, judged, known_claims
+from dpverify.ledger.statements import Judgement, judge, known_statements
 
 __all__ = ["relied_on"]
 
 
-def relied_on(name: str, guarantee: Guarantee) -> list[ClaimStatement]:
+def relied_on(name: str, guarantee: Guarantee) -> list[ReliedOn]:
     """What the checks found for the statements that a guarantee stands on.
 
     Parameters
     ----------
     name : of the mechanism, for the error
-    guarantee : its `claims` are ids of the ledgers
+    guarantee : its `statements` are ids of the ledgers
 
     Raises
     ------
@@ -31,19 +31,19 @@ def relied_on(name: str, guarantee: Guarantee) -> list[ClaimStatement]:
         If a statement isn't true as printed (it is refuted, a misprint, or true under some readings
         only), can't be checked, or is in no installed ledger.
     """
-    return [_statement(name, id_) for id_ in guarantee.claims]
+    return [_statement(name, id_) for id_ in guarantee.statements]
 
 
-def _statement(name: str, id_: str) -> ClaimStatement:
+def _statement(name: str, id_: str) -> ReliedOn:
     found = _judgement(id_)
     if found is None:
         raise ConfigurationError(
             f"{name} can't be certified: its guarantee uses {id_}, which is in no installed ledger "
-            "of claims. Install the package that has it."
+            "of statements. Install the package that has it."
         )
     match found.verdict:
         case "confirmed_exactly" | "confirmed_statistically" | "conservative":
-            return ClaimStatement(id=id_, verdict=found.verdict)
+            return ReliedOn(id=id_, verdict=found.verdict)
     raise ConfigurationError(
         f"{name} can't be certified: its guarantee uses {id_}, and the verdict on that is "
         f"{found.verdict}. `dpverify claims show {id_}` has the numbers."
@@ -52,5 +52,5 @@ def _statement(name: str, id_: str) -> ClaimStatement:
 
 @cache
 def _judgement(id_: str) -> Judgement | None:
-    claim = next((claim for claim in known_claims() if claim.id == id_), None)
-    return None if claim is None else judged(claim)
+    statement = next((statement for statement in known_statements() if statement.id == id_), None)
+    return None if statement is None else judge(statement)

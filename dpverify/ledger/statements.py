@@ -1,8 +1,8 @@
 """Statements of papers, checked by machine: the verdict is what the check computes.
 
-A `Claim` holds what is printed, what else may have been meant, and a check that tries one formula:
-it returns an `Evidence`, never a verdict. `judged` runs the check on the printed formula, then on
-the readings and corrections, and reads the verdict off what came out:
+A `Statement` holds what is printed, what else may have been meant, and a check that tries one
+formula: it returns an `Evidence`, never a verdict. `judge` runs the check on the printed formula,
+then on the readings and corrections, and derives the verdict from the results:
 
 | printed | others | verdict |
 |---|---|---|
@@ -14,14 +14,14 @@ the readings and corrections, and reads the verdict off what came out:
 | fails | none does | refuted |
 | no check is possible | – | not_checkable |
 
-So a formula that is changed in the ledger's source changes its verdict, and `perturbed` claims show
-that every check can fail.
+So a formula that is changed in the ledger's source changes its verdict, and `perturbed` statements
+show that every check can fail.
 
 Two rules keep the words true. What is called exact is fractions or proven enclosures: a check never
 compares doubles, and says at how many points it tried a formula. And a guarantee whose proof draws
 something that is public and is drawn once is asked for both uses, over the draw and for the one
 that was drawn: where the first holds and the second doesn't, it holds under the reading that its
-proof has, in every paper alike, and the claim quotes the place.
+proof has, in every paper alike, and the statement quotes the place.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from dpverify.errors import ClusterError, ParameterError, require
 from dpverify.execution.parallel import spread
 
 __all__ = [
-    "Claim",
     "Evidence",
     "Formula",
     "Judgement",
     "Means",
+    "Statement",
     "Verdict",
-    "judged",
-    "judged_all",
-    "known_claims",
+    "judge",
+    "judge_all",
     "known_papers",
+    "known_statements",
     "perturbed",
 ]
 
@@ -106,7 +106,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Statement:
     """One statement of a paper.
 
     Attributes
@@ -126,7 +126,7 @@ class Claim:
 
     id: str
     where: str
-    statement: str
+    text: str
     printed: Formula | None = None
     check: Callable[..., Evidence] | None = None
     seeded: bool = False
@@ -155,9 +155,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A claim with its verdict, and the evidence for the printed formula and the others."""
+    """A statement with its verdict, and the evidence for the printed formula and the others."""
 
-    claim: Claim
+    statement: Statement
     verdict: Verdict
     printed: Evidence | None
     others: Mapping[str, Evidence]
@@ -171,30 +171,31 @@ class Judgement:
         """Name of the formula that holds in place of the printed one; empty if none is needed."""
         if self.verdict != "misprint":
             return ""
-        return next(name for name in self.claim.corrections if self.others[name].holds)
+        return next(name for name in self.statement.corrections if self.others[name].holds)
 
 
-def judged(claim: Claim, *, seed: int = 0) -> Judgement:
-    """Run the check on every formula of a claim and read off the verdict.
+def judge(statement: Statement, *, seed: int = 0) -> Judgement:
+    """Run the check on every formula of a statement and read off the verdict.
 
     Parameters
     ----------
-    claim : what to check
+    statement : what to check
     seed : of the replayable randomness of a check that draws; the others take none
     """
-    if claim.check is None or claim.printed is None:
-        return Judgement(claim=claim, verdict="not_checkable", printed=None, others={})
-    check = partial(claim.check, seed=seed) if claim.seeded else claim.check
-    printed = check(claim.printed)
+    if statement.check is None or statement.printed is None:
+        return Judgement(statement=statement, verdict="not_checkable", printed=None, others={})
+    check = partial(statement.check, seed=seed) if statement.seeded else statement.check
+    printed = check(statement.printed)
     others = {
-        name: check(formula) for name, formula in {**claim.readings, **claim.corrections}.items()
+        name: check(formula)
+        for name, formula in {**statement.readings, **statement.corrections}.items()
     }
-    readings = [others[name].holds for name in claim.readings]
+    readings = [others[name].holds for name in statement.readings]
     verdict: Verdict
     if any([*readings, printed.holds]) and not all([*readings, printed.holds]) and readings:
         verdict = "holds_under_reading"
     elif not printed.holds:
-        corrected = any(others[name].holds for name in claim.corrections)
+        corrected = any(others[name].holds for name in statement.corrections)
         verdict = "misprint" if corrected else "refuted"
     elif not printed.tight:
         verdict = "conservative"
@@ -202,28 +203,28 @@ def judged(claim: Claim, *, seed: int = 0) -> Judgement:
         verdict = "confirmed_statistically"
     else:
         verdict = "confirmed_exactly"
-    return Judgement(claim=claim, verdict=verdict, printed=printed, others=others)
+    return Judgement(statement=statement, verdict=verdict, printed=printed, others=others)
 
 
-def judged_all(
-    claims: Sequence[Claim],
+def judge_all(
+    statements: Sequence[Statement],
     *,
     seed: int = 0,
     workers: int = -1,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Judgement]:
-    """Judge many claims, by many workers.
+    """Judge many statements, by many workers.
 
     Parameters
     ----------
-    claims : of installed ledgers, unless there is one worker
+    statements : of installed ledgers, unless there is one worker
     seed : as for `judged`
     workers : processes, −1 for all cores; no effect on the result (see `parallel.spread`)
-    progress : called with 1 after each claim
+    progress : called with 1 after each statement
 
     Returns
     -------
-    list of `Judgement`, in the order of the claims
+    list of `Judgement`, in the order of the statements
 
     Raises
     ------
@@ -232,17 +233,19 @@ def judged_all(
     """
     outcomes: Iterator[_Outcome]
     if workers == 1:
-        outcomes = (_outcome(claim, seed) for claim in claims)
+        outcomes = (_outcome(statement, seed) for statement in statements)
     else:
-        outcomes = spread(_known_outcome, [(each.id, seed) for each in claims], workers=workers)
+        outcomes = spread(_known_outcome, [(each.id, seed) for each in statements], workers=workers)
     found = []
     try:
-        for claim, (verdict, printed, others) in zip(claims, outcomes, strict=True):
-            found.append(Judgement(claim=claim, verdict=verdict, printed=printed, others=others))
+        for statement, (verdict, printed, others) in zip(statements, outcomes, strict=True):
+            found.append(
+                Judgement(statement=statement, verdict=verdict, printed=printed, others=others)
+            )
             progress(1)
     except BrokenExecutor as error:
         raise ClusterError(
-            f"the check of {claims[len(found)].id}, or of a claim after it, ended its process: "
+            f"the check of {statements[len(found)].id}, or of a later one, ended its process: "
             "judge with workers=1."
         ) from error
     return found
@@ -251,8 +254,8 @@ def judged_all(
 _Outcome = tuple[Verdict, Evidence | None, Mapping[str, Evidence]]
 
 
-def _outcome(claim: Claim, seed: int) -> _Outcome:
-    found = judged(claim, seed=seed)
+def _outcome(statement: Statement, seed: int) -> _Outcome:
+    found = judge(statement, seed=seed)
     return found.verdict, found.printed, found.others
 
 
@@ -264,29 +267,29 @@ def _known_outcome(id: str, seed: int) -> _Outcome:  # noqa: A002
 
 
 @cache
-def _known() -> Mapping[str, Claim]:
-    return {claim.id: claim for claim in known_claims()}
+def _known() -> Mapping[str, Statement]:
+    return {statement.id: statement for statement in known_statements()}
 
 
-def perturbed(claim: Claim, factor: Fraction) -> Claim:
-    """The claim with another printed formula, and nothing else to fall back on.
+def perturbed(statement: Statement, factor: Fraction) -> Statement:
+    """The statement with another printed formula, and nothing else to fall back on.
 
     Every number that the formula gives is multiplied by the factor, a 0 becomes the factor less 1,
     and a yes a no; of tuples, lists and mappings every part is changed so.
 
     Parameters
     ----------
-    claim : with a printed formula
+    statement : with a printed formula
     factor : exact; numbers that aren't are multiplied by the double next to it
     """
-    printed = claim.printed
+    printed = statement.printed
     if printed is None:
-        raise ParameterError("claim", claim.id, "one with a printed formula")
+        raise ParameterError("statement", statement.id, "one with a printed formula")
 
     def changed(*arguments: Any, **named: Any) -> Any:
         return _changed(printed(*arguments, **named), factor)
 
-    return replace(claim, printed=changed, readings={}, corrections={})
+    return replace(statement, printed=changed, readings={}, corrections={})
 
 
 def _changed(value: Any, factor: Fraction) -> Any:
@@ -306,8 +309,8 @@ def _changed(value: Any, factor: Fraction) -> Any:
     return value * float(factor)
 
 
-def known_claims() -> Iterator[Claim]:
-    """Every claim of every installed ledger, by the entry-point group ``dpverify.claims``."""
+def known_statements() -> Iterator[Statement]:
+    """Every statement of every installed ledger, by the entry-point group ``dpverify.claims``."""
     for entry in sorted(entry_points(group="dpverify.claims"), key=lambda entry: entry.name):
         yield from entry.load()
 

@@ -32,7 +32,7 @@ from dpverify.errors import ClusterError, DrawError, MissingExtraError, Paramete
 from dpverify.execution import cluster as clusters
 from dpverify.execution.parallel import spread, workplace
 from dpverify.execution.versions import versions
-from dpverify.ledger.statements import judged_all, known_claims
+from dpverify.ledger.statements import judge_all, known_statements
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.conftest import CONFIGURATION
@@ -41,7 +41,7 @@ from tests.helpers.paths import ROOT
 HALVED = SUBJECTS[2]
 # Without pages, but not without a server for them, which would listen everywhere.
 _QUIET = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-CLAIMS = [claim for claim in known_claims() if claim.paper == "kenthapadi2013"]
+CLAIMS = [statement for statement in known_statements() if statement.paper == "kenthapadi2013"]
 
 
 @dataclass
@@ -174,10 +174,10 @@ def test_a_worker_that_is_killed_between_claims(two: LocalCluster) -> None:
 
     done: list[int] = []
     with workplace(backend="dask", scheduler=two.address):
-        there = judged_all(CLAIMS, progress=kill)
+        there = judge_all(CLAIMS, progress=kill)
     assert len(done) == len(CLAIMS) > 10
     assert len(two.living()) == 1
-    assert there == judged_all(CLAIMS, workers=1) == judged_all(CLAIMS, workers=2)
+    assert there == judge_all(CLAIMS, workers=1) == judge_all(CLAIMS, workers=2)
 
 
 def test_a_worker_that_is_killed_in_a_white_box_attack(

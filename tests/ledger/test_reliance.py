@@ -17,11 +17,11 @@ from dpverify.certificate.verify import verify
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError
 from dpverify.ledger import reliance
-from dpverify.ledger.statements import Claim, known_claims, perturbed
+from dpverify.ledger.statements import Statement, known_statements, perturbed
 from tests.helpers.cases import CASES
 
 STOOD_ON = "li2023.theorem-3.5"
-Change = Callable[[Claim], Claim | None]
+Change = Callable[[Statement], Statement | None]
 
 
 @pytest.fixture(autouse=True)
@@ -33,35 +33,38 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture
 def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Ledgers in which one claim is another one."""
+    """Ledgers in which one statement is another one."""
 
     def planted(change: Change) -> None:
-        claims = [change(claim) if claim.id == STOOD_ON else claim for claim in known_claims()]
+        statements = [
+            change(statement) if statement.id == STOOD_ON else statement
+            for statement in known_statements()
+        ]
         monkeypatch.setattr(
-            "dpverify.ledger.reliance.known_claims",
-            lambda: (claim for claim in claims if claim is not None),
+            "dpverify.ledger.reliance.known_statements",
+            lambda: (statement for statement in statements if statement is not None),
         )
         reliance._judgement.cache_clear()
 
     return planted
 
 
-def wrong(claim: Claim) -> Claim:
-    return perturbed(claim, Fraction(21, 20))
+def wrong(statement: Statement) -> Statement:
+    return perturbed(statement, Fraction(21, 20))
 
 
-def misprinted(claim: Claim) -> Claim:
-    assert claim.printed is not None
-    return replace(wrong(claim), corrections={"without the factor": claim.printed})
+def misprinted(statement: Statement) -> Statement:
+    assert statement.printed is not None
+    return replace(wrong(statement), corrections={"without the factor": statement.printed})
 
 
-def narrower(claim: Claim) -> Claim:
-    assert claim.printed is not None
-    return replace(wrong(claim), readings={"without the factor": claim.printed})
+def narrower(statement: Statement) -> Statement:
+    assert statement.printed is not None
+    return replace(wrong(statement), readings={"without the factor": statement.printed})
 
 
-def unchecked(claim: Claim) -> Claim:
-    return replace(claim, printed=None, check=None, reason="an opinion")
+def unchecked(statement: Statement) -> Statement:
+    return replace(statement, printed=None, check=None, reason="an opinion")
 
 
 def certify(workplace: Path, folder: Path, **changed: str) -> int:
@@ -82,7 +85,7 @@ def certify(workplace: Path, folder: Path, **changed: str) -> int:
         (misprinted, "misprint"),
         (narrower, "holds_under_reading"),
         (unchecked, "not_checkable"),
-        (lambda claim: None, "in no installed ledger"),
+        (lambda statement: None, "in no installed ledger"),
     ],
 )
 def test_a_failing_statement_blocks_certification(
@@ -113,7 +116,7 @@ def test_only_with_that_theorem(
 def test_a_certificate_made_before_the_refutation_fails(
     certificate: dict[str, Any], plant: Callable[[Change], None], tmp_path: Path
 ) -> None:
-    (stated,) = certificate["derived"]["guarantee"]["claims"]
+    (stated,) = certificate["derived"]["guarantee"]["statements"]
     assert stated == {"id": STOOD_ON, "verdict": "confirmed_exactly"}
     plant(wrong)
     last = verify(certificate, tmp_path)[-1]
@@ -131,9 +134,9 @@ def test_nothing_is_composed_of_it_either(
 
 def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path) -> None:
     changed = deepcopy(certificate)
-    changed["derived"]["guarantee"]["claims"][0]["verdict"] = "conservative"
+    changed["derived"]["guarantee"]["statements"][0]["verdict"] = "conservative"
     fields = [field for check in verify(changed, tmp_path) for field in check.fields]
-    assert "derived.guarantee.claims[0].verdict" in fields
+    assert "derived.guarantee.statements[0].verdict" in fields
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -143,10 +146,10 @@ def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> 
     assert build is not None
     guarantee = build(CASES[case]).guarantee()
     relied = reliance.relied_on(name, guarantee)
-    assert [statement.id for statement in relied] == list(guarantee.claims)
+    assert [statement.id for statement in relied] == list(guarantee.statements)
     assert name == "jl-covariance" or relied  # whose proof is this project's own
-    users = {claim.id: claim.mechanisms for claim in known_claims()}
-    assert [claim for claim in guarantee.claims if name not in users[claim]] == []
+    users = {statement.id: statement.mechanisms for statement in known_statements()}
+    assert [statement for statement in guarantee.statements if name not in users[statement]] == []
 
 
 def test_every_mechanism_that_can_be_certified_is_among_the_cases() -> None:

@@ -17,13 +17,13 @@ from dpverify.certificate.report import statements as errata
 from dpverify.cli import _run
 from dpverify.errors import ParameterError
 from dpverify.ledger.statements import (
-    Claim,
     Evidence,
     Formula,
+    Statement,
     Verdict,
-    judged,
-    known_claims,
+    judge,
     known_papers,
+    known_statements,
     perturbed,
 )
 
@@ -54,12 +54,14 @@ def squares(n: int) -> Fraction:
     return Fraction(n * n, 2)
 
 
-def claim(printed: Formula, check: Callable[..., Evidence] = equals, **others: object) -> Claim:
-    return Claim(
+def statement(
+    printed: Formula, check: Callable[..., Evidence] = equals, **others: object
+) -> Statement:
+    return Statement(
         id="toy2026.lemma-1",
         printed=printed,
         check=check,
-        **{"where": "section 1, page 1", "statement": "The number of pairs."} | others,  # type: ignore[arg-type]
+        **{"where": "section 1, page 1", "text": "The number of pairs."} | others,  # type: ignore[arg-type]
     )
 
 
@@ -77,26 +79,26 @@ def drawn(formula: Formula, *, seed: int) -> Evidence:
 @pytest.mark.parametrize(
     ("made", "verdict"),
     [
-        (claim(pairs), "confirmed_exactly"),
-        (claim(pairs, drawn, seeded=True), "confirmed_statistically"),
-        (claim(squares, drawn, seeded=True), "refuted"),
-        (claim(pairs, bounds), "confirmed_exactly"),
-        (claim(squares, bounds), "conservative"),
-        (claim(squares), "refuted"),
-        (claim(squares, corrections={"without the diagonal": pairs}), "misprint"),
-        (claim(squares, corrections={"other": lambda n: n}), "refuted"),
-        (claim(squares, readings={"pairs of different ones": pairs}), "holds_under_reading"),
-        (claim(pairs, readings={"with the diagonal": squares}), "holds_under_reading"),
+        (statement(pairs), "confirmed_exactly"),
+        (statement(pairs, drawn, seeded=True), "confirmed_statistically"),
+        (statement(squares, drawn, seeded=True), "refuted"),
+        (statement(pairs, bounds), "confirmed_exactly"),
+        (statement(squares, bounds), "conservative"),
+        (statement(squares), "refuted"),
+        (statement(squares, corrections={"without the diagonal": pairs}), "misprint"),
+        (statement(squares, corrections={"other": lambda n: n}), "refuted"),
+        (statement(squares, readings={"pairs of different ones": pairs}), "holds_under_reading"),
+        (statement(pairs, readings={"with the diagonal": squares}), "holds_under_reading"),
         (
-            Claim(
-                id="toy2026.remark-2", where="page 2", statement="It is nice.", reason="an opinion"
+            Statement(
+                id="toy2026.remark-2", where="page 2", text="It is nice.", reason="an opinion"
             ),
             "not_checkable",
         ),
     ],
 )
-def test_the_verdict_comes_out_of_the_check(made: Claim, verdict: Verdict) -> None:
-    found = judged(made)
+def test_the_verdict_comes_out_of_the_check(made: Statement, verdict: Verdict) -> None:
+    found = judge(made)
     assert found.verdict == verdict
     assert found.holds is (
         verdict in {"confirmed_exactly", "confirmed_statistically", "conservative"}
@@ -105,8 +107,8 @@ def test_the_verdict_comes_out_of_the_check(made: Claim, verdict: Verdict) -> No
 
 
 def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
-    made = claim(pairs, drawn, seeded=True)
-    first, again, other = (judged(made, seed=seed) for seed in (1, 1, 2))
+    made = statement(pairs, drawn, seeded=True)
+    first, again, other = (judge(made, seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first.printed != other.printed
     assert first.verdict == other.verdict
@@ -114,18 +116,18 @@ def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
 
 def test_every_kind_of_value_is_perturbed() -> None:
     value = (True, 2, Fraction(1, 3), 0, 1.0, [None, {"a": False}])
-    changed = perturbed(claim(lambda: value), Fraction(3, 2)).printed
+    changed = perturbed(statement(lambda: value), Fraction(3, 2)).printed
     assert changed is not None
     assert changed() == (False, 3, Fraction(1, 2), Fraction(1, 2), 1.5, [None, {"a": True}])
 
 
 def test_a_perturbed_formula_is_noticed() -> None:
-    assert judged(perturbed(claim(pairs), Fraction(21, 20))).verdict == "refuted"
-    shrunk = perturbed(claim(squares, bounds), Fraction(1, 2))
-    assert judged(shrunk).verdict == "refuted"
-    made = claim(squares, corrections={"right": pairs})
-    assert judged(perturbed(made, Fraction(2))).verdict == "refuted"
-    as_float = perturbed(claim(lambda n: n / 2), Fraction(3, 2))
+    assert judge(perturbed(statement(pairs), Fraction(21, 20))).verdict == "refuted"
+    shrunk = perturbed(statement(squares, bounds), Fraction(1, 2))
+    assert judge(shrunk).verdict == "refuted"
+    made = statement(squares, corrections={"right": pairs})
+    assert judge(perturbed(made, Fraction(2))).verdict == "refuted"
+    as_float = perturbed(statement(lambda n: n / 2), Fraction(3, 2))
     assert as_float.printed is not None
     assert as_float.printed(1) == 0.75
 
@@ -139,19 +141,19 @@ def test_a_perturbed_formula_is_noticed() -> None:
         ({"reason": ""}, "reason"),
     ],
 )
-def test_claims_that_are_none(values: dict[str, object], message: str) -> None:
-    good: dict[str, object] = {"id": "a.b", "where": "", "statement": "", "reason": "a definition"}
+def test_incomplete_statements(values: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"id": "a.b", "where": "", "text": "", "reason": "a definition"}
     with pytest.raises(ParameterError, match=message):
-        Claim(**good | values)  # type: ignore[arg-type]
+        Statement(**good | values)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [
-        claim(squares, corrections={"without the diagonal": pairs}),
-        Claim(id="toy2026.remark-2", where="page 2", statement="It is nice.", reason="an opinion"),
+        statement(squares, corrections={"without the diagonal": pairs}),
+        Statement(id="toy2026.remark-2", where="page 2", text="It is nice.", reason="an opinion"),
     ]
-    monkeypatch.setattr("dpverify.cli.claims.known_claims", lambda: iter(made))
+    monkeypatch.setattr("dpverify.cli.claims.known_statements", lambda: iter(made))
 
 
 def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,8 +188,8 @@ def test_the_page_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == ""
     text = file.read_text(encoding="utf-8")
     assert "Aumüller, Bourgeat and Schmurr 2020" in text
-    for claim in known_claims():
-        assert (f"<code>{claim.id}</code>" in text) == (claim.paper == "aumuller2020")
+    for statement in known_statements():
+        assert (f"<code>{statement.id}</code>" in text) == (statement.paper == "aumuller2020")
     assert [
         word for word in ("<script", "http://", "https://", "url(h") if word in pure(text)
     ] == []
@@ -202,10 +204,10 @@ def pure(text: str) -> str:
 def test_the_page_escapes_what_a_ledger_says() -> None:
     hostile = "<script>alert(1)</script>"
     made = [
-        replace(claim(squares, statement=hostile, where=hostile), id=f"{paper}.lemma-1")
+        replace(statement(squares, text=hostile, where=hostile), id=f"{paper}.lemma-1")
         for paper in ("a", "b")
     ]
-    found = errata.page([judged(one) for one in made], {"a": hostile})
+    found = errata.page([judge(one) for one in made], {"a": hostile})
     assert hostile not in found
     assert found.count("&lt;script&gt;") >= 4
 
@@ -213,11 +215,11 @@ def test_the_page_escapes_what_a_ledger_says() -> None:
 def test_the_failing_come_first_in_the_papers_order() -> None:
     places = ("section 10", "section 9.2", "appendix B", "section 9.10", "page 3")
     made = [
-        replace(claim(printed), id=f"toy2026.n-{number}", where=place)
+        replace(statement(printed), id=f"toy2026.n-{number}", where=place)
         for number, place in enumerate(places)
         for printed in (pairs if place == "page 3" else squares,)
     ]
-    (chapter,) = errata.chapters([judged(one) for one in made], {})
+    (chapter,) = errata.chapters([judge(one) for one in made], {})
     assert [entry.where for entry in chapter.failing] == [
         "section 9.2",
         "section 9.10",
@@ -229,11 +231,11 @@ def test_the_failing_come_first_in_the_papers_order() -> None:
 
 
 def test_every_ledger_names_its_paper() -> None:
-    assert {claim.paper for claim in known_claims()} == set(known_papers())
+    assert {statement.paper for statement in known_statements()} == set(known_papers())
     assert all(title != paper for paper, title in known_papers().items())
 
 
-def test_one_claim(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_statement(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
     out = capsys.readouterr().out
     assert "right is" in out

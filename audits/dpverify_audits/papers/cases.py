@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpverify.ledger.statements import Claim, Evidence, Formula, Means
+from dpverify.ledger.statements import Evidence, Formula, Means, Statement
 from dpverify_audits.papers.checks import PRECISION, at_most, number
 
 __all__ = ["order", "public_draw", "wherever"]
@@ -18,14 +18,14 @@ _DRAWN, _REALISED = "over the draw", "for the one drawn"
 
 
 def wherever(
-    claim: Callable[[Any], bool], means: Means, name: str = "case"
+    statement: Callable[[Any], bool], means: Means, name: str = "case"
 ) -> Callable[[Formula], Evidence]:
     """A check that a statement is true for everything that the formula names."""
 
     def check(formula: Formula) -> Evidence:
         cases = list(formula())
         with ctx.workprec(PRECISION):
-            failed = [case for case in cases if not claim(case)]
+            failed = [case for case in cases if not statement(case)]
         return Evidence(
             holds=bool(cases) and not failed,
             means=means,
@@ -59,8 +59,8 @@ def public_draw(
     realised: Formula,
     cases: Sequence[tuple[Any, ...]],
     **more: Any,
-) -> Claim:
-    """A claim of a guarantee whose proof draws something that is public and is drawn once.
+) -> Statement:
+    """A statement of a guarantee whose proof draws something that is public and is drawn once.
 
     What is printed is asked for both uses, over the draw and for the one that was drawn; the
     reading speaks of the first alone. So the rule of `judged` gives this fact one verdict in every
@@ -72,7 +72,7 @@ def public_draw(
     printed : the formula, from the parts of a case
     drawn, realised : (what the formula says, *case) to the value and its bound, for either use
     cases : settings that the paper covers
-    more : what else a `Claim` has
+    more : what else a `Statement` has
     """
     truths = {_DRAWN: drawn, _REALISED: realised}
 
@@ -84,7 +84,7 @@ def public_draw(
     truth.__signature__ = Signature(  # type: ignore[attr-defined]  # what `at_most` shows
         [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     )
-    return Claim(
+    return Statement(
         printed=lambda use, *case: printed(*case),
         readings={
             f"over the draw, as in {place}": lambda use, *case: (

@@ -105,7 +105,7 @@ def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = Fals
         draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
         given=tuple(dict.fromkeys(source for part in parts for source in part.given)),
         parts=parts,
-        claims=tuple(dict.fromkeys(claim for part in parts for claim in part.claims)),
+        statements=tuple(dict.fromkeys(claim for part in parts for claim in part.statements)),
     )
 
 

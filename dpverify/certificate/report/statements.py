@@ -1,4 +1,4 @@
-"""The page of claims: what not to follow in each paper, then what was confirmed.
+"""The page of statements: what not to follow in each paper, then what was confirmed.
 
 Written for someone who holds the paper in the other hand: the failing statements come first, in the
 paper's order, each with what is printed, where that fails, and what to read instead. `markdown` and
@@ -42,7 +42,7 @@ class Entry:
     id: str
     verdict: Verdict
     where: str
-    statement: str
+    text: str
     facts: Mapping[str, str]
 
 
@@ -71,12 +71,12 @@ def chapters(found: Sequence[Judgement], titles: Mapping[str, str]) -> list[Chap
 
     Parameters
     ----------
-    found : judged claims
-    titles : papers in words, by their names in the claims' ids
+    found : judged statements
+    titles : papers in words, by their names in the statements' ids
     """
     made = []
-    by_paper = sorted(found, key=lambda judgement: judgement.claim.paper)
-    for paper, group in groupby(by_paper, key=lambda judgement: judgement.claim.paper):
+    by_paper = sorted(found, key=lambda judgement: judgement.statement.paper)
+    for paper, group in groupby(by_paper, key=lambda judgement: judgement.statement.paper):
         own = sorted(group, key=_place)
         entries = [_entry(judgement) for judgement in own]
         counted = Counter(entry.verdict for entry in entries)
@@ -139,7 +139,7 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     yield f"{chapter.total} statements: {total}."
     for entry in chapter.failing:
         yield from ("", f"### {entry.id}: {entry.verdict}", "", f" - Where: {entry.where}")
-        yield f" - Says: {entry.statement}"
+        yield f" - Says: {entry.text}"
         yield from (f" - {name}: {text}" for name, text in entry.facts.items())
     for verdict in get_args(Verdict):
         entries = [] if verdict in _FAILING else chapter.having(verdict)
@@ -149,42 +149,42 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
             remark = "; ".join(
                 text for name in ("Off by", "Tried", "Note") if (text := entry.facts.get(name))
             )
-            yield f" - `{entry.id}` ({entry.where}): {entry.statement} *{remark}*"
+            yield f" - `{entry.id}` ({entry.where}): {entry.text} *{remark}*"
 
 
 def _entry(judgement: Judgement) -> Entry:
-    claim, printed = judgement.claim, judgement.printed
-    holding = [name for name in claim.readings if judgement.others[name].holds]
+    statement, printed = judgement.statement, judgement.printed
+    holding = [name for name in statement.readings if judgement.others[name].holds]
     if judgement.verdict == "holds_under_reading" and printed is not None and printed.holds:
         holding.insert(0, "as printed")
     failed = "" if printed is None else printed.counterexample
     facts = {
-        "Supposing": claim.conditions,
+        "Supposing": statement.conditions,
         "Fails": failed if judgement.verdict in _FAILING else "",
         "Read instead": judgement.correction(),
         "Holds": "; ".join(holding),
         "Fails if": "; ".join(
             f"{name} ({judgement.others[name].counterexample})"
-            for name in claim.readings
+            for name in statement.readings
             if not judgement.others[name].holds
         ),
         "Off by": "" if printed is None or printed.tight else printed.slack,
         "Tried": "" if printed is None else printed.how,
-        "Note": claim.reason,
-        "Used by": ", ".join(claim.mechanisms),
+        "Note": statement.reason,
+        "Used by": ", ".join(statement.mechanisms),
     }
     return Entry(
-        id=claim.id,
+        id=statement.id,
         verdict=judgement.verdict,
-        where=claim.where,
-        statement=claim.statement,
+        where=statement.where,
+        text=statement.text,
         facts={name: text for name, text in facts.items() if text},
     )
 
 
 def _place(judgement: Judgement) -> tuple[int, tuple[int, ...]]:
     """Where a statement stands, for sorting; what doesn't say so keeps its order, in front."""
-    for text in (judgement.claim.where, judgement.claim.id):
+    for text in (judgement.statement.where, judgement.statement.id):
         if found := _PLACE.search(text):
             kind, number, parts = found.groups()
             first = int(number) if number.isdecimal() else ord(number.lower())

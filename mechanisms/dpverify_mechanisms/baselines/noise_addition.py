@@ -183,7 +183,7 @@ class NoiseAddition:
             randomness="the noise alone: there is no other randomness",
             data_choice="at any time: nothing is drawn before the data",
             theorem=THEOREM,
-            claims=("li2023.theorem-3.5",),
+            statements=("li2023.theorem-3.5",),
         )
 
     def facts(self) -> Mapping[str, Any]:

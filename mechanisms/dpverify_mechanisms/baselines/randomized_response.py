@@ -109,7 +109,7 @@ class RandomizedResponse:
             randomness="the coins of the bits, all of them secret",
             data_choice="at any time: nothing is drawn before the data",
             theorem="Kenthapadi et al. 2013, lemma 3, as the exact curve of independent coins",
-            claims=("kenthapadi2013.lemma-3",),
+            statements=("kenthapadi2013.lemma-3",),
         )
 
     def facts(self) -> Mapping[str, Any]:

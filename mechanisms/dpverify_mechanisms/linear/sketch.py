@@ -214,7 +214,7 @@ class LinearSketch:
             data_choice="at any time, also by someone who has seen the projection",
             theorem=THEOREM if gaussian else LAPLACE,
             given=(self._neighbours().projection.source,),
-            claims=("li2023.theorem-3.5" if gaussian else "slides2025.page-10.laplace",),
+            statements=("li2023.theorem-3.5" if gaussian else "slides2025.page-10.laplace",),
         )
 
     def sensitivity(self) -> Exact:

@@ -55,7 +55,7 @@ class BucketRule(ABC):
     __slots__ = ()
 
     theorem: ClassVar[str]
-    claims: ClassVar[tuple[str, ...]] = ()
+    statements: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
@@ -144,7 +144,7 @@ class BucketResponse(BucketRule):
     theorem: ClassVar[str] = (
         "Aumüller et al. 2020, lemma 2, for each number of differing values; its exact curve"
     )
-    claims: ClassVar[tuple[str, ...]] = ("aumuller2020.lemma-2",)
+    statements: ClassVar[tuple[str, ...]] = ("aumuller2020.lemma-2",)
 
     keep: Fraction
 
@@ -236,7 +236,7 @@ class BucketNoise(BucketRule):
         "Ghosh, Roughgarden and Sundararajan 2009, definition 2.2, for each position; its exact "
         "curve for Aumüller et al. 2020, section 5"
     )
-    claims: ClassVar[tuple[str, ...]] = ("aumuller2020.section-5.sensitivity",)
+    statements: ClassVar[tuple[str, ...]] = ("aumuller2020.section-5.sensitivity",)
 
     noise: GeometricNoise
 

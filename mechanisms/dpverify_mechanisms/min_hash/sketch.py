@@ -168,7 +168,7 @@ class MinHash:
             theorem=f"{self.rule.theorem}; mixed over the exact law of their number",
             assumptions=self.hashes.assumptions,
             draws=(Draw(self.hashes.source, self.hashes.sha256()),),
-            claims=(*self.rule.claims, "aumuller2020.section-3.1.range-b"),
+            statements=(*self.rule.statements, "aumuller2020.section-3.1.range-b"),
         )
 
     def realised(self) -> Guarantee:
@@ -179,7 +179,7 @@ class MinHash:
             randomness="the randomised buckets alone, for any public hash functions",
             data_choice="at any time, also by someone who has seen the hash functions",
             theorem=self.rule.theorem,
-            claims=self.rule.claims,
+            statements=self.rule.statements,
         )
 
     def differ(self) -> Fraction:

@@ -154,7 +154,10 @@ class SecretRows(ABC):
         }
 
     def _guarantee(
-        self, adjacency: EdgeAdjacency | RowAdjacency, theorem: str, claims: tuple[str, ...] = ()
+        self,
+        adjacency: EdgeAdjacency | RowAdjacency,
+        theorem: str,
+        statements: tuple[str, ...] = (),
     ) -> Guarantee:
         return Guarantee(
             curve=self.privacy(),
@@ -162,5 +165,5 @@ class SecretRows(ABC):
             randomness="the secret projection, which is all that is random and is never stored",
             data_choice="before the release; the projection stays secret for ever",
             theorem=theorem,
-            claims=claims,
+            statements=statements,
         )

@@ -172,7 +172,7 @@ class CutSketch(SecretRows):
             self.adjacency,
             "exact curve of a covariance's rank-one change, `dpverify.accounting.curves.rank_one`, "
             "for Blocki et al. 2012 (arXiv:1204.2136), section 3",
-            claims=(
+            statements=(
                 "slides2025.appendix-d.determinants.exact",
                 "slides2025.appendix-d.floor",
                 "slides2025.appendix-e.matrix",

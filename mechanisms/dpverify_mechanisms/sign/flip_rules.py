@@ -88,7 +88,7 @@ class FlipRule(ABC):
 
     notion: ClassVar[Notion] = "differential privacy"
     theorem: ClassVar[str]
-    claims: ClassVar[tuple[str, ...]] = ()
+    statements: ClassVar[tuple[str, ...]] = ()
     assumptions: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -172,7 +172,7 @@ class Ladder(CoinRule):
         "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4), theorem 3.1, for each sign; "
         "Li and Li 2023, theorems 4.1, 4.7 and 4.8 for sums in whole grid steps"
     )
-    claims: ClassVar[tuple[str, ...]] = (
+    statements: ClassVar[tuple[str, ...]] = (
         "li2023.theorem-4.1.ratio",
         "li2023.theorem-4.7",
         "li2023.theorem-4.8.rr",

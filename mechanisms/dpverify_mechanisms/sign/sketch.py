@@ -242,7 +242,7 @@ class SignSketch(RandomisedSigns):
             theorem=self.rule.theorem,
             notion=self.rule.notion,
             assumptions=self.rule.assumptions,
-            claims=self.rule.claims,
+            statements=self.rule.statements,
         )
 
     def over_the_draw(self) -> Guarantee:
@@ -266,7 +266,7 @@ class SignSketch(RandomisedSigns):
             "the angle's law is equation 3",
             assumptions=(*self._declared(self.least_norm), _DRAWN),
             draws=(Draw(self.projection.source, self._realisation()),),
-            claims=("li2023.theorem-4.1.ratio", "li2023.equation-3"),
+            statements=("li2023.theorem-4.1.ratio", "li2023.equation-3"),
         )
 
     def _realisation(self) -> str:

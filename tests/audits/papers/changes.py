@@ -18,12 +18,12 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from dpverify.ledger.statements import (
-    Claim,
     Evidence,
     Formula,
     Judgement,
-    judged,
-    known_claims,
+    Statement,
+    judge,
+    known_statements,
     perturbed,
 )
 from dpverify_audits.papers import cases as cases_module
@@ -45,28 +45,28 @@ Function = ast.FunctionDef | ast.Lambda
 _OURS = ("dpverify_audits", "tests.audits")
 
 
-def alone(claim: Claim, formula: Formula) -> Claim:
-    """The claim as if this formula were printed, with nothing to fall back on."""
-    return replace(claim, printed=formula, readings={}, corrections={})
+def alone(statement: Statement, formula: Formula) -> Statement:
+    """The statement as if this formula were printed, with nothing to fall back on."""
+    return replace(statement, printed=formula, readings={}, corrections={})
 
 
-def formulas(claim: Claim) -> dict[str, Formula]:
-    """Every formula of a claim, by what it is."""
-    assert claim.printed is not None
-    return {"printed": claim.printed, **claim.readings, **claim.corrections}
+def formulas(statement: Statement) -> dict[str, Formula]:
+    """Every formula of a statement, by what it is."""
+    assert statement.printed is not None
+    return {"printed": statement.printed, **statement.readings, **statement.corrections}
 
 
-def scaled(claim: Claim, formula: Formula, factor: Fraction) -> Formula:
+def scaled(statement: Statement, formula: Formula, factor: Fraction) -> Formula:
     """Another formula, every number of which is multiplied by the factor."""
-    changed = perturbed(alone(claim, formula), factor).printed
+    changed = perturbed(alone(statement, formula), factor).printed
     assert changed is not None
     return changed
 
 
-def tried(claim: Claim, formula: Formula) -> Evidence | None:
+def tried(statement: Statement, formula: Formula) -> Evidence | None:
     """What the check finds; None where the formula has no value that it can read."""
     try:
-        return judged(alone(claim, formula)).printed
+        return judge(alone(statement, formula)).printed
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -109,15 +109,15 @@ def reached(function: Any, found: set[FunctionType] | None = None) -> set[Functi
     return found
 
 
-def with_oracle(claim: Claim, factor: Fraction) -> Claim:
-    """The claim with every oracle of its check multiplied by the factor; a yes becomes a no.
+def with_oracle(statement: Statement, factor: Fraction) -> Statement:
+    """The statement with every oracle of its check multiplied by the factor; a yes becomes a no.
 
     The oracles are what `equals`, `at_most`, `order` and `wherever` are given, before the check is
     made (they are cells of its closure) or while it runs (it finds those functions as globals).
     """
 
     def scaled_oracle(truth: Formula) -> Formula:
-        changed = perturbed(alone(claim, truth), factor).printed
+        changed = perturbed(alone(statement, truth), factor).printed
         assert changed is not None
         return changed
 
@@ -147,7 +147,12 @@ def with_oracle(claim: Claim, factor: Fraction) -> Claim:
         made = function.__qualname__.partition(".")[0]
         names = function.__code__.co_freevars
         values = [cell.cell_contents for cell in function.__closure__ or ()]
-        own = {"equals": "truth", "at_most": "truth", "mean_equals": "target", "wherever": "claim"}
+        own = {
+            "equals": "truth",
+            "at_most": "truth",
+            "mean_equals": "target",
+            "wherever": "statement",
+        }
         for place, name in enumerate(names):
             if name == own.get(made):
                 change = scaled_value if made == "at_most" else scaled_oracle
@@ -166,7 +171,7 @@ def with_oracle(claim: Claim, factor: Fraction) -> Claim:
         copied.__kwdefaults__ = function.__kwdefaults__
         return copied
 
-    return replace(claim, check=rebuilt(claim.check))
+    return replace(statement, check=rebuilt(statement.check))
 
 
 @cache
@@ -217,11 +222,11 @@ def _made(node: Function, function: FunctionType) -> Formula:
 
 @cache
 def _judged(name: str) -> Judgement:
-    return judged(next(claim for claim in known_claims() if claim.id == name))
+    return judge(next(statement for statement in known_statements() if statement.id == name))
 
 
-def evidence(claim: Claim) -> dict[str, Evidence]:
-    """What the check of a known claim finds for each formula, computed once."""
-    found = _judged(claim.id)
+def evidence(statement: Statement) -> dict[str, Evidence]:
+    """What the check of a known statement finds for each formula, computed once."""
+    found = _judged(statement.id)
     assert found.printed is not None
     return {"printed": found.printed, **found.others}

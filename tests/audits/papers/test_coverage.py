@@ -1,7 +1,7 @@
 """Each numbered item of a paper is in its ledger, or it is said here why it isn't.
 
-An item counts as covered where a claim's id or place names it. The slides number nothing: their
-claims go by page and appendix.
+An item counts as covered where a statement's id or place names it. The slides number nothing: their
+statements go by page and appendix.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpverify.ledger.statements import known_claims
+from dpverify.ledger.statements import known_statements
 
 ITEMS = {
     "aumuller2020": "definition 1; lemma 1-6; theorem 3.1 4.1 5.1",
@@ -24,7 +24,7 @@ ITEMS = {
 }
 # Procedures without a statement of their own: what is claimed of them is elsewhere.
 LEFT_OUT = {
-    "kenthapadi2013.algorithm 3": "NoiseAddition: its noise and variance are claims of section 4.1",
+    "kenthapadi2013.algorithm 3": "NoiseAddition: noise and variance are statements of section 4.1",
     "li2023.algorithm 1": "DP-RP-G: its noise is that of the theorems of section 3",
     "li2023.algorithm 6": "DP-SignRP-RR: its flips are those of theorem 4.1",
     "li2023.algorithm 8": "DP-SignOPORP-RR: its flips are those of theorem 4.8",
@@ -48,10 +48,10 @@ def items(paper: str) -> Iterator[str]:
 def covered(paper: str) -> set[str]:
     """Items that ids and places name, "lemmas 2 and 3" and "algorithms 1 to 4" too."""
     found = set()
-    for claim in known_claims():
-        if claim.paper != paper:
+    for statement in known_statements():
+        if statement.paper != paper:
             continue
-        for text in (claim.id.partition(".")[2].replace("-", " "), claim.where.lower()):
+        for text in (statement.id.partition(".")[2].replace("-", " "), statement.where.lower()):
             for kind, numbers in _NAMED.findall(text):
                 each = re.findall(r"\d[\d.]*", numbers)
                 found |= {f"{kind} {number.rstrip('.')}" for number in each}

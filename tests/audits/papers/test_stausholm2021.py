@@ -4,16 +4,16 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify.ledger.statements import judged
+from dpverify.ledger.statements import judge
 from dpverify_audits.papers.checks import number
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
-from dpverify_audits.papers.stausholm2021.privacy import gaussian_claim
+from dpverify_audits.papers.stausholm2021.privacy import gaussian_statement
 
 
 def test_the_classical_noise_needs_its_condition() -> None:
-    claim = gaussian_claim("here", "here", "here", (Fraction(1),))
-    assert judged(claim).verdict == "holds_under_reading"
+    statement = gaussian_statement("here", "here", "here", (Fraction(1),))
+    assert judge(statement).verdict == "holds_under_reading"
 
 
 @pytest.mark.parametrize("z", [(0, 0), (1, 0), (2, -1)])

@@ -1,12 +1,12 @@
 """Ledger of Aumüller, Bourgeat and Schmurr 2020: private sketches for Jaccard similarity."""
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 
 from . import appendices, experiments, laplace, responses, setup, steps, table
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Statement, ...] = (
     *setup.CLAIMS,
     *responses.CLAIMS,
     *laplace.CLAIMS,

@@ -7,7 +7,7 @@ from itertools import permutations
 from math import factorial
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, number
 
 from .laplace import estimate as from_squares
@@ -105,11 +105,11 @@ def _spread(k: int, j: Fraction) -> Fraction:
     return sum((w * (Fraction(n, k) - j) ** 2 for n, w in enumerate(law)), Fraction(0))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.appendix-a.error",
         where="appendix A.2, second point",
-        statement="The share of K equal MinHash values has standard error at most √(1/K).",
+        text="The share of K equal MinHash values has standard error at most √(1/K).",
         printed=lambda k, j: Fraction(1, k),
         check=at_most(
             lambda formula, k, j: (_spread(k, j), formula(k, j)),
@@ -118,10 +118,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Here squared; J(1 − J)/K is at most a quarter of the bound.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-a.bias",
         where="appendix A.2, second point",
-        statement="The second item of one set is the first one of the other with a probability "
+        text="The second item of one set is the first one of the other with a probability "
         "that isn't J.",
         printed=lambda x, y: True,
         check=equals(
@@ -131,10 +131,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("exponential-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-a.support",
         where="appendix A.2, first point",
-        statement="An item that the neighbour lacks can be the answer for one and never for the "
+        text="An item that the neighbour lacks can be the answer for one and never for the "
         "other: one such item, at every ε.",
         printed=lambda x, y, r: 1,
         check=equals(
@@ -143,10 +143,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("exponential-min-hash",),
         reason="So no ε does, whatever the exponent; δ is at least that item's probability.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-a.mean",
         where="appendix A.2, second point",
-        statement="The share of equal answers of the exponential mechanism isn't J in the mean.",
+        text="The share of equal answers of the exponential mechanism isn't J in the mean.",
         printed=lambda x, y, r: True,
         check=equals(
             lambda x, y, r: _chosen_alike(x, y, r) != jaccard(x, y),
@@ -155,24 +155,24 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("exponential-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-a.deterministic",
         where="appendix A.2, third point",
-        statement="If only the smallest value is left to choose from, records are told apart for "
+        text="If only the smallest value is left to choose from, records are told apart for "
         "certain in a share 1 − J of the draws of a function.",
         printed=lambda x, y: 1 - jaccard(x, y),
         check=equals(_told_apart, PAIRS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-a.self-adaptation",
         where="appendix A.2, third point",
-        statement="At ε = 1 the self-adaptation of Yan et al. leaves two values, from 1.2 on one.",
+        text="At ε = 1 the self-adaptation of Yan et al. leaves two values, from 1.2 on one.",
         reason="It depends on their parameters, which the paper cites without giving them.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-b.1",
         where="appendix B, theorem 0.B.1",
-        statement="Of K Laplace draws one reaches ln(K/δ) scales with probability at most δ.",
+        text="Of K Laplace draws one reaches ln(K/δ) scales with probability at most δ.",
         printed=lambda k, delta: number(k / delta).log(),
         check=at_most(
             _tail,
@@ -180,17 +180,17 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.jaccard",
         where="appendix C",
-        statement="{2, 3, 5} and {3, 5, 6} have J = 1/2.",
+        text="{2, 3, 5} and {3, 5, 6} have J = 1/2.",
         printed=lambda: Fraction(1, 2),
         check=equals(lambda: jaccard(_X, _Y), [()], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.sketches",
         where="appendix C",
-        statement="The sketches (2, 0, 1, 2) and (2, 0, 2, 2) differ in the third position alone.",
+        text="The sketches (2, 0, 1, 2) and (2, 0, 2, 2) differ in the third position alone.",
         printed=lambda: 3,
         check=equals(
             lambda: sum(
@@ -202,10 +202,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.responses",
         where="appendix C, first case; figure 3",
-        statement="One of four values is flipped in each sketch, as flips of 1/4 have it.",
+        text="One of four values is flipped in each sketch, as flips of 1/4 have it.",
         printed=lambda sketch, kept: Fraction(1, 4),
         check=equals(
             lambda sketch, kept: 1 - Fraction(_matches(sketch, kept), 4),
@@ -213,19 +213,19 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.collisions",
         where="appendix C, first case",
-        statement="The responses (2, 0, 2, 2) and (0, 0, 2, 2) have 2 collisions.",
+        text="The responses (2, 0, 2, 2) and (0, 0, 2, 2) have 2 collisions.",
         printed=lambda: 2,
         corrections={"3": lambda: 3},
         check=equals(lambda: _matches(_KEPT_X, _KEPT_Y), [()], "enumeration"),
         reason="(2, 0, 2, 2) and (0, 0, 2, 2) differ in the first place alone: 3 of 4 agree.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.estimate",
         where="appendix C, first case",
-        statement="Equation 1 gives 0.64 for these responses.",
+        text="Equation 1 gives 0.64 for these responses.",
         printed=lambda: Fraction("0.64"),
         corrections={"1.6": lambda: Fraction("1.6")},
         check=equals(
@@ -237,25 +237,25 @@ CLAIMS: tuple[Claim, ...] = (
         reason="With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1; "
         "0.64 belongs to 2 collisions.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.estimate-of-two",
         where="appendix C, first case",
-        statement="Equation 1 gives 0.64 for 2 collisions of 4.",
+        text="Equation 1 gives 0.64 for 2 collisions of 4.",
         printed=lambda: Fraction("0.64"),
         check=equals(lambda: from_shares(Fraction(1, 2), 3, _KEEP), [()], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.laplace",
         where="appendix C, second case",
-        statement="Equation 5 gives 0.32 for the noisy vectors, at scale 0.1.",
+        text="Equation 5 gives 0.32 for the noisy vectors, at scale 0.1.",
         printed=lambda: Fraction("0.32"),
         check=at_most(_estimate_off, [()], "enumeration"),
         reason="The printed digits give 0.31; 0.32 is within the rounding of the vectors.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.appendix-c.scale",
         where="appendix C, second case",
-        statement="The noise of the example is drawn at scale 0.1.",
+        text="The noise of the example is drawn at scale 0.1.",
         printed=lambda: Fraction(1, 10),
         check=at_most(_largest_noise, [()], "enclosure"),
         reason="Tested at a level of one in a thousand, for the largest of the 8 draws.",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from dpverify.ledger.statements import Claim, Evidence, Formula
+from dpverify.ledger.statements import Evidence, Formula, Statement
 from dpverify_audits.papers.cases import order, wherever
 from dpverify_audits.papers.checks import at_most, equals, number, rounded
 
@@ -161,11 +161,11 @@ def _is_better(case: tuple[str, str, int, int]) -> bool:
     return bool(found[better] < found[worse])
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.section-6.ratio",
         where="section 6, experimental setting",
-        statement="(α, τ) = (1, 500) is identical to α = 10 and the τ given: the same L.",
+        text="(α, τ) = (1, 500) is identical to α = 10 and the τ given: the same L.",
         printed=lambda: 50,
         corrections={"5000": lambda: 5000},
         check=lambda formula: equals(
@@ -176,17 +176,17 @@ CLAIMS: tuple[Claim, ...] = (
         reason="(1, 500) has the ratio 1/500, (10, 50) 1/5.",
     ),
     *(
-        claim
+        statement
         for items, k, text, note in (
             (50, 10, "0.35", "It is 0.340, near what is said."),
             (500, 20, "0.15", "It is 0.171; 30 functions give 0.137."),
             (2000, 80, "0.05", "It is 0.085, and 0.059 at 500 functions, the most shown."),
         )
-        for claim in (
-            Claim(
+        for statement in (
+            Statement(
                 id=f"aumuller2020.section-6.1.responses-{items}",
                 where="section 6.1, figure 1",
-                statement=f"At τ = {items}, ε = 4, B = 2, K = {k} the error of RRMinHash is "
+                text=f"At τ = {items}, ε = 4, B = 2, K = {k} the error of RRMinHash is "
                 f"{text}, to the digits given.",
                 conditions="α = 1, J = ½, δ = 10⁻⁴; estimates cut to [0, 1]",
                 printed=lambda items, k, text=text: Fraction(text),
@@ -197,10 +197,10 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
                 reason=f"{note} The paper has the number from runs, and says “around”.",
             ),
-            Claim(
+            Statement(
                 id=f"aumuller2020.section-6.1.responses-{items}.reached",
                 where="section 6.1, figure 1; what may be meant",
-                statement=f"At τ = {items}, ε = 4, B = 2 some K has an error of at most {text}.",
+                text=f"At τ = {items}, ε = 4, B = 2 some K has an error of at most {text}.",
                 conditions="as above; K a multiple of 10 up to 500",
                 printed=lambda items, text=text: Fraction(text),
                 check=at_most(
@@ -211,10 +211,10 @@ CLAIMS: tuple[Claim, ...] = (
         )
     ),
     *(
-        Claim(
+        Statement(
             id=f"aumuller2020.section-6.1.noisy-{items}",
             where="section 6.1, figure 1",
-            statement=f"At τ = {items}, ε = 4 the error of NoisyMinHash is {text} at the best K, "
+            text=f"At τ = {items}, ε = 4 the error of NoisyMinHash is {text} at the best K, "
             "to the digits given.",
             conditions="K isn't given; B = 2; estimates cut to [0, 1]",
             printed=lambda text=text: Fraction(text),
@@ -228,19 +228,19 @@ CLAIMS: tuple[Claim, ...] = (
             (2000, "0.1", "It is 0.11, at K = 150."),
         )
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.range",
         where="section 6.1, figure 1",
-        statement="Of B = 2, 3 and 5 the first has the least error.",
+        text="Of B = 2, 3 and 5 the first has the least error.",
         conditions="ε of 4 and 6; estimates cut to [0, 1]",
         printed=lambda items, e: 2,
         check=equals(_best_range, [(t, e) for t in (50, 500, 2000) for e in (4, 6)], "enclosure"),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.linear",
         where="section 6.1: the linear increase of K with τ",
-        statement="The largest K with L = 1 is four times as large at τ = 2000 as at τ = 500.",
+        text="The largest K with L = 1 is four times as large at τ = 2000 as at τ = 500.",
         printed=lambda: Fraction(4),
         check=order(
             lambda: Fraction(_last_single(2000), _last_single(500)),
@@ -249,27 +249,27 @@ CLAIMS: tuple[Claim, ...] = (
             factor=Fraction(11, 10),
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.integers",
         where="section 6.1: a larger K is sometimes worse, by the integer constraint",
-        statement="The error first rises after the last K with L = 1.",
+        text="The error first rises after the last K with L = 1.",
         printed=_last_single,
         check=equals(_first_rise, [(500,), (2000,)], "enclosure"),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.twice",
         where="section 6.1, figure 2, left",
-        statement="At ε = 2 and τ = 2000 the error is twice that of MinHash, to the digit given.",
+        text="At ε = 2 and τ = 2000 the error is twice that of MinHash, to the digit given.",
         conditions="K up to 100",
         printed=lambda: Fraction(2),
         check=equals(lambda: rounded(_penalty(2000, 2), 0), [()], "enclosure"),
         reason="it is 1.92 times that",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.nearly",
         where="section 6.1, figure 2, right",
-        statement="At ε = 6 and τ of 500 and 2000 it is nearly as small as MinHash's: at most 4/3 "
+        text="At ε = 6 and τ of 500 and 2000 it is nearly as small as MinHash's: at most 4/3 "
         "of it.",
         conditions="K up to 100",
         printed=lambda items: Fraction(4, 3),
@@ -277,10 +277,10 @@ CLAIMS: tuple[Claim, ...] = (
             lambda f, items: (_penalty(items, 6), f(items)), [(500,), (2000,)], "enclosure"
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.1.comparison",
         where="section 6.1, figure 2; last sentence of section 6",
-        statement="RRMinHash has the smaller error, here variance at the best K.",
+        text="RRMinHash has the smaller error, here variance at the best K.",
         printed=lambda: [
             ("RRMinHash", "NoisyMinHash", items, e) for items in (50, 500, 2000) for e in (2, 4, 6)
         ],

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, integral, number
 
 from .laws import PAIRS, Items, bucket_law, jaccard, mean_equals
@@ -87,11 +87,11 @@ def _sides(of_epsilon: Fraction, of_ratio: Fraction, epsilon: int, a: Fraction) 
     return (number(a) / k).sqrt(), (number(a) * k / epsilon) ** 2
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.section-5.sensitivity",
         where="section 5",
-        statement="Sketches that differ in L positions are at most L(B − 1) apart in ℓ1.",
+        text="Sketches that differ in L positions are at most L(B − 1) apart in ℓ1.",
         printed=lambda b, differ: differ * (b - 1),
         check=at_most(
             lambda formula, b, n: (_farthest(b, n), formula(b, n)),
@@ -100,10 +100,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("noisy-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.equation-5",
         where="section 5, equation 5 and lemma 6",
-        statement="((B² − 1)K − 6·D² + 24K(Δ/ε)²)/((B² − 1)K) is an unbiased estimator of J.",
+        text="((B² − 1)K − 6·D² + 24K(Δ/ε)²)/((B² − 1)K) is an unbiased estimator of J.",
         printed=estimate,
         check=mean_equals(
             [case for case in _NOISY if jaccard(*case[:2])],
@@ -112,17 +112,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("noisy-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.variance",
         where="section 5, proof of lemma 6",
-        statement="Laplace noise of scale s has variance 2s².",
+        text="Laplace noise of scale s has variance 2s².",
         printed=lambda scale: number(2 * scale**2),
         check=equals(_laplace_variance, [(Fraction(1),), (Fraction(7, 2),)], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.law",
         where="section 5, proof of lemma 6, step (1)",
-        statement="Different buckets are j apart with probability 2(B − j)/B.",
+        text="Different buckets are j apart with probability 2(B − j)/B.",
         printed=lambda b, j: Fraction(2 * (b - j), b),
         corrections={"2(B − j)/(B(B − 1))": lambda b, j: Fraction(2 * (b - j), b * (b - 1))},
         check=equals(
@@ -133,10 +133,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed without the factor 1/(B − 1) for the other bucket; the probabilities "
         "would add up to B − 1. Equation 5 has it right.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.counts",
         where="section 5, proof of lemma 6, reason for (1)",
-        statement="B − 2j buckets have two others at distance j, and 2j have one.",
+        text="B − 2j buckets have two others at distance j, and 2j have one.",
         printed=lambda b, j: (b - 2 * j, 2 * j),
         corrections={
             "that if j ≤ B/2, else 0 and 2(B − j)": lambda b, j: (
@@ -147,10 +147,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Beyond j = B/2 the printed numbers are negative or too large. The sum that "
         "follows counts pairs, and is right.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.sum",
         where="section 5, proof of lemma 6",
-        statement="Σ j²(B − j) = B²(B + 1)(B − 1)/12.",
+        text="Σ j²(B − j) = B²(B + 1)(B − 1)/12.",
         printed=lambda b: Fraction(b * b * (b * b - 1), 12),
         check=equals(
             lambda b: sum(j * j * (b - j) for j in range(b)),
@@ -158,20 +158,20 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.square",
         where="section 5, proof of lemma 6",
-        statement="Buckets have mean squared difference (B − 1)²(B + 1)(1 − J)/6.",
+        text="Buckets have mean squared difference (B − 1)²(B + 1)(1 − J)/6.",
         printed=lambda x, y, b: (b - 1) ** 2 * (b + 1) * (1 - jaccard(x, y)) / 6,
         corrections={"(B² − 1)(1 − J)/6": lambda x, y, b: (b * b - 1) * (1 - jaccard(x, y)) / 6},
         check=equals(_square, _CASES, "enumeration"),
         reason="A factor B − 1 too much, from the missing division by B − 1 in step (1). "
         "Equation 5 is the estimate by the right value.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.total",
         where="section 5, end of the proof of lemma 6",
-        statement="A position of noisy sketches has mean squared difference "
+        text="A position of noisy sketches has mean squared difference "
         "(B − 1)²(B + 1)(1 − J)/6 + 4(Δ/ε)².",
         printed=lambda x, y, b, w: (
             (b - 1) ** 2 * (b + 1) * (1 - jaccard(x, y)) / 6 + 4 * (w * w / 2)
@@ -184,10 +184,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_noisy_square, _NOISY, "enumeration"),
         reason="Rearranging the printed line would not give equation 5; the corrected one does.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.error",
         where="section 5, proof of theorem 5.1",
-        statement="An error t in D² is an error 6t/((B − 1)(B + 1)K) in the estimate.",
+        text="An error t in D² is an error 6t/((B − 1)(B + 1)K) in the estimate.",
         printed=lambda t, k, b: Fraction(6 * t, (b - 1) * (b + 1) * k),
         check=equals(
             lambda t, k, b: (
@@ -197,10 +197,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.differences",
         where="section 5, proof of theorem 5.1, first condition",
-        statement="Two sketches to compare differ in a share a(1 − 1/B) of positions on average.",
+        text="Two sketches to compare differ in a share a(1 − 1/B) of positions on average.",
         printed=lambda x, y, b, a: a * (1 - Fraction(1, b)),
         corrections={
             "(1 − J)(1 − 1/B)": lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b))
@@ -213,10 +213,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="That is the share for neighbours; the records to compare are arbitrary, and "
         "the sampling error of the estimate is of the order 1/√K then, not √(α/(τK)).",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.middle",
         where="section 5, proof of theorem 5.1",
-        statement="With n differing positions and noise within D the mixed terms are at most 4Dn.",
+        text="With n differing positions and noise within D the mixed terms are at most 4Dn.",
         printed=lambda b, n, d: 4 * d * n,
         corrections={"4D(B − 1)n": lambda b, n, d: 4 * d * (b - 1) * n},
         check=at_most(
@@ -230,10 +230,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="A difference of buckets is up to B − 1, not 1. At B = 2, which the proof takes "
         "later, both are the same.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.noise",
         where="section 5, proof of theorem 5.1, second condition",
-        statement="Noise of both sketches is within ln(4K/δ)·Δ/ε but for δ/2.",
+        text="Noise of both sketches is within ln(4K/δ)·Δ/ε but for δ/2.",
         printed=lambda k, delta: (number(4 * k / delta)).log(),
         check=at_most(
             lambda formula, k, delta: (
@@ -244,48 +244,48 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.k",
         where="section 5, proof of theorem 5.1",
-        statement="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponents of ε.",
+        text="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponents of ε.",
         printed=lambda: Fraction(4, 5),
         check=lambda f: equals(
             lambda e, a: _sides(f(), Fraction(3, 5), e, a)[0], _EQUATED, "enclosure"
         )(lambda e, a: _sides(f(), Fraction(3, 5), e, a)[1]),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.k-ratio",
         where="section 5, proof of theorem 5.1",
-        statement="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponent of 1/a = τ/α.",
+        text="√(a/K) = (aK/ε)² where K = ε^(4/5)·a^(−3/5): exponent of 1/a = τ/α.",
         printed=lambda: Fraction(3, 5),
         check=lambda f: equals(
             lambda e, a: _sides(Fraction(4, 5), f(), e, a)[0], _EQUATED, "enclosure"
         )(lambda e, a: _sides(Fraction(4, 5), f(), e, a)[1]),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.second-term",
         where="section 5, proof of theorem 5.1",
-        statement="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
+        text="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
         printed=lambda: Fraction(4, 5),
         corrections={"aK = a^(2/5)": lambda: Fraction(2, 5)},
         # L² at ε = 1, of the larger of aK and √(aK): for small a the one of the smaller exponent
         check=equals(lambda: min(2 * Fraction(2, 5), Fraction(2, 5)), [()], "points"),
         reason="L is of the order aK + √(aK), and the root is the larger one as aK < 1.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1",
         where="section 5, theorem 5.1",
-        statement="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε: the exponent of α/τ.",
+        text="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε: the exponent of α/τ.",
         conditions="records of any similarity, as in the statement; here J = 1/2",
         printed=lambda: Fraction(4, 5),
         check=at_most(_rate, [(5,), (20,)], "points"),
         reason="Orders of the standard deviation, minimised over K at B = 2 (docstring): the "
         "exponent is 1/2, at K of the order τ/α, as for RRMinHash.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-5.comparison",
         where="section 5, comparing RRMinHash and NoisyMinHash",
-        statement="(α/τ)^(4/5) ≤ (α/τ)^(1/2).",
+        text="(α/τ)^(4/5) ≤ (α/τ)^(1/2).",
         printed=lambda a: number(a) ** number(Fraction(1, 2)),
         check=at_most(
             lambda formula, a: (number(a) ** number(Fraction(4, 5)), formula(a)),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, number
 
 from .laws import binomial, mean_equals
@@ -80,18 +80,18 @@ def _needed(formula: Any, epsilon: Fraction, delta: Fraction) -> tuple[Any, Any]
     return level * number(4).log(), epsilon
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.lemma-4.equal",
         where="section 4, proof of lemma 4",
-        statement="Responses to equal values agree with probability p² + (1 − p)²/(B − 1).",
+        text="Responses to equal values agree with probability p² + (1 − p)²/(B − 1).",
         printed=lambda b, p: p**2 + (1 - p) ** 2 / (b - 1),
         check=equals(lambda b, p: _meet(b, p, 0), _STEPS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-4.different",
         where="section 4, proof of lemma 4",
-        statement="Responses to different values agree with probability "
+        text="Responses to different values agree with probability "
         "2p(1 − p)/(B − 1) + (1 − p)²(1 − 1/(B − 1))²/(B − 2).",
         conditions="undefined at B = 2, the paper's own choice in its experiments",
         printed=lambda b, p: _apart(b, p, Fraction(1, b - 2)) if b > 2 else "undefined",
@@ -104,26 +104,26 @@ CLAIMS: tuple[Claim, ...] = (
         reason="At B = 2, the paper's own choice, the last term is 0/0; it is 0, as there is no "
         "third value to agree on.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.equation-2",
         where="section 4, equation 2",
-        statement="Responses agree with probability (J + BJp(Bp − 2) + B − 1)/(B(B − 1)).",
+        text="Responses agree with probability (J + BJp(Bp − 2) + B − 1)/(B(B − 1)).",
         printed=lambda b, p, j: (j + b * j * p * (b * p - 2) + b - 1) / (b * (b - 1)),
         check=equals(_agree, _CASES, "enumeration"),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-4",
         where="section 4, equation 1 and lemma 4",
-        statement="(B − 1)(B·share − 1)/(Bp − 1)² is an unbiased estimator of J.",
+        text="(B − 1)(B·share − 1)/(Bp − 1)² is an unbiased estimator of J.",
         printed=estimate,
         check=mean_equals([case for case in _CASES if case[2]], _two, lambda b, p, j: j),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-5",
         where="section 4, lemma 5, equation 3",
-        statement="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
+        text="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
         conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
         printed=_error,
         readings={"K at least 3B ln(1/δ)": _error_of_many},
@@ -141,10 +141,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Loose by orders of magnitude at B ≤ 5; the last case has many buckets and K = 1.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-5.last-step",
         where="section 4, proof of lemma 5",
-        statement="B²(B − 1)²q ≤ B³(1 + p(Bp − 2)) for the probability q of agreement.",
+        text="B²(B − 1)²q ≤ B³(1 + p(Bp − 2)) for the probability q of agreement.",
         printed=lambda b, p: b**3 * (1 + p * (b * p - 2)),
         check=at_most(
             lambda formula, b, p, j: (b**2 * (b - 1) ** 2 * _agree(b, p, j), formula(b, p)),
@@ -152,10 +152,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.first-step",
         where="section 4, proof of theorem 4.1",
-        statement="B³(1 + p(Bp − 2))/(Bp − 1)⁴ ≤ B⁴/(Bp − 1)⁴, as p ≤ 1.",
+        text="B³(1 + p(Bp − 2))/(Bp − 1)⁴ ≤ B⁴/(Bp − 1)⁴, as p ≤ 1.",
         printed=lambda b, p: b**4 / (b * p - 1) ** 4,
         check=at_most(
             lambda formula, b, p: (_square(b, p), formula(b, p)),
@@ -163,10 +163,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.threshold",
         where="section 4, proof of theorem 4.1",
-        statement="Bp ≥ 2 where e^ε′ ≥ 2(B − 1)/(B − 2).",
+        text="Bp ≥ 2 where e^ε′ ≥ 2(B − 1)/(B − 2).",
         printed=lambda b: Fraction(2 * (b - 1), b - 2),
         check=at_most(
             lambda formula, b: (2, b * formula(b) / (formula(b) + b - 1)),
@@ -174,10 +174,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.fraction",
         where="section 4, proof of theorem 4.1",
-        statement="1/(x − 1) ≤ 2/x for x ≥ 2.",
+        text="1/(x − 1) ≤ 2/x for x ≥ 2.",
         printed=lambda x: 2 / x,
         check=at_most(
             lambda formula, x: (1 / (x - 1), formula(x)),
@@ -185,10 +185,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.last-step",
         where="section 4, proof of theorem 4.1",
-        statement="√3·B²(2/(Bp))² = √48(1 + (B − 1)/e^ε′)², here squared.",
+        text="√3·B²(2/(Bp))² = √48(1 + (B − 1)/e^ε′)², here squared.",
         printed=lambda b, r: 48 * (1 + (b - 1) / r) ** 4,
         check=equals(
             lambda b, r: 3 * b**4 * (2 * (r + b - 1) / (b * r)) ** 4,
@@ -196,17 +196,17 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.range",
         where="section 4, proof of theorem 4.1",
-        statement="At B = 3 the condition is e^(ε/L) ≥ 4.",
+        text="At B = 3 the condition is e^(ε/L) ≥ 4.",
         printed=lambda: Fraction(4),
         check=at_most(lambda formula: (2, 3 * formula() / (formula() + 2)), [()], "points"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.k",
         where="section 4, theorem 4.1 and its proof",
-        statement="K = cτε/α with a c of its own for δ only (here 1/100) keeps ε ≥ L ln 4.",
+        text="K = cτε/α with a c of its own for δ only (here 1/100) keeps ε ≥ L ln 4.",
         conditions="any ε > 0 in the theorem",
         printed=lambda epsilon: Fraction(1, 100),
         readings={"ε at least 1": lambda epsilon: Fraction(int(epsilon >= 1), 100)},
@@ -218,14 +218,14 @@ CLAIMS: tuple[Claim, ...] = (
         reason="L grows as √(ε ln(1/δ)) for small ε, so that no constant c serves all ε.",
     ),
     *(
-        Claim(
+        Statement(
             id=f"aumuller2020.section-4.{name}",
             where="section 4, similarity estimation",
-            statement=statement,
+            text=text,
             printed=printed,
             check=equals(truth, _STEPS, "points"),
         )
-        for name, statement, printed, truth in (
+        for name, text, printed, truth in (
             (
                 "slope",
                 "The share of agreement grows by (Bp − 1)²/(B(B − 1)) with J.",

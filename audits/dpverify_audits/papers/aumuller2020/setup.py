@@ -11,7 +11,7 @@ from itertools import chain, combinations, product
 from math import comb
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, number
 
 from .laws import PAIRS, Items, binomial, bucket_law, jaccard, mean_equals, min_hash_law, responses
@@ -139,11 +139,11 @@ def _mechanism(
 
 _RESPONSES = [(Fraction(r), b, n) for r in (2, 5) for b in (2, 3, 5) for n in (1, 3)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.definition-1",
         where="section 2, definition 1",
-        statement="The least δ is that of single outputs, max over v of P(v) − e^ε Q(v).",
+        text="The least δ is that of single outputs, max over v of P(v) − e^ε Q(v).",
         printed=lambda p, q, r: max(0, *(a - r * b for a, b in zip(p, q, strict=True))),
         corrections={
             "over events": lambda p, q, r: sum(
@@ -157,10 +157,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Single outputs say nothing of continuous noise, and post-processing breaks them.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-3.jaccard",
         where="section 3, neighbouring notion",
-        statement="Neighbours of at least τ items that differ in at most α have 1 − J ≤ α/τ.",
+        text="Neighbours of at least τ items that differ in at most α have 1 − J ≤ α/τ.",
         printed=lambda items, changes, least: Fraction(changes, least),
         check=at_most(
             lambda formula, *case: (_farthest(*case), formula(*case)),
@@ -170,10 +170,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("rr-min-hash", "noisy-min-hash"),
         reason="The largest 1 − J is α/(τ + ⌈α/2⌉).",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-3.1",
         where="section 3, theorem 3.1",
-        statement="Laplace noise of scale Δ/ε gives (ε, 0).",
+        text="Laplace noise of scale Δ/ε gives (ε, 0).",
         printed=lambda sensitivity, epsilon: sensitivity / epsilon,
         check=at_most(
             lambda formula, shift, eps: (
@@ -184,32 +184,32 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-3.1.min-hash",
         where="section 3.1, MinHash",
-        statement="MinHash values agree with probability J.",
+        text="MinHash values agree with probability J.",
         printed=jaccard,
         check=equals(_same_share, PAIRS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-3.1.estimator",
         where="section 3.1, MinHash",
-        statement="The share of equal MinHash values is an unbiased estimator of J.",
+        text="The share of equal MinHash values is an unbiased estimator of J.",
         printed=lambda equal, k: Fraction(equal, k),
         check=mean_equals(PAIRS, _two_hashes, jaccard),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-3.1.range-b",
         where="section 3.1, b-bit MinHash; proof of lemma 4",
-        statement="Buckets agree with probability J + (1 − J)/B, for a random function to buckets.",
+        text="Buckets agree with probability J + (1 − J)/B, for a random function to buckets.",
         printed=lambda x, y, b: (1 - jaccard(x, y)) / b + jaccard(x, y),
         check=equals(_collide, _CASES, "enumeration"),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-3.1.universal",
         where="section 3.1, b-bit MinHash",
-        statement="Buckets agree with probability J + (1 − J)/B for a universal function too: one "
+        text="Buckets agree with probability J + (1 − J)/B for a universal function too: one "
         "that collides with probability c ≤ 1/B.",
         printed=lambda j, b, c: (1 - j) / b + j,
         corrections={"(1 − J)c + J": lambda j, b, c: (1 - j) * c + j},
@@ -220,17 +220,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Universality bounds collisions from above; the identity on m ≤ B items has c = 0.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-1.differ",
         where="section 3.2, proof of lemma 1",
-        statement="Buckets differ with probability (1 − J)(1 − 1/B).",
+        text="Buckets differ with probability (1 − J)(1 − 1/B).",
         printed=lambda x, y, b: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
         check=equals(lambda *case: 1 - _collide(*case), _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-1.expectation",
         where="section 3.2, proof of lemma 1",
-        statement="Neighbours' sketches differ in at most Kα/τ·(1 − 1/B) positions on average.",
+        text="Neighbours' sketches differ in at most Kα/τ·(1 − 1/B) positions on average.",
         printed=lambda k, b, a, t: k * Fraction(a, t) * (1 - Fraction(1, b)),
         check=at_most(
             lambda formula, k, b, a, t: (
@@ -241,10 +241,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-1.chernoff",
         where="section 3.2, proof of lemma 1",
-        statement="P(X > (1 + β)E) ≤ exp(−β²E/3).",
+        text="P(X > (1 + β)E) ≤ exp(−β²E/3).",
         conditions="the paper states no bound on β",
         printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
         readings={
@@ -264,10 +264,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The form with β² needs β ≤ 1: a chance of 1 in 100 is bounded by 3 in 10,000 at "
         "1 draw of chance 1/100. Rare events are likelier than it says.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-1",
         where="section 3.2, lemma 1",
-        statement="More than Kp + √(3 ln(1/δ)Kp) positions differ with probability at most δ, "
+        text="More than Kp + √(3 ln(1/δ)Kp) positions differ with probability at most δ, "
         "p = (1 − 1/B)α/τ.",
         conditions="δ > 0; the proof needs Kp ≥ 3 ln(1/δ)",
         printed=differing_bound,
@@ -277,10 +277,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Where few differences are expected, more than the printed number occur far more "
         "often than δ. For a small Kα/τ take the binomial's own quantile.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-3",
         where="section 4, lemma 3",
-        statement="More than ⌈Kp + √(3 ln(1/δ)Kp)⌉ positions differ with probability at most δ, "
+        text="More than ⌈Kp + √(3 ln(1/δ)Kp)⌉ positions differ with probability at most δ, "
         "p = (1 − 1/B)α/τ, which makes RRMinHash (ε, δ)-private.",
         conditions="the δ is the probability that more positions differ",
         printed=lambda *case: differing_bound(*case).ceil(),
@@ -290,10 +290,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="As in lemma 1: where few differences are expected the printed L is exceeded more "
         "often than δ. Take the binomial's own quantile there.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-3.mechanism",
         where="section 4, lemma 3",
-        statement="RRMinHash with ε/L a position is (ε, δ)-private over the draw of the functions.",
+        text="RRMinHash with ε/L a position is (ε, δ)-private over the draw of the functions.",
         conditions="α = 1; the exact δ, in which a position too many costs little",
         printed=lambda *case: differing_bound(*case).ceil(),
         readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
@@ -304,10 +304,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Outside its proof's condition the mechanism's real δ is above the δ asked. Take "
         "L from the binomial's own quantile.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-2",
         where="section 3.2, lemma 2",
-        statement="Keeping each of L differing values with e^ε′/(e^ε′ + B − 1) gives ε = Lε′.",
+        text="Keeping each of L differing values with e^ε′/(e^ε′ + B − 1) gives ε = Lε′.",
         printed=lambda r, b: r / (r + b - 1),
         check=at_most(
             lambda formula, r, b, n: (_response_ratio(r, formula(r, b), b, n), r**n),
@@ -316,10 +316,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-2.other",
         where="section 3.2, proof of lemma 2",
-        statement="Every other value has probability 1/(e^ε′ + B − 1).",
+        text="Every other value has probability 1/(e^ε′ + B − 1).",
         printed=lambda r, b, n: 1 / (r + b - 1),
         check=equals(
             lambda r, b, n: responses(0, b, r / (r + b - 1))[1], _RESPONSES, "enumeration"

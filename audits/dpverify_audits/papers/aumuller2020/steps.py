@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import public_draw, wherever
 from dpverify_audits.papers.checks import at_most, equals, integral, number
 
@@ -133,11 +133,11 @@ _TAILS = [
     (500, 2, Fraction(1, 10), _TINY),
 ]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.lemma-2.product",
         where="section 3.2, proof of lemma 2, displayed ratio",
-        statement="Over all sketches that differ in L positions the worst ratio is e^(ε′L).",
+        text="Over all sketches that differ in L positions the worst ratio is e^(ε′L).",
         printed=lambda k, b, n, r: r**n,
         check=equals(
             _worst_ratio,
@@ -146,10 +146,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("rr-min-hash",),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-2.composition",
         where="section 3.2, footnote 1",
-        statement="Composition over all K positions costs Kε′: reached where all differ.",
+        text="Composition over all K positions costs Kε′: reached where all differ.",
         printed=lambda k, b, r: r**k,
         check=equals(
             lambda k, b, r: _worst_ratio(k, b, k, r),
@@ -160,7 +160,7 @@ CLAIMS: tuple[Claim, ...] = (
     public_draw(
         id="aumuller2020.lemma-3.drawn",
         where="section 4, lemma 3; section 5",
-        statement="Sketches of neighbours differ in at most L positions, but for probability δ; "
+        text="Sketches of neighbours differ in at most L positions, but for probability δ; "
         "all users share and know the functions.",
         place="its proof: “by Lemma 1, with probability at least 1 − δ”",
         printed=differing_bound,
@@ -172,10 +172,10 @@ CLAIMS: tuple[Claim, ...] = (
         "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions are "
         "known.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-5.symmetry",
         where="section 4, before lemma 5: the other case follows by symmetry",
-        statement="P(X < (1 − β)E) ≤ exp(−β²E/3).",
+        text="P(X < (1 − β)E) ≤ exp(−β²E/3).",
         printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
         check=at_most(
             _lower_tail,
@@ -184,10 +184,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Both cases together have probability 2δ by this argument, not δ.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-5.middle-step",
         where="section 4, proof of lemma 5, second line of the display",
-        statement="t more collisions move the estimate by (B − 1)Bt/(K(Bp − 1)²).",
+        text="t more collisions move the estimate by (B − 1)Bt/(K(Bp − 1)²).",
         printed=lambda b, p, t, k: (b - 1) * b * t / (k * (b * p - 1) ** 2),
         check=equals(
             lambda b, p, t, k: from_shares((t + 1) / k, b, p) - from_shares(Fraction(1, k), b, p),
@@ -195,10 +195,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1",
         where="section 4, theorem 4.1",
-        statement="Some B and K make the error O(√(α/(τε))): at most 20 times that, as a standard "
+        text="Some B and K make the error O(√(α/(τε))): at most 20 times that, as a standard "
         "deviation at J = ½ and δ = 10⁻⁴.",
         conditions="any ε > 0 in the theorem",
         printed=lambda ratio, e: number(ratio / e).sqrt(),
@@ -211,10 +211,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("rr-min-hash",),
         reason="For small ε the best is L = 1, and the error of the order √(α/τ)/ε².",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-4.1.b",
         where="section 4, proof of theorem 4.1",
-        statement="Of the B with a threshold 2(B − 1)/(B − 2), 3 makes (1 + (B − 1)/r)² least.",
+        text="Of the B with a threshold 2(B − 1)/(B − 2), 3 makes (1 + (B − 1)/r)² least.",
         printed=lambda r: 3,
         check=equals(
             lambda r: _least_at({b: (1 + (b - 1) / r) ** 2 for b in range(3, 20)}),
@@ -222,17 +222,17 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.difference",
         where="section 5, proof of lemma 6, steps (1) and (2)",
-        statement="Two independent Laplace draws of scale s differ by 4s² in the mean square.",
+        text="Two independent Laplace draws of scale s differ by 4s² in the mean square.",
         printed=lambda s: number(4 * s * s),
         check=equals(_laplace_difference, [(Fraction(1),), (Fraction(7, 2),)], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.lemma-6.mixed",
         where="section 5, proof of lemma 6, step (1)",
-        statement="The mixed term has mean 0: E(g + n)² = Eg² + En² for independent n of mean 0.",
+        text="The mixed term has mean 0: E(g + n)² = Eg² + En² for independent n of mean 0.",
         printed=lambda g, n: Fraction(g * g + n * n),
         check=equals(
             lambda g, n: sum((Fraction((g + s * n) ** 2, 2) for s in (-1, 1)), Fraction(0)),
@@ -240,10 +240,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.l-prime",
         where="section 5, proof of theorem 5.1, first condition",
-        statement="Differences are off their mean by more than √(3 ln(2/δ)Kp) with probability at "
+        text="Differences are off their mean by more than √(3 ln(2/δ)Kp) with probability at "
         "most δ/2, p = (1 − 1/B)α/τ.",
         conditions="as lemma 1, whose other side this needs too",
         printed=_l_prime,
@@ -252,10 +252,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="As in lemma 1: where few differences are expected, they are off by more than L′ "
         "more often than δ/2.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.first-summand",
         where="section 5, proof of theorem 5.1",
-        statement="If the number of differences is off by at most L′, the sum of squared "
+        text="If the number of differences is off by at most L′, the sum of squared "
         "differences is off by at most (B − 1)²L′.",
         printed=lambda b, expected, off: Fraction((b - 1) ** 2 * off),
         corrections={
@@ -270,10 +270,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Right at B = 2, which the proof then takes; from B = 3 on squares vary.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.last-summand",
         where="section 5, proof of theorem 5.1",
-        statement="Noise within D on both sides makes K squared differences at most 4KD².",
+        text="Noise within D on both sides makes K squared differences at most 4KD².",
         printed=lambda k, d: 4 * k * d * d,
         check=at_most(
             lambda f, k, d: (
@@ -284,20 +284,20 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.third-term",
         where="section 5, proof of theorem 5.1",
-        statement="D > (B − 1)(P + √P) for ε > 1, so that the third term is below the second.",
+        text="D > (B − 1)(P + √P) for ε > 1, so that the third term is below the second.",
         conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
         printed=lambda: [Fraction(e) for e in (2, 10, 100)],
         readings={"ε up to ln(4K/δ)": lambda: [Fraction(e) for e in ("1/2", "2", "10")]},
         check=wherever(lambda e: _far_down(1000, _TINY, e, Fraction(10)), "enclosure", "ε"),
         reason="D falls with ε: the condition is on the wrong side.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.theorem-5.1.b",
         where="section 5, proof of theorem 5.1",
-        statement="(B − 1)²/((B − 1)(B + 1)) grows with B: 2 is the best choice.",
+        text="(B − 1)²/((B − 1)(B + 1)) grows with B: 2 is the best choice.",
         printed=lambda: 2,
         check=equals(
             lambda: _least_at({b: Fraction((b - 1) ** 2, (b - 1) * (b + 1)) for b in range(2, 20)}),
@@ -305,10 +305,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-5.comparison.epsilon",
         where="section 5, comparing RRMinHash and NoisyMinHash",
-        statement="ε^(−1/2) ≤ ε^(−2/5) for ε ≥ 1.",
+        text="ε^(−1/2) ≤ ε^(−2/5) for ε ≥ 1.",
         printed=lambda e: number(e) ** number(Fraction(-2, 5)),
         check=at_most(
             lambda f, e: (number(e) ** number(Fraction(-1, 2)), f(e)),
@@ -317,10 +317,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="True of the powers; theorem 5.1, whose power it is, doesn't hold.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-5.size",
         where="section 5, comparing RRMinHash and NoisyMinHash",
-        statement="A private vector of RRMinHash has K bits.",
+        text="A private vector of RRMinHash has K bits.",
         printed=lambda k, b: k,
         corrections={"⌈K log₂ B⌉": lambda k, b: (b**k - 1).bit_length()},
         check=equals(
@@ -331,10 +331,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("rr-min-hash",),
         reason="K bits at B = 2, the paper's choice.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-5.hamming",
         where="section 5, comparing RRMinHash and NoisyMinHash",
-        statement="RRMinHash needs the Hamming distance H only: the estimate at share 1 − H/K.",
+        text="RRMinHash needs the Hamming distance H only: the estimate at share 1 − H/K.",
         printed=lambda k, h: 1 - Fraction(h, k),
         check=equals(
             lambda k, h: Fraction(
@@ -344,10 +344,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-5.euclidean",
         where="section 5, below equation 5",
-        statement="NoisyMinHash's estimate falls by 6/((B² − 1)K) with the squared distance.",
+        text="NoisyMinHash's estimate falls by 6/((B² − 1)K) with the squared distance.",
         printed=lambda k, b: Fraction(6, (b * b - 1) * k),
         check=equals(
             lambda k, b: (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import order, wherever
 from dpverify_audits.papers.checks import at_most
 
@@ -76,11 +76,11 @@ _NEIGHBOURS = [
     ((Fraction("0.5"), Fraction("0.4")), (Fraction("0.5"), Fraction("0.4"))),
 ]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="aumuller2020.section-6.approximation",
         where="section 6, experimental setting, approximate similarity ratio",
-        statement="The ratio is the neighbours' similarities over those found, as table 1 has it: "
+        text="The ratio is the neighbours' similarities over those found, as table 1 has it: "
         "at most 1.",
         printed=lambda true, found: sum(true) / sum(found),
         corrections={"found over true": lambda true, found: sum(found) / sum(true)},
@@ -88,29 +88,29 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed upside down: found neighbours are never more similar than the true ones, "
         "so the printed ratio is 1 or more, and table 1 has numbers below 1.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.data",
         where="section 6, experimental setting",
-        statement="Sizes of MovieLens and Last.FM: m, users, mean set sizes and deviations.",
+        text="Sizes of MovieLens and Last.FM: m, users, mean set sizes and deviations.",
         reason="The data sets aren't part of this project.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.table-1",
         where="section 6.2, table 1",
-        statement="Recall and approximation of MinHash, RRMinHash and NoisyMinHash on both sets.",
+        text="Recall and approximation of MinHash, RRMinHash and NoisyMinHash on both sets.",
         reason="Needs the data sets; what the text says of the table is checked against it.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.comparison",
         where="section 6.2, second paragraph, against table 1",
-        statement="RRMinHash is equal or better than NoisyMinHash in all measurements.",
+        text="RRMinHash is equal or better than NoisyMinHash in all measurements.",
         printed=lambda: [("RRMinHash", "NoisyMinHash")],
         check=wherever(_at_least_as_good, "enumeration", "(one, other)"),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.recall",
         where="section 6.2, second paragraph, against table 1",
-        statement="MinHash itself isn't close to perfect recall: at most 0.9.",
+        text="MinHash itself isn't close to perfect recall: at most 0.9.",
         conditions="not stated: of which recall",
         printed=lambda: [(data, "R@10") for data in _DATA],
         readings={"R@100": lambda: [(data, "R@100") for data in _DATA]},
@@ -121,10 +121,10 @@ CLAIMS: tuple[Claim, ...] = (
         "with probability 100/123 by chance alone.",
     ),
     *(
-        Claim(
+        Statement(
             id=f"aumuller2020.section-6.2.last-fm.{name}",
             where="section 6.2, second paragraph, against table 1",
-            statement=f"On Last.FM at ε = 4 privacy costs a factor around {said} in {column}.",
+            text=f"On Last.FM at ε = 4 privacy costs a factor around {said} in {column}.",
             printed=lambda said=said: Fraction(said),
             check=order(
                 lambda column=column: _factor("Last.FM", 4, column),
@@ -139,10 +139,10 @@ CLAIMS: tuple[Claim, ...] = (
             ("approx", "Approx", 3),
         )
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.last-fm.highest",
         where="section 6.2, second paragraph, against table 1",
-        statement="On Last.FM at ε = 8 privacy costs a factor of at most 3.",
+        text="On Last.FM at ε = 8 privacy costs a factor of at most 3.",
         printed=lambda: Fraction(3),
         check=at_most(
             lambda f: (max(_factor("Last.FM", 8, column) for column in _COLUMNS), f()),
@@ -150,10 +150,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.last-fm.lowest",
         where="section 6.2, second paragraph, against table 1",
-        statement="On Last.FM at ε = 8 privacy costs a factor of at least 1.5.",
+        text="On Last.FM at ε = 8 privacy costs a factor of at least 1.5.",
         printed=lambda: Fraction(3, 2),
         check=at_most(
             lambda f: (f(), min(_factor("Last.FM", 8, column) for column in _COLUMNS)),
@@ -161,10 +161,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.movielens.lowest",
         where="section 6.2, second paragraph, against table 1",
-        statement="On MovieLens, τ = 50, ε = 4, privacy costs recall a factor of at least 3.",
+        text="On MovieLens, τ = 50, ε = 4, privacy costs recall a factor of at least 3.",
         printed=lambda: Fraction(3),
         corrections={"5/2": lambda: Fraction(5, 2)},
         check=at_most(
@@ -174,10 +174,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="0.47 against 0.18 in R@100.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.movielens.highest",
         where="section 6.2, second paragraph, against table 1",
-        statement="On MovieLens, τ = 50, ε = 4, privacy costs recall a factor of at most 6.",
+        text="On MovieLens, τ = 50, ε = 4, privacy costs recall a factor of at most 6.",
         printed=lambda: Fraction(6),
         readings={"of figures before they were rounded": lambda: 6 * Fraction(25, 20)},
         check=at_most(
@@ -187,10 +187,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="0.13 against 0.02 in R@10, which may have been 0.025, a factor of 1.25 more.",
     ),
-    Claim(
+    Statement(
         id="aumuller2020.section-6.2.sizes",
         where="section 6.2, second paragraph, against table 1",
-        statement="Quality grows slowly from 50 to 100 items, and more from 100 to 500.",
+        text="Quality grows slowly from 50 to 100 items, and more from 100 to 500.",
         printed=lambda: [(50, 100, 100, 500)],
         check=wherever(_grows_faster, "enumeration", "(from, to, from, to)"),
     ),

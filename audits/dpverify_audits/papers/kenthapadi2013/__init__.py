@@ -1,6 +1,6 @@
 """Ledger of Kenthapadi, Korolova, Mironov and Mishra 2013: privacy by projection and noise."""
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 
 from . import (
     comparison,
@@ -16,7 +16,7 @@ from . import (
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Statement, ...] = (
     *definitions.CLAIMS,
     *projections.CLAIMS,
     *privacy.CLAIMS,

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
@@ -48,11 +48,11 @@ def _variance_at(weight: int, s2: Fraction) -> Fraction:
     return Fraction(variance(weight, Fraction(2 * weight), s2))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.section-4.1.entries",
         where="section 4.1, below algorithm 4",
-        statement="One changed bit changes n entries of the strict upper triangle.",
+        text="One changed bit changes n entries of the strict upper triangle.",
         printed=lambda n, d: n,
         corrections={"n − 1": lambda n, d: n - 1},
         check=equals(
@@ -64,20 +64,20 @@ CLAIMS: tuple[Claim, ...] = (
         reason="A user has n − 1 distances to others, not n. Noise for n is a little more than "
         "needed: safe.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.1.magnitude",
         where="section 4.1, below algorithm 4",
-        statement="Each entry that changes does so by 1.",
+        text="Each entry that changes does so by 1.",
         printed=lambda n, d: 1,
         check=equals(
             lambda n, d: max(max(change) for change in _changes(n, d)), _SETS, "enumeration"
         ),
         mechanisms=("noise-addition",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.1.noise",
         where="section 4.1, below algorithm 4",
-        statement="σ = √(n·2(ln(1/2δ) + ε))/ε is (ε, δ)-DP for algorithm 3.",
+        text="σ = √(n·2(ln(1/2δ) + ε))/ε is (ε, δ)-DP for algorithm 3.",
         printed=lambda n, e, d: number(n).sqrt() * sigma_needed(e, d),
         check=at_most(
             lambda f, n, e, d: (
@@ -89,10 +89,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("noise-addition",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.hamming",
         where="section 4.2",
-        statement="‖x − y‖₂ of bit vectors equals their Hamming distance; its square does. "
+        text="‖x − y‖₂ of bit vectors equals their Hamming distance; its square does. "
         "The formula gives the power of the Hamming distance that ‖x − y‖₂⁴ is.",
         printed=lambda h: h**4,
         corrections={"‖x − y‖₂² is the Hamming distance": lambda h: h**2},
@@ -104,10 +104,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The squared distance of bit vectors is their Hamming distance, not the distance "
         "itself. The bound on the variance that follows holds with it.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.weights",
         where="section 4.2",
-        statement="The squared distance of bit vectors of weight at most μ is at most 2μ.",
+        text="The squared distance of bit vectors of weight at most μ is at most 2μ.",
         printed=lambda d, w: 2 * w,
         check=at_most(
             lambda f, d, w: (
@@ -122,18 +122,18 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.order",
         where="section 4.2",
-        statement="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ where σ ≥ 1.",
+        text="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ where σ ≥ 1.",
         conditions="σ ≥ 1",
         printed=_bound,
         check=at_most(lambda f, w, s: (_variance_at(w, s), f(w, s)), _WEIGHTS, "points"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.order-any-noise",
         where="section 4.2, with σ below 1, as ε above √ln(1/δ) allows",
-        statement="At k = μ the variance is at most 32σ⁴μ for every σ.",
+        text="At k = μ the variance is at most 32σ⁴μ for every σ.",
         printed=_bound,
         check=at_most(
             lambda f, w, s: (_variance_at(w, s), f(w, s)), [(4, Fraction(1, 100))], "points"
@@ -142,10 +142,10 @@ CLAIMS: tuple[Claim, ...] = (
         "and μ = 4 the variance is over 2,000 times the bound. The order holds for σ ≥ 1 "
         "only.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.superior",
         where="section 4.2, last sentence",
-        statement="Projection at k = μ beats noise on distances, σ²n, where n ≥ 32μσ², σ ≥ 1.",
+        text="Projection at k = μ beats noise on distances, σ²n, where n ≥ 32μσ², σ ≥ 1.",
         printed=lambda w, s: 32 * w * s,
         check=at_most(lambda f, w, s: (_variance_at(w, s), s * f(w, s)), _WEIGHTS, "points"),
     ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import order, wherever
 from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
 
@@ -110,21 +110,21 @@ def _is_near(case: tuple[int, int]) -> bool:
     return squared**2 <= 4 * k
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.section-4.3.3.crossover",
         where="section 4.3.3, and the contributions in section 1",
-        statement="Randomized response overtakes at squared distances of the order of √(dk)/ε²: "
+        text="Randomized response overtakes at squared distances of the order of √(dk)/ε²: "
         "the first term of (4) meets theorem 3's bound there, within a factor 2.",
         conditions="ε ≤ 1, equal failure probabilities",
         printed=_printed_crossing,
         check=order(_crossing, _CROSSINGS, "enclosure", factor=2),
         mechanisms=("dp-rp-g", "randomized-response"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.crossover.any-epsilon",
         where="section 4.3.3 and section 1, which have no bound on ε there",
-        statement="Randomized response overtakes at squared distances of the order of √(dk)/ε² for "
+        text="Randomized response overtakes at squared distances of the order of √(dk)/ε² for "
         "every ε, here up to 20 and within a factor 2.",
         printed=_printed_crossing,
         corrections={
@@ -135,19 +135,19 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="1/(1 − 2p)² tends to 1, not to 0, as ε grows.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.second-term",
         where="section 4.3.3, k(ln n)² ≪ d",
-        statement="The second term of (4) is within theorem 3's bound from d = k ln²n on, up to a "
+        text="The second term of (4) is within theorem 3's bound from d = k ln²n on, up to a "
         "constant, here 32.",
         conditions="ε ≤ 1, σ = 2√ln(n)/ε",
         printed=lambda k, n, e: k * arb(n).log() ** 2,
         check=order(_least_bits, _USERS, "enclosure", factor=32),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.projection-better",
         where="section 4.3.3, the middle range",
-        statement="Up to √(dk)/ε² the bound (4) is the smaller one, where k ln²n ≪ d.",
+        text="Up to √(dk)/ε² the bound (4) is the smaller one, where k ln²n ≪ d.",
         conditions="the paper leaves constants open; d = 1000·k·ln²n, μ = 1/1000, ε ≤ 1",
         printed=lambda: _range(Fraction(99, 100)),
         readings={"up to a quarter of √(dk)/ε²": lambda: _range(Fraction(1, 4))},
@@ -155,10 +155,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Up to a quarter of √(dk)/ε² the claim holds; at the end of the range the other "
         "bound is the smaller one. The paper says that constants are left open.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.responses-better",
         where="section 4.3.3, the far range",
-        statement="From √(dk)/ε² on theorem 3's bound is the smaller one.",
+        text="From √(dk)/ε² on theorem 3's bound is the smaller one.",
         conditions="as above, and d much larger, so that noise terms don't matter",
         printed=lambda: [(10**14, 256, 100, e, Fraction(101, 100)) for e in _EPSILONS],
         readings={
@@ -168,11 +168,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="From twice √(dk)/ε² on it holds; at the beginning of the range the other bound "
         "may still be the smaller one. The paper says that constants are left open.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.near",
         where="section 4.3.3, the near range",
-        statement="At squared distances up to √k both are inaccurate: r⁴ is at most either "
-        "variance.",
+        text="At squared distances up to √k both are inaccurate: r⁴ is at most either variance.",
         conditions="ε ≤ 1, k ≤ d",
         printed=lambda k: arb(k).sqrt(),
         check=at_most(
@@ -181,10 +180,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.budget",
         where="section 4.3.3, last sentence",
-        statement="t sketches, each with noise for (ε/t, δ/t), are (ε, δ)-DP together.",
+        text="t sketches, each with noise for (ε/t, δ/t), are (ε, δ)-DP together.",
         printed=lambda t, e, d: sigma_needed(e / t, d / t),
         check=at_most(
             lambda f, t, e, d: (gaussian_delta(number(e), arb(t).sqrt() / f(t, e, d)), d),
@@ -193,10 +192,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Noise for (ε, δ) times √t is enough: t sketches are one of t·k numbers.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.budget.gaussian",
         where="section 4.3.3, last sentence, for Gaussian noise",
-        statement="t sketches with √t times the noise for one have δ at ε as one has.",
+        text="t sketches with √t times the noise for one have δ at ε as one has.",
         printed=lambda t, e, d: arb(t).sqrt() * sigma_needed(e, d),
         check=lambda formula: equals(
             lambda t, e, d: gaussian_delta(number(e), 1 / sigma_needed(e, d)),
@@ -205,10 +204,10 @@ CLAIMS: tuple[Claim, ...] = (
         )(lambda t, e, d: gaussian_delta(number(e), arb(t).sqrt() / formula(t, e, d))),
         reason="Not in the paper: what a share of the budget comes to.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-5.2.1.attribute",
         where="section 5.2.1, first paragraph",
-        statement="Distances of records to one attribute's vector are in the near range, O(√k).",
+        text="Distances of records to one attribute's vector are in the near range, O(√k).",
         conditions="not stated: the records' weight; 2 is taken for the constant",
         printed=lambda: [(w, 64) for w in (1, 8, 15)],
         readings={"records of weight 100, k = 64": lambda: [(100, 64)]},
@@ -216,10 +215,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed means: weights up to √k. What must be told apart is always weight + 1 "
         "from weight − 1, which is in the near range at every weight.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-6.range",
         where="section 6, second paragraph",
-        statement="Projection is better up to the distance √(dk), that is the squared distance dk.",
+        text="Projection is better up to the distance √(dk), that is the squared distance dk.",
         conditions="ε ≤ 1",
         printed=lambda d, k, e: arb(d) * k,
         corrections={"squared distance √(dk)/ε², as in section 4.3.3": _printed_crossing},

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, cdf, equals, gaussian_delta, number
 
@@ -121,20 +121,20 @@ def _published_loss(d: int, flip: Fraction, ratio: Fraction) -> Fraction:
     return max(Fraction(0), 1 - flip - ratio * flip)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.definition-1",
         where="section 2.3, definition 1",
-        statement="The least δ over all sets of outputs is Σ (p − e^ε·q)₊.",
+        text="The least δ over all sets of outputs is Σ (p − e^ε·q)₊.",
         printed=lambda p, q, r: sum(
             (max(a - r * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0)
         ),
         check=equals(_worst_event, _LAWS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.failure",
         where="section 2.3, below definition 1",
-        statement="δ is the probability that the guarantee of ε fails: the privacy loss of "
+        text="δ is the probability that the guarantee of ε fails: the privacy loss of "
         "Gaussian noise is above ε with probability at most δ.",
         conditions="not stated: which of the δ that a mechanism has at ε",
         printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
@@ -146,19 +146,19 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Printed means: the least δ. Definition 1 bounds events, not the loss.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.delta",
         where="section 2.3, below definition 1: δ is typically O(1/n)",
-        statement="Publishing each of n records with probability 1/n is (0, 1/n)-DP: at δ = 1/n "
+        text="Publishing each of n records with probability 1/n is (0, 1/n)-DP: at δ = 1/n "
         "one whole record a release is allowed.",
         printed=lambda n: Fraction(1, n),
         check=equals(lambda n: _published(n, Fraction(1, n)), [(2,), (3,), (5,)], "enumeration"),
         reason="The paper doesn't warn of it; take δ well below 1/n.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.collections.gaussian",
         where="section 2.3, below definition 1, for algorithm 1",
-        statement="For t attributes the noise of theorem 1 gives tε and δ(e^(tε) − 1)/(e^ε − 1).",
+        text="For t attributes the noise of theorem 1 gives tε and δ(e^(tε) − 1)/(e^ε − 1).",
         printed=lambda t, e, d: number(d) * (number(t * e).exp() - 1) / (number(e).exp() - 1),
         check=at_most(
             lambda f, t, e, d: (gaussian_delta(number(t * e), t / sigma_needed(e, d)), f(t, e, d)),
@@ -167,29 +167,29 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The paper has no formula; this is the one that holds for every mechanism.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.laplace",
         where="section 2.3, last paragraph, with definition 2 at ρ = 1",
-        statement="Laplace noise of scale w₁(P)/ε makes algorithm 1 (ε, 0)-DP.",
+        text="Laplace noise of scale w₁(P)/ε makes algorithm 1 (ε, 0)-DP.",
         printed=lambda w, e: w / e,
         check=at_most(
             _laplace_loss, [(m, Fraction(e)) for m in _MATRICES for e in (1, 4)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.concentrated",
         where="section 2.3, last sentence",
-        statement="Gaussian noise for (ε, δ) has less variance than Laplace noise for (ε, 0).",
+        text="Gaussian noise for (ε, δ) has less variance than Laplace noise for (ε, 0).",
         conditions="not stated: on how many numbers; P of ±1/√k, ε = 1, δ = 10⁻⁶",
         printed=lambda: [(k, Fraction(1), _TINY) for k in (16, 64, 1000)],
         readings={"one number": lambda: [(1, Fraction(1), _TINY)]},
         check=wherever(_gaussian_is_smaller, "enclosure", "(k, ε, δ)"),
         reason="Printed means: 16 numbers and more; it needs k above ln(1/2δ) + ε.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.2.1.post-processing",
         where="section 3.1, and section 3.2.1, first sentence",
-        statement="Recovering distances costs no privacy: a distance's δ at ε is at most that of "
+        text="Recovering distances costs no privacy: a distance's δ at ε is at most that of "
         "the bits it comes from.",
         printed=_published_loss,
         check=at_most(
@@ -199,10 +199,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Tried on algorithms 5 and 6, where everything can be enumerated.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.definition-2.basis",
         where="section 3.1.2, below definition 2",
-        statement="w_ρ(P) is the largest ‖eᵢP‖_ρ over basis vectors; to the power ρ.",
+        text="w_ρ(P) is the largest ‖eᵢP‖_ρ over basis vectors; to the power ρ.",
         printed=lambda m, order: max(
             sum(
                 abs(sum((i == j) * v for j, v in enumerate(column))) ** order

@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import public_draw
 from dpverify_audits.papers.checks import at_most, cdf, drawn_delta, equals, gaussian_delta, number
 
@@ -120,42 +120,42 @@ def _after_lemma_4(p: int, delta: Fraction) -> arb:
     return 1 + (2 * number(2 * p / delta).log() / k).sqrt()
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.definition-2.l2",
         where="section 3.1.2, definition 2, ρ = 2; proof of theorem 1",
-        statement="The largest ‖X′P − XP‖₂² over one changed bit is that of P's longest row.",
+        text="The largest ‖X′P − XP‖₂² over one changed bit is that of P's longest row.",
         printed=lambda m: _rows(m, 2),
         check=equals(lambda m: _moved(m, _BITS, 2), [(m,) for m in _MATRICES], "enumeration"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.definition-2.l1",
         where="section 3.1.2, definition 2, ρ = 1",
-        statement="The largest ‖X′P − XP‖₁ over one changed bit is that of P's longest row.",
+        text="The largest ‖X′P − XP‖₁ over one changed bit is that of P's longest row.",
         printed=lambda m: _rows(m, 1),
         check=equals(lambda m: _moved(m, _BITS, 1), [(m,) for m in _MATRICES], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-1.remark",
         where="section 3.2.1, remark after the proof of theorem 1",
-        statement="Attributes in [0, 1] instead of bits change nothing.",
+        text="Attributes in [0, 1] instead of bits change nothing.",
         printed=lambda m: _rows(m, 2),
         check=equals(lambda m: _moved(m, _UNIT, 2), [(m,) for m in _MATRICES], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-1",
         where="section 3.2.1, theorem 1 and lemma 1",
-        statement="σ = w√(2(ln(1/2δ) + ε))/ε is (ε, δ)-DP for δ < ½.",
+        text="σ = w√(2(ln(1/2δ) + ε))/ε is (ε, δ)-DP for δ < ½.",
         conditions="δ < ½",
         printed=sigma_needed,
         check=at_most(_delta_at, _RANGE, "enclosure"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.density",
         where="section 3.2.1, proof of (1), first line, at points of the line",
-        statement="‖Y′ − z‖² = ‖Y − z‖² − ‖Y − Y′‖² − 2⟨Y′ − Y, z − Y′⟩.",
+        text="‖Y′ − z‖² = ‖Y − z‖² − ‖Y − Y′‖² − 2⟨Y′ − Y, z − Y′⟩.",
         printed=lambda y, v, z: (y - z) ** 2 - (y - v) ** 2 - 2 * (v - y) * (z - v),
         check=equals(
             lambda y, v, z: (v - z) ** 2,
@@ -163,10 +163,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.inside",
         where="section 3.2.1, (1), and its use in the last display but one",
-        statement="The log ratio of densities, at most (w² + 2wR)/2σ² inside, is at most ε for R "
+        text="The log ratio of densities, at most (w² + 2wR)/2σ² inside, is at most ε for R "
         "on the printed side of (2εσ² − w²)/2w; tried at R one tenth beyond it.",
         printed=lambda w, s, e: (2 * e * s * s - w * w) / (2 * w) + Fraction(1, 10),
         corrections={
@@ -177,19 +177,19 @@ CLAIMS: tuple[Claim, ...] = (
         check=at_most(_ratio, _POINTS, "points"),
         reason="printed R ≥, twice; the proof's end has R ≤, as it must be",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.inside-radius",
         where="section 3.2.1, last display but one of lemma 1's proof",
-        statement="R = (2εσ² − w²)/2w is the largest with (w² + 2wR)/2σ² ≤ ε.",
+        text="R = (2εσ² − w²)/2w is the largest with (w² + 2wR)/2σ² ≤ ε.",
         printed=lambda w, s, e: (2 * e * s * s - w * w) / (2 * w),
         check=lambda formula: equals(lambda w, s, e: e, _POINTS, "points")(
             lambda w, s, e: _ratio(formula, w, s, e)[0]
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.outside",
         where="section 3.2.1, (2)",
-        statement="P(N(0, σ²) > R) ≤ δ for R = σ√(2 ln(1/2δ)).",
+        text="P(N(0, σ²) > R) ≤ δ for R = σ√(2 ln(1/2δ)).",
         printed=lambda s, d: number(s) * (2 * _log(d)).sqrt(),
         check=at_most(
             lambda f, s, d: (cdf(-f(s, d) / number(s)), d),
@@ -197,10 +197,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.erfc",
         where="section 3.2.1, (*)",
-        statement="1 − erf(x) ≤ exp(−x²) for x > 0.",
+        text="1 − erf(x) ≤ exp(−x²) for x > 0.",
         printed=lambda x: (-number(x * x)).exp(),
         check=at_most(
             lambda f, x: (number(x).erfc(), f(x)),
@@ -208,10 +208,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.quadratic",
         where="section 3.2.1, last sentence but one of lemma 1's proof",
-        statement="The least σ with σ√(2L) ≤ (2εσ² − w²)/2w, where L = ln(1/2δ), is "
+        text="The least σ with σ√(2L) ≤ (2εσ² − w²)/2w, where L = ln(1/2δ), is "
         "w(√L + √(L + ε))/√(2ε).",
         printed=lambda e, d: (
             (_log(d).sqrt() + (_log(d) + number(e)).sqrt()) / (2 * number(e)).sqrt()
@@ -229,10 +229,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Judged as our text has it; in print the root may be over the 2 alone. At ε = 1 "
         "both are the same, and below it √(2ε) gives less noise than the inequality asks for.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.last-step",
         where="section 3.2.1, last sentence of lemma 1's proof",
-        statement="√(2(L + ε)) > √L + √(L + ε), L = ln(1/2δ): what is needed has 2√(L + ε).",
+        text="√(2(L + ε)) > √L + √(L + ε), L = ln(1/2δ): what is needed has 2√(L + ε).",
         printed=lambda e, d: (2 * (_log(d) + number(e))).sqrt(),
         corrections={"2√(L + ε)": lambda e, d: 2 * (_log(d) + number(e)).sqrt()},
         check=at_most(_larger, _LOG_RANGE, "enclosure"),
@@ -240,10 +240,10 @@ CLAIMS: tuple[Claim, ...] = (
         "10⁻⁶ by a factor of 1.4. The proof doesn't reach theorem 1's σ, which is enough "
         "wherever it was tried.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.figure-1.point",
         where="section 3.2.1, above figure 1",
-        statement="At (ε, δ) = (1, 0.1) the noise that suffices is σ = 1.0, to the digits given.",
+        text="At (ε, δ) = (1, 0.1) the noise that suffices is σ = 1.0, to the digits given.",
         printed=lambda e, d: number(Fraction(21, 20)),
         readings={
             "about 1.0, as one reads a chart: within 0.1": lambda e, d: number(Fraction(11, 10))
@@ -254,7 +254,7 @@ CLAIMS: tuple[Claim, ...] = (
     public_draw(
         id="kenthapadi2013.lemma-2",
         where="section 3.2.2, lemma 2",
-        statement="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for a Gaussian P, which is published.",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for a Gaussian P, which is published.",
         conditions="k > 2(ln d + ln(2/δ)), ε < ln(1/δ)",
         place="its proof: “the probability that w₂(P) is greater than 2 is less than δ/2”",
         printed=_any_projection,
@@ -266,10 +266,10 @@ CLAIMS: tuple[Claim, ...] = (
         "more than once, or knows P before the records are chosen, must take w₂ from P itself, as "
         "theorem 1 does.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.rows",
         where="section 3.2.2, proof of lemma 2, display",
-        statement="P(w₂(P) > 1 + √(2x/k)) < δ/2 with x = ln d + ln(2/δ).",
+        text="P(w₂(P) > 1 + √(2x/k)) < δ/2 with x = ln d + ln(2/δ).",
         printed=_after_lemma_4,
         check=at_most(
             lambda f, p, d: (
@@ -281,10 +281,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.norm-2",
         where="section 3.2.2, proof of lemma 2",
-        statement="With k > 2(ln d + ln(2/δ)), 1 + √(2x/k) is below 2.",
+        text="With k > 2(ln d + ln(2/δ)), 1 + √(2x/k) is below 2.",
         printed=lambda p, d: Fraction(2),
         check=at_most(
             lambda f, p, d: (_after_lemma_4(p, d), f(p, d)),
@@ -292,10 +292,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.last-step",
         where="section 3.2.2, proof of lemma 2, last display",
-        statement="4√ln(1/δ)/ε > 2√(2(ln(1/δ) + ε))/ε for ε < ln(1/δ).",
+        text="4√ln(1/δ)/ε > 2√(2(ln(1/δ) + ε))/ε for ε < ln(1/δ).",
         printed=_any_projection,
         check=at_most(
             lambda f, e, d: (2 * sigma_needed(e, d / 2), f(e, d)),
@@ -303,10 +303,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.signs",
         where="section 3.1.3, item 2, and the sensitivity below the list",
-        statement="A matrix of ±1/√k has ℓ2-sensitivity 1.",
+        text="A matrix of ±1/√k has ℓ2-sensitivity 1.",
         printed=lambda d, k: Fraction(1),
         check=equals(
             lambda d, k: max(
@@ -317,10 +317,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.sparse",
         where="section 3.1.3, item 3, and the sensitivity below the list",
-        statement="The squared ℓ2-sensitivity of a matrix of ±√(3/k) and 0 is 1 in expectation, "
+        text="The squared ℓ2-sensitivity of a matrix of ±√(3/k) and 0 is 1 in expectation, "
         "here for 2 columns.",
         conditions="for one row; the largest of d rows grows with d",
         printed=lambda d: Fraction(1),
@@ -332,10 +332,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_sparse_longest, [(1,), (2,), (3,)], "enumeration"),
         reason="the paper says concentrated around 1, which needs k well above ln d: left unsaid",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.noise",
         where="section 4.3.3",
-        statement="σ = 2√ln(n)/ε is (ε, 1/n)-DP by theorem 1, at sensitivity 1 and ε ≤ ln 2n.",
+        text="σ = 2√ln(n)/ε is (ε, 1/n)-DP by theorem 1, at sensitivity 1 and ε ≤ ln 2n.",
         printed=lambda e, n: 2 * number(n).log().sqrt() / number(e),
         check=at_most(
             lambda f, e, n: (sigma_needed(e, Fraction(1, n)), f(e, n)),

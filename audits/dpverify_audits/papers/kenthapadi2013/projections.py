@@ -14,7 +14,7 @@ from math import comb
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, equals, integral, number
 
@@ -128,21 +128,21 @@ def _spread(k: int, scale: Fraction) -> Fraction:
 
 _POINTS = [(1, 1, 0), (1, -1, 1), (1,)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.section-2.4.dimension",
         where="section 2.4, first sentence",
-        statement="12·ln(n)/λ² columns keep all squared distances of n points within 1 ± λ.",
+        text="12·ln(n)/λ² columns keep all squared distances of n points within 1 ± λ.",
         conditions="the constant under Ω is theorem 2's",
         printed=lambda: [(n, Fraction(x)) for n in (10, 1000) for x in ("1/4", "1/2", "99/100")],
         check=wherever(_keeps_all, "enclosure", "(n, λ)"),
         reason="A map exists where a random one distorts less than one pair on average; from λ = 1 "
         "on the map to 0 does.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.4.signs",
         where="section 2.4, display, for matrices of ±1/√k",
-        statement="‖zP‖² is off by λ‖z‖² with probability at most 2 exp(−(k/2)(λ²/2 − λ³/3)).",
+        text="‖zP‖² is off by λ‖z‖² with probability at most 2 exp(−(k/2)(λ²/2 − λ³/3)).",
         printed=lambda k, x: 2 * number(-Fraction(k, 2) * (x**2 / 2 - x**3 / 3)).exp(),
         check=at_most(
             lambda f, k, z, x: (_outside(_SIGNS, k, z, x), f(k, x)),
@@ -155,10 +155,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.4.distances",
         where="section 2.4, first sentence against the display",
-        statement="Squared distances within 1 ± λ are distances within 1 ± λ: the upper end.",
+        text="Squared distances within 1 ± λ are distances within 1 ± λ: the upper end.",
         printed=lambda x: 1 + x,
         check=at_most(
             lambda f, x: ((1 + number(x)).sqrt(), f(x)),
@@ -167,10 +167,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The lower end, √(1 − λ) ≥ 1 − λ, is the same inequality of 1 − λ.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.1.fewer",
         where="section 3.1.1, trade-off",
-        statement="Half the columns double the projection's share of the variance.",
+        text="Half the columns double the projection's share of the variance.",
         printed=lambda k, z: Fraction(2),
         check=equals(
             lambda k, z: (
@@ -180,10 +180,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.1.more",
         where="section 3.1.1, trade-off",
-        statement="Twice the columns double the noise's share of the variance, for given σ.",
+        text="Twice the columns double the noise's share of the variance, for given σ.",
         printed=lambda k, s2: Fraction(2),
         check=equals(
             lambda k, s2: _spread(2 * k, 2 * s2) / _spread(k, 2 * s2),
@@ -192,10 +192,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     *(
-        Claim(
+        Statement(
             id=f"kenthapadi2013.section-3.1.3.{name}.mean",
             where=f"section 3.1.3, item {item}: it preserves squared distances",
-            statement=f"E‖zP‖² = ‖z‖² for {said}.",
+            text=f"E‖zP‖² = ‖z‖² for {said}.",
             printed=lambda k, z: Fraction(_length(z)),
             check=equals(
                 lambda k, z, kind=kind: _mean(_square_law(kind, k, z)),
@@ -209,17 +209,17 @@ CLAIMS: tuple[Claim, ...] = (
             ("sparse", 3, _SPARSE, "entries ±√(3/k), a third of them, else 0"),
         )
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.dasgupta.mean",
         where="section 3.1.3, item 4: it preserves squared distances",
-        statement="E‖zP‖² = ‖z‖² for c hashed copies with signs.",
+        text="E‖zP‖² = ‖z‖² for c hashed copies with signs.",
         printed=lambda k, c, z: Fraction(_length(z)),
         check=equals(_hashed_mean, [(2, 2, (1, 1)), (3, 2, (1, -1)), (2, 3, (2,))], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.dasgupta",
         where="section 3.1.3, item 4, and the sensitivity below the list",
-        statement="The squared ℓ2-sensitivity of Dasgupta et al.'s projection is 1 in expectation, "
+        text="The squared ℓ2-sensitivity of Dasgupta et al.'s projection is 1 in expectation, "
         "here for c = 2 copies.",
         conditions="for one row; the largest of d rows grows with d, up to c",
         printed=lambda k, c, d: Fraction(1),
@@ -232,10 +232,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Two copies in one column make a row of squared norm 0 or 2: read the sensitivity "
         "off the matrix that was drawn.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.gaussian",
         where="section 3.1.3, item 1, and the sensitivity below the list",
-        statement="The squared ℓ2-sensitivity of normal rows is 1 in expectation, for 2 columns.",
+        text="The squared ℓ2-sensitivity of normal rows is 1 in expectation, for 2 columns.",
         conditions="for one row",
         printed=lambda d: arb(1),
         corrections={
@@ -245,20 +245,20 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The longest of d rows is longer than one: at d = 10 its mean square is 2.9, for "
         "2 columns. Noise must be taken from the rows that were drawn.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.1.3.concentrated",
         where="section 3.1.3, the sensitivity below the list, for normal rows",
-        statement="w₂(P) is tightly concentrated around 1: below 5/4 with probability 99 %.",
+        text="w₂(P) is tightly concentrated around 1: below 5/4 with probability 99 %.",
         conditions="not stated: how many columns for d attributes",
         printed=lambda: [(10, 300), (1000, 400), (10**6, 700)],
         readings={"64 columns for 1,000 attributes": lambda: [(1000, 64)]},
         check=wherever(_near_one, "enclosure", "(d, k)"),
         reason="Printed means: k of 50 ln d and more.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-3.2.2.matrices",
         where="section 3.2.2, with the matrices of section 3.1.3",
-        statement="Theorem 2's term 2r⁴/k holds for other matrices than the Gaussian one.",
+        text="Theorem 2's term 2r⁴/k holds for other matrices than the Gaussian one.",
         conditions="the paper proves it for normal entries and says that it depends on the type",
         printed=lambda: [
             (kind, k, z) for kind in ("normal", "sparse") for k in (1, 2) for z in _POINTS

@@ -16,7 +16,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, number
 
 __all__ = ["CLAIMS"]
@@ -114,20 +114,20 @@ def _least_flip(epsilon: Fraction) -> arb:
     return 1 / (1 + number(epsilon).exp())
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.section-4.3.1.half",
         where="section 4.3.1, before algorithm 5",
-        statement="With flipping probability ½ every output is as likely from every record.",
+        text="With flipping probability ½ every output is as likely from every record.",
         printed=lambda d: Fraction(1),
         check=equals(
             lambda d: _worst_ratio(d, d, Fraction(1, 2)), [(1,), (2,), (3,)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-3.ratio",
         where="section 4.3.1, proof of lemma 3",
-        statement="One changed bit changes a probability by at most the factor (1 − p)/p.",
+        text="One changed bit changes a probability by at most the factor (1 − p)/p.",
         printed=lambda d, f: (1 - f) / f,
         check=equals(
             lambda d, f: _worst_ratio(d, 1, f),
@@ -136,20 +136,20 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("randomized-response",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-3",
         where="section 4.3.1, lemma 3",
-        statement="Flipping probability 1/(1 + e^ε) gives (ε, 0)-DP, and is the least that does.",
+        text="Flipping probability 1/(1 + e^ε) gives (ε, 0)-DP, and is the least that does.",
         printed=_least_flip,
         check=lambda formula: equals(
             lambda e: number(e).exp(), [(Fraction(e),) for e in ("1/10", "1", "5")], "enclosure"
         )(lambda e: (1 - formula(e)) / formula(e)),
         mechanisms=("randomized-response",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-2.3.collections",
         where="section 2.3, below definition 1, for algorithm 5",
-        statement="The guarantee extends to t changed bits, at tε: the worst ratio to the t.",
+        text="The guarantee extends to t changed bits, at tε: the worst ratio to the t.",
         printed=lambda t, f: ((1 - f) / f) ** t,
         check=equals(
             lambda t, f: _worst_ratio(3, t, f),
@@ -157,10 +157,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.mean",
         where="section 4.3.2, theorem 3, part 1; algorithm 6",
-        statement="The estimate (‖x̂ − ŷ‖² − 2dp(1 − p))/(1 − 2p)² is unbiased for ‖x − y‖².",
+        text="The estimate (‖x̂ − ŷ‖² − 2dp(1 − p))/(1 − 2p)² is unbiased for ‖x − y‖².",
         printed=_estimate,
         check=lambda formula: equals(lambda d, w, f: Fraction(w), _SIZES, "enumeration")(
             lambda d, w, f: sum(
@@ -169,24 +169,24 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("randomized-response",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.proof.mean",
         where="section 4.3.2, proof of theorem 3, claim 1",
-        statement="E‖x̂ − ŷ‖² = (1 − 2p)²w + 2p(1 − p)d.",
+        text="E‖x̂ − ŷ‖² = (1 − 2p)²w + 2p(1 − p)d.",
         printed=lambda d, w, f: (1 - 2 * f) ** 2 * w + 2 * f * (1 - f) * d,
         check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _SIZES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.proof.mean-split",
         where="section 4.3.2, proof of theorem 3, claim 1",
-        statement="E‖x̂ − ŷ‖² = ((1 − p)² + p²)w + 2p(1 − p)(d − w).",
+        text="E‖x̂ − ŷ‖² = ((1 − p)² + p²)w + 2p(1 − p)(d − w).",
         printed=lambda d, w, f: ((1 - f) ** 2 + f**2) * w + 2 * f * (1 - f) * (d - w),
         check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _SIZES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.proof.unchanged",
         where="section 4.3.2, proof of theorem 3, claim 2",
-        statement="The distance of two bits stays as it is with probability q = p² + (1 − p)².",
+        text="The distance of two bits stays as it is with probability q = p² + (1 − p)².",
         printed=lambda w, f: f**2 + (1 - f) ** 2,
         check=equals(
             lambda w, f: _enumerated(1, w, f)[w],
@@ -194,10 +194,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.proof.hoeffding",
         where="section 4.3.2, proof of theorem 3, claim 2",
-        statement="P(|‖x̂ − ŷ‖² − its mean| ≥ γ) ≤ 2 exp(−2γ²/d).",
+        text="P(|‖x̂ − ŷ‖² − its mean| ≥ γ) ≤ 2 exp(−2γ²/d).",
         printed=_hoeffding,
         check=at_most(
             lambda g, d, w, f, t: (_beyond(d, w, f, number(t)), g(d, t)),
@@ -206,10 +206,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="printed without absolute value on the left and with it in the middle",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.proof.tail",
         where="section 4.3.2, proof of theorem 3, last display",
-        statement="P(|estimate − ‖x − y‖²| ≥ γ) ≤ 2 exp(−2γ²(1 − 2p)⁴/d).",
+        text="P(|estimate − ‖x − y‖²| ≥ γ) ≤ 2 exp(−2γ²(1 − 2p)⁴/d).",
         printed=lambda d, f, t: _hoeffding(d, t * (1 - 2 * f) ** 2),
         check=at_most(
             lambda g, d, w, f, t: (_beyond(d, w, f, number(t * (1 - 2 * f) ** 2)), g(d, f, t)),
@@ -217,10 +217,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-3.deviation",
         where="section 4.3.2, theorem 3, part 2",
-        statement="|estimate − ‖x − y‖²| ≤ √(d log(2/δ))/(√2(1 − 2p)²), but for probability δ.",
+        text="|estimate − ‖x − y‖²| ≤ √(d log(2/δ))/(√2(1 − 2p)²), but for probability δ.",
         printed=_deviation,
         check=at_most(
             _missed,
@@ -229,10 +229,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("randomized-response",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.flip",
         where="section 4.3.3",
-        statement="The flipping probability 1/(1 + ε) is within 10 % of ½ − ε/4 for ε < 1.",
+        text="The flipping probability 1/(1 + ε) is within 10 % of ½ − ε/4 for ε < 1.",
         printed=lambda e: 1 / (1 + e),
         corrections={"1/(1 + e^ε), as in lemma 3": _least_flip},
         check=at_most(
@@ -243,10 +243,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="1/(1 + ε) is near 1 for small ε, where ½ is right. Judged as our text has it; in "
         "print an e may stand before the ε.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.3.3.far",
         where="section 4.3.3",
-        statement="The spread of randomized response doesn't grow with the distance: its variance "
+        text="The spread of randomized response doesn't grow with the distance: its variance "
         "at every w is that at w = 0.",
         printed=lambda d, w, f: _variance(_enumerated(d, 0, f)),
         check=equals(lambda d, w, f: _variance(_enumerated(d, w, f)), _SIZES, "enumeration"),

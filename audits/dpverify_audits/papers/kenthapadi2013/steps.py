@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import order, wherever
 from dpverify_audits.papers.checks import at_most, density, equals, gaussian_delta, integral, number
 
@@ -95,11 +95,11 @@ def _released(x: tuple[int, ...], y: tuple[int, ...], sigma: int, power: int) ->
     return integral(lambda t: (apart + sigma * t) ** power * density(t), -40, 40)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.lemma-1.rotation",
         where="section 3.2.1, proof of lemma 1, first paragraph",
-        statement="The log ratio of densities, times 2σ², is that of one dimension along Y′ − Y.",
+        text="The log ratio of densities, times 2σ², is that of one dimension along Y′ − Y.",
         printed=lambda z, v, w: (
             Fraction(2 * w * sum(a * b for a, b in zip(z, v, strict=True)), w) - w * w
         ),
@@ -111,10 +111,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.outer-mass",
         where="section 3.2.1, proof of (2), from the integral to the error function",
-        statement="P(N(0, σ²) < −wR/t) = ½(1 − erf(wR/(√2σt))), t = ‖Y − Y′‖, here in units of σ.",
+        text="P(N(0, σ²) < −wR/t) = ½(1 − erf(wR/(√2σt))), t = ‖Y − Y′‖, here in units of σ.",
         printed=lambda w, r, t: (1 - (number(w * r / t) / arb(2).sqrt()).erf()) / 2,
         check=equals(
             lambda w, r, t: integral(density, number(w * r / t), number(w * r / t) + 40),
@@ -122,10 +122,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.outer-nearer",
         where="section 3.2.1, proof of (2), last line but one",
-        statement="½ exp(−(wR/t)²/2σ²) ≤ ½ exp(−R²/2σ²) for t = ‖Y − Y′‖ ≤ w.",
+        text="½ exp(−(wR/t)²/2σ²) ≤ ½ exp(−R²/2σ²) for t = ‖Y − Y′‖ ≤ w.",
         printed=lambda r, t: (-number(r * r) / 2).exp() / 2,
         check=at_most(
             lambda f, r, t: ((-number((r / t) ** 2) / 2).exp() / 2, f(r, t)),
@@ -133,19 +133,19 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-1.outer-last",
         where="section 3.2.1, proof of (2), last line",
-        statement="½ exp(−R²/2σ²) = δ at R = σ√(2 ln(1/2δ)), σ = 1.",
+        text="½ exp(−R²/2σ²) = δ at R = σ√(2 ln(1/2δ)), σ = 1.",
         printed=_outer,
         check=lambda formula: equals(lambda d: number(d), _DELTAS, "enclosure")(
             lambda d: (-(formula(d) ** 2) / 2).exp() / 2
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.equation-3",
         where="section 3.2.2, proof of lemma 2, (3)",
-        statement="σ = w√(2(ln(1/δ) + ε))/ε is (ε, δ/2)-DP.",
+        text="σ = w√(2(ln(1/δ) + ε))/ε is (ε, δ/2)-DP.",
         printed=_needed,
         check=at_most(
             lambda f, w, e, d: (gaussian_delta(number(e), w / f(w, e, d)), d / 2),
@@ -153,74 +153,74 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.row",
         where="section 3.2.2, proof of lemma 2: a row's squared norm is χ²ₖ/k",
-        statement="The squared norm of a normal row has variance 2/k.",
+        text="The squared norm of a normal row has variance 2/k.",
         printed=lambda k: Fraction(2, k),
         check=equals(
             lambda k: distance_moments(k, 1, Fraction(0))[1], [(1,), (2,), (5,)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.condition-epsilon",
         where="section 3.2.2, lemma 2, ε < ln(1/δ)",
-        statement="ln(1/δ) is the ε up to which 4√ln(1/δ)/ε suffices for (3) at w = 2.",
+        text="ln(1/δ) is the ε up to which 4√ln(1/δ)/ε suffices for (3) at w = 2.",
         printed=lambda d: -number(d).log(),
         check=lambda formula: equals(lambda d: arb(1), _DELTAS[:2], "enclosure")(
             lambda d: _threshold(formula, d)
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-2.condition-k",
         where="section 3.2.2, lemma 2, k > 2(ln d + ln(2/δ))",
-        statement="That k is where 1 + √(2x/k) = 2.",
+        text="That k is where 1 + √(2x/k) = 2.",
         printed=lambda d, delta: 2 * (arb(d).log() + number(2 / delta).log()),
         check=lambda formula: equals(
             lambda d, delta: arb(2), [(2, _TINY), (10**6, Fraction(1, 10))], "enclosure"
         )(lambda d, delta: _longest(formula, d, delta)),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.coordinate",
         where="section 3.2.2, proof of theorem 2, law of the i-th entry",
-        statement="An entry of zP has variance ‖z‖²/k, here times k.",
+        text="An entry of zP has variance ‖z‖²/k, here times k.",
         printed=lambda z: Fraction(sum(a * a for a in z)),
         check=equals(lambda z: _weighted(z, 2), [(z,) for z in _RECORDS], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.coordinate-normal",
         where="section 3.2.2, proof of theorem 2, law of the i-th entry",
-        statement="The i-th entry of zP is normal: its fourth moment is 3‖z‖⁴, times k².",
+        text="The i-th entry of zP is normal: its fourth moment is 3‖z‖⁴, times k².",
         printed=lambda z: 3 * Fraction(sum(a * a for a in z)) ** 2,
         check=equals(lambda z: _weighted(z, 4), [(z,) for z in _RECORDS], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.chi-square-mean",
         where="section 3.2.2, proof of theorem 2, claim 1",
-        statement="χ²ₖ has mean k.",
+        text="χ²ₖ has mean k.",
         printed=lambda k: Fraction(k),
         check=equals(lambda k: _chi_square(k)[0], [(1,), (2,), (5,)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.chi-square-variance",
         where="section 3.2.2, proof of theorem 2, claim 2",
-        statement="χ²ₖ has variance 2k.",
+        text="χ²ₖ has variance 2k.",
         printed=lambda k: Fraction(2 * k),
         check=equals(lambda k: _chi_square(k)[1], [(1,), (2,), (5,)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.cross-given",
         where="section 3.2.2, proof of theorem 2, law of Z₂",
-        statement="Given zP = u, Z₂ = 2⟨u, Δ₁ − Δ₂⟩ has variance 8σ²‖u‖², σ = 1.",
+        text="Given zP = u, Z₂ = 2⟨u, Δ₁ − Δ₂⟩ has variance 8σ²‖u‖², σ = 1.",
         printed=lambda u: Fraction(8 * sum(a * a for a in u)),
         check=equals(
             lambda u: 4 * _weighted((*u, *(-a for a in u)), 2), [((1, 2),), ((3,),)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.union",
         where="section 3.2.2, proof of theorem 2, plugging the bound on Z₁ into that on Z₂",
-        statement="√Z₁ ≤ (1 + λ)r where Z₁ ≤ (1 + λ)r²; r = 1.",
+        text="√Z₁ ≤ (1 + λ)r where Z₁ ≤ (1 + λ)r²; r = 1.",
         printed=lambda x: 1 + x,
         check=at_most(
             lambda f, x: ((1 + number(x)).sqrt(), f(x)),
@@ -229,28 +229,28 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="√(1 + λ) would do in (4).",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.lambda-chi",
         where="section 3.2.2, optimal projection dimension, first item",
-        statement="2 exp(−λ²) = μ at λ_χ² of the order √log(1/μ), within a factor 2.",
+        text="2 exp(−λ²) = μ at λ_χ² of the order √log(1/μ), within a factor 2.",
         conditions="μ < 1/3",
         printed=lambda m: number(1 / m).log().sqrt(),
         check=order(lambda m: number(2 / m).log().sqrt(), _FAILURES, "enclosure", factor=2),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.lambda-jl",
         where="section 3.2.2, optimal projection dimension, first item; section 4.3.3",
-        statement="2 exp(−kλ²/6) = μ at λ_JL of the order √(log(1/μ)/k), within a factor 4.",
+        text="2 exp(−kλ²/6) = μ at λ_JL of the order √(log(1/μ)/k), within a factor 4.",
         conditions="μ < 1/3",
         printed=lambda m: (number(1 / m).log() / 64).sqrt(),
         check=order(
             lambda m: (6 * number(2 / m).log() / 64).sqrt(), _FAILURES, "enclosure", factor=4
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.lambda-normal",
         where="section 3.2.2, optimal projection dimension, first item",
-        statement="λ_N = √log(1/μ) makes exp(−λ²)/(λ√π) at most μ.",
+        text="λ_N = √log(1/μ) makes exp(−λ²)/(λ√π) at most μ.",
         conditions="μ < 1/3",
         printed=lambda m: number(1 / m).log().sqrt(),
         check=at_most(
@@ -259,10 +259,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.error",
         where="section 3.2.2, below the items on the optimal dimension",
-        statement="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
+        text="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
         conditions="log(1/μ) far below k",
         printed=lambda r, s, x: x * r * r / s**2,
         corrections={"k = r²/σ²": lambda r, s, x: r * r / s**2},
@@ -271,10 +271,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="With the factor λ in k the error grows as σλ^(3/2)·r.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.noise",
         where="section 3.2.2, below the items: σ² = Θ(ln(1/δ)/ε²); σ_PP in section 4.2",
-        statement="Theorem 1's σ² at w₂ = 1 is of the order ln(1/δ)/ε², within a factor 4.",
+        text="Theorem 1's σ² at w₂ = 1 is of the order ln(1/δ)/ε², within a factor 4.",
         conditions="ε < ln(1/δ)",
         printed=lambda e, d: -number(d).log() / number(e) ** 2,
         check=order(
@@ -284,18 +284,18 @@ CLAIMS: tuple[Claim, ...] = (
             factor=4,
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.1.mean",
         where="section 4.1, algorithm 4",
-        statement="The noisy entry is unbiased for the squared distance of two records.",
+        text="The noisy entry is unbiased for the squared distance of two records.",
         printed=lambda x, y, sigma: Fraction(sum(a != b for a, b in zip(x, y, strict=True))),
         check=equals(lambda x, y, sigma: _released(x, y, sigma, 1), _ENTRIES, "enclosure"),
         mechanisms=("noise-addition",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.1.variance",
         where="section 4.1, displayed variance",
-        statement="The noisy squared distance has variance σ².",
+        text="The noisy squared distance has variance σ².",
         printed=lambda x, y, sigma: Fraction(sigma**2),
         check=equals(
             lambda x, y, sigma: _released(x, y, sigma, 2) - _released(x, y, sigma, 1) ** 2,
@@ -304,20 +304,20 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("noise-addition",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.1.order",
         where="section 4.1, displayed variance; section 4.2",
-        statement="σ² is of the order n ln(1/δ)/ε²: one to four times that.",
+        text="σ² is of the order n ln(1/δ)/ε²: one to four times that.",
         conditions="not stated: ε < ln(1/δ), which lemma 2 asks for",
         printed=lambda: [(n, Fraction(e), _TINY) for n in (2, 1000) for e in ("1/10", "1", "12")],
         readings={"ε above ln(1/δ)": lambda: [(1000, Fraction(40), _TINY)]},
         check=wherever(_is_of_order, "enclosure", "(n, ε, δ)"),
         reason="Printed means: ε < ln(1/δ). Beyond, the order is n/ε.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.sum-of-weights",
         where="section 4.2",
-        statement="The squared distance of bit vectors is at most the sum of their weights.",
+        text="The squared distance of bit vectors is at most the sum of their weights.",
         printed=lambda x, y: sum(x) + sum(y),
         check=at_most(
             lambda f, x, y: (sum((a - b) ** 2 for a, b in zip(x, y, strict=True)), f(x, y)),
@@ -325,10 +325,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.section-4.2.users",
         where="section 4.2, last sentence, and section 1",
-        statement="Projection has less variance than noise on distances if the largest weight is "
+        text="Projection has less variance than noise on distances if the largest weight is "
         "much smaller than the number of users.",
         conditions="not stated: how much smaller; δ = 10⁻⁶, w₂(P) = 1, k = μ",
         printed=lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
@@ -339,10 +339,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=wherever(_projection_wins, "enclosure", "(n, μ, ε, δ)"),
         reason="Printed means: 300 times smaller, ε ≥ 1. The share falls as ε².",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.figure-1",
         where="section 3.2.1, figure 1",
-        statement="Three curves of feasible (ε, δ) for three choices of σ.",
+        text="Three curves of feasible (ε, δ) for three choices of σ.",
         reason="The figure is a drawing without numbers, but for the point checked apart; "
         "`dpverify account gaussian` gives the exact curve.",
     ),

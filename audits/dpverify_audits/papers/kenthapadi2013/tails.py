@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS", "chi_square_above"]
@@ -76,11 +76,11 @@ def _product_moment(order: int, variance: Fraction) -> Fraction:
     return total * (3 * variance) ** (order // 2)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.lemma-4.one",
         where="appendix A, proof of lemma 4",
-        statement="P(χ²ₖ ≥ k + 2√(kx) + 2x) ≤ e^(−x).",
+        text="P(χ²ₖ ≥ k + 2√(kx) + 2x) ≤ e^(−x).",
         printed=lambda k, x: k + 2 * (k * number(x)).sqrt() + 2 * number(x),
         check=at_most(
             lambda f, k, x: (chi_square_above(k, f(k, x)), (-number(x)).exp()),
@@ -88,10 +88,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-4.root",
         where="appendix A, proof of lemma 4, last display",
-        statement="√(k + 2√(kx) + 2x) < √k + √(2x).",
+        text="√(k + 2√(kx) + 2x) < √k + √(2x).",
         printed=lambda k, x: arb(k).sqrt() + (2 * number(x)).sqrt(),
         check=at_most(
             lambda f, k, x: ((k + 2 * (k * number(x)).sqrt() + 2 * number(x)).sqrt(), f(k, x)),
@@ -99,10 +99,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-4",
         where="appendix A, lemma 4",
-        statement="Of n χ²ₖ, the root of the largest is above √k + √(2x) with probability below "
+        text="Of n χ²ₖ, the root of the largest is above √k + √(2x) with probability below "
         "n e^(−x).",
         printed=lambda n, k, x: n * (-number(x)).exp(),
         check=at_most(
@@ -114,24 +114,24 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.first",
         where="appendix A, lemma 5, first bound",
-        statement="P(|N(0, σ²)| ≥ x) ≤ exp(−x²/2σ²).",
+        text="P(|N(0, σ²)| ≥ x) ≤ exp(−x²/2σ²).",
         printed=_exponential,
         check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.second",
         where="appendix A, lemma 5, second bound",
-        statement="P(|N(0, σ²)| ≥ x) ≤ 2σ/(x√(2π))·exp(−x²/2σ²).",
+        text="P(|N(0, σ²)| ≥ x) ≤ 2σ/(x√(2π))·exp(−x²/2σ²).",
         printed=_mills,
         check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.crossing",
         where="appendix A, lemma 5, last sentence",
-        statement="From x = 0.8σ on, the second bound is the stronger: there 2σ/(x√(2π)) ≤ 1.",
+        text="From x = 0.8σ on, the second bound is the stronger: there 2σ/(x√(2π)) ≤ 1.",
         printed=lambda s: Fraction(4, 5) * s,
         check=at_most(
             lambda f, s: (number(s) * (2 / arb.pi()).sqrt(), f(s)),
@@ -139,17 +139,17 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.left",
         where="appendix A, proof of lemma 5, first display, first line",
-        statement="P(X < −x) = Φ(−x/σ).",
+        text="P(X < −x) = Φ(−x/σ).",
         printed=lambda x, s: cdf(-number(x) / number(s)),
         check=equals(lambda x, s: _above(x, s), _POINTS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.right",
         where="appendix A, proof of lemma 5, first display, second line",
-        statement="The event X > t of probability 1 − Φ(x/σ): the one printed is t = −x.",
+        text="The event X > t of probability 1 − Φ(x/σ): the one printed is t = −x.",
         printed=lambda x: -x,
         corrections={"P(X > x) = 1 − Φ(x/σ)": lambda x: x},
         check=lambda formula: equals(lambda x, s: 1 - cdf(number(x / s)), _NEAR, "enclosure")(
@@ -157,35 +157,35 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The sign is lost: P(X > −x) is above ½. The next line goes on with P(X > x).",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-5.error-function",
         where="appendix A, proof of lemma 5, second display",
-        statement="P(|X| < x) = erf(x/σ√2).",
+        text="P(|X| < x) = erf(x/σ√2).",
         printed=lambda x, s: (number(x / s) / arb(2).sqrt()).erf(),
         check=equals(_inside, _POINTS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-6.mean",
         where="appendix A, lemma 6",
-        statement="E⟨X, Y⟩ = 0 for Gaussian Y independent of X.",
+        text="E⟨X, Y⟩ = 0 for Gaussian Y independent of X.",
         printed=lambda v: Fraction(0),
         check=equals(
             lambda v: _product_moment(1, v), [(Fraction(1),), (Fraction(2),)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-6.variance",
         where="appendix A, lemma 6, over X",
-        statement="Var⟨X, Y⟩ = σ²E‖X‖².",
+        text="Var⟨X, Y⟩ = σ²E‖X‖².",
         printed=lambda v: v * _norm_moment(1),
         check=equals(
             lambda v: _product_moment(2, v), [(Fraction(1),), (Fraction(2),)], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.lemma-6",
         where="appendix A, lemma 6",
-        statement="⟨X, Y⟩ is N(0, σ²‖X‖²): given X. Its fourth moment then is 3σ⁴E‖X‖⁴.",
+        text="⟨X, Y⟩ is N(0, σ²‖X‖²): given X. Its fourth moment then is 3σ⁴E‖X‖⁴.",
         printed=lambda v: 3 * v * v * _norm_moment(2),
         readings={
             "one normal law, of variance σ²E‖X‖²": lambda v: 3 * (v * _norm_moment(1)) ** 2,

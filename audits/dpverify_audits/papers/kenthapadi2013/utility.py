@@ -17,7 +17,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import order, wherever
 from dpverify_audits.papers.checks import at_most, equals, number
 
@@ -129,37 +129,37 @@ _JL = [(k, Fraction(j)) for k in (16, 64, 256) for j in ("1/10", "3/10", "49/100
 _CHI = [(k, Fraction(x)) for k in (2, 16, 256) for x in ("1/2", "1", "3")]
 _OPTIMA = [(Fraction(r), Fraction(s)) for r, s in (("1", "1/4"), ("12", "2"), ("99", "1/4"))]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="kenthapadi2013.algorithm-2",
         where="section 3.1.5, algorithm 2",
-        statement="Noise adds 2kσ² to the expected squared distance.",
+        text="Noise adds 2kσ² to the expected squared distance.",
         printed=lambda k, r, s: 2 * k * s * s / k,
         check=equals(lambda k, r, s: distance_moments(k, r, s)[0] - r, _CASES, "enumeration"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.mean",
         where="section 3.2.2, theorem 2, part 1",
-        statement="The estimate is unbiased for ‖x − y‖².",
+        text="The estimate is unbiased for ‖x − y‖².",
         printed=lambda k, r, s: Fraction(r),
         check=equals(
             lambda k, r, s: distance_moments(k, r, s)[0] - 2 * s * s, _CASES, "enumeration"
         ),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.variance",
         where="section 3.2.2, theorem 2, part 2",
-        statement="The variance of the estimated squared distance is 2r⁴/k + 8σ²r² + 8σ⁴k.",
+        text="The variance of the estimated squared distance is 2r⁴/k + 8σ²r² + 8σ⁴k.",
         printed=lambda k, r, s: variance(k, Fraction(r), s * s / k),
         check=equals(lambda k, r, s: distance_moments(k, r, s)[1], _CASES, "enumeration"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.independence",
         where="section 3.2.2, theorem 2, condition on σ",
-        statement="The estimate is unbiased and has that variance, at the mean of σ².",
+        text="The estimate is unbiased and has that variance, at the mean of σ².",
         conditions="σ is chosen independently of P: theorem 1's isn't, lemma 2's is",
         printed=lambda: [("independent of P", Fraction(q)) for q in ("1/2", "2")],
         readings={
@@ -172,10 +172,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Printed means: independent of P. Otherwise the mean stays right over the draw and "
         "the variance is larger: for given P use its own rows.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.projection",
         where="section 3.2.2, proof of theorem 2, claim 2",
-        statement="Var Z₁ = 2r⁴/k.",
+        text="Var Z₁ = 2r⁴/k.",
         printed=lambda k, r: Fraction(2 * r * r, k),
         check=equals(
             lambda k, r: distance_moments(k, r, Fraction(0))[1],
@@ -183,10 +183,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.noise",
         where="section 3.2.2, proof of theorem 2, claim 2",
-        statement="Var Z₃ = 8σ⁴k.",
+        text="Var Z₃ = 8σ⁴k.",
         printed=lambda k, s: 8 * s**4 / k,
         check=equals(
             lambda k, s: distance_moments(k, 0, s)[1],
@@ -194,10 +194,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.product",
         where="section 3.2.2, proof of theorem 2, claim 2",
-        statement="Var Z₂ = 8σ²r² is what is left beside Var Z₁ and Var Z₃: no cross terms.",
+        text="Var Z₂ = 8σ²r² is what is left beside Var Z₁ and Var Z₃: no cross terms.",
         printed=lambda k, r, s: 8 * r * s * s / k,
         check=equals(
             lambda k, r, s: (
@@ -209,18 +209,18 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.deviation",
         where="section 3.2.2, theorem 2, part 3, (4)",
-        statement="|estimate − r²| is within (4), but for the sum of the three probabilities.",
+        text="|estimate − r²| is within (4), but for the sum of the three probabilities.",
         conditions="λ_JL < ½",
         printed=_radius,
         check=at_most(_deviates, _DEVIATIONS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.z1",
         where="section 3.2.2, proof of theorem 2, claim 3",
-        statement="P(|Z₁ − r²| ≥ λr²) ≤ 2 exp(−kλ²/6) for λ < ½.",
+        text="P(|Z₁ − r²| ≥ λr²) ≤ 2 exp(−kλ²/6) for λ < ½.",
         printed=lambda k, j: 2 * _projection(k, j),
         check=at_most(
             lambda f, k, j: (
@@ -231,10 +231,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.z2",
         where="section 3.2.2, proof of theorem 2, claim 3",
-        statement="P(|Z₂| > 4σλ√Z₁) ≤ exp(−λ²)/(λ√π), Z₂ being N(0, 8σ²Z₁) given Z₁.",
+        text="P(|Z₂| > 4σλ√Z₁) ≤ exp(−λ²)/(λ√π), Z₂ being N(0, 8σ²Z₁) given Z₁.",
         printed=lambda x: (-number(x * x)).exp() / (number(x) * arb.pi().sqrt()),
         check=at_most(
             lambda f, x: (number(x).erfc(), f(x)),
@@ -242,10 +242,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.z3",
         where="section 3.2.2, proof of theorem 2, claim 3, divided by 2σ²",
-        statement="P(|χ²ₖ − k| > 2√kλ + 2λ²) ≤ 2 exp(−λ²).",
+        text="P(|χ²ₖ − k| > 2√kλ + 2λ²) ≤ 2 exp(−λ²).",
         printed=lambda k, x: 2 * arb(k).sqrt() * number(x) + 2 * number(x * x),
         check=at_most(
             lambda f, k, x: (
@@ -256,35 +256,35 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.theorem-2.proof.exponent",
         where="section 3.2.2, end of the proof of theorem 2",
-        statement="(k/2)(λ²/2 − λ²/3) ≥ kλ²/6 for λ < ½: as printed it is kλ²/12.",
+        text="(k/2)(λ²/2 − λ²/3) ≥ kλ²/6 for λ < ½: as printed it is kλ²/12.",
         printed=lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**2 / 3),
         corrections={"(k/2)(λ²/2 − λ³/3)": lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**3 / 3)},
         check=at_most(lambda f, k, j: (k * j**2 / 6, f(k, j)), _JL, "points"),
         reason="λ² is printed twice where the second is λ³, as in section 2.4. With λ² the "
         "exponent is half of what the next step claims; with λ³ the step holds.",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.dimension",
         where="section 3.2.2, optimal projection dimension, second item",
-        statement="k = r²/2σ² is where the variance is least, of all k.",
+        text="k = r²/2σ² is where the variance is least, of all k.",
         printed=lambda r2, s2: r2 / (2 * s2),
         check=equals(lambda r2, s2: _least_variance(r2, s2)[0], _OPTIMA, "enumeration"),
         reason="the variance is theorem 2's; every k from 1 to eight times the best one is tried",
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.variance",
         where="section 3.2.2, below the items on the optimal dimension",
-        statement="The variance there is 16σ²r².",
+        text="The variance there is 16σ²r².",
         printed=lambda r2, s2: 16 * s2 * r2,
         check=equals(lambda r2, s2: _least_variance(r2, s2)[1], _OPTIMA, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="kenthapadi2013.optimal-k.bound",
         where="section 3.2.2, optimal projection dimension, first item",
-        statement="The k that minimizes (4) at equal failure probabilities μ, with λ = √log(1/μ), "
+        text="The k that minimizes (4) at equal failure probabilities μ, with λ = √log(1/μ), "
         "is of the order λr²/σ², within a factor 4.",
         printed=lambda r, s, x: x * r * r / s**2,
         corrections={"r²/σ², for r of λσ and more": lambda r, s, x: r * r / s**2},

@@ -1,6 +1,6 @@
 """Ledger of Li and Li 2023: differentially private random projections and sign projections."""
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 
 from . import (
     bivariate,
@@ -16,7 +16,7 @@ from . import (
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Statement, ...] = (
     *definitions.CLAIMS,
     *noise.CLAIMS,
     *projections.CLAIMS,

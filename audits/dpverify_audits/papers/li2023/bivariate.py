@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import acb, arb, arb_series, ctx
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS"]
@@ -129,20 +129,20 @@ def _right_substitution(r: Fraction, rho: Fraction, t: Fraction) -> arb:
     return integral(density, low, high)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.appendix-a.2.substitution",
         where="appendix A.2, A after the change of variables, first line",
-        statement="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
+        text="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
         printed=_printed_substitution,
         corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": _right_substitution},
         check=equals(_kept, _POINTS, "enclosure"),
         reason="√(1 − ρ²) cancels against that of the density; σx and σy are used for both x and t",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.normal",
         where="appendix A.2, A after the change of variables, second line",
-        statement="P(|Y| < |x|) given X = x is Φ(|x|/σy − ρx/σx) − Φ(−|x|/σy − ρx/σx).",
+        text="P(|Y| < |x|) given X = x is Φ(|x|/σy − ρx/σx) − Φ(−|x|/σy − ρx/σx).",
         printed=lambda r, rho, t: (
             cdf(number(r * abs(t) - rho * t)) - cdf(number(-r * abs(t) - rho * t))
         ),
@@ -158,10 +158,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Φ's arguments lack the division by √(1 − ρ²), the deviation of Y given X. At ρ = "
         "0 both agree; lemma 4.2 has it right.",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.argument",
         where="appendix A.2, A after the change of variables, third line; t > 0",
-        statement="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
+        text="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
         printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(_slopes(r, rho)[1] * number(t)),
         corrections={
             "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": lambda r, rho, t: (
@@ -171,31 +171,31 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "enclosure"),
         reason="the next lines, A₁ and A₂, use the right arguments",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.a1",
         where="appendix A.2, A₁, last line; σx = 1",
-        statement="A₁ = 1/√(2π) + (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        text="A₁ = 1/√(2π) + (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT + _ROOT / 2 * _fractions(r, rho),
         check=equals(lambda r, rho: _first(r, rho, 1), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.a2",
         where="appendix A.2, A₂, last line; σx = 1",
-        statement="A₂ = 1/√(2π) − (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        text="A₂ = 1/√(2π) − (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT - _ROOT / 2 * _fractions(r, rho),
         check=equals(lambda r, rho: _second(r, rho, 1), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-27",
         where="appendix A.2, equation 27; in units of σx",
-        statement="E[|X| over |X| > |Y|] = (1/√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
+        text="E[|X| over |X| > |Y|] = (1/√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT * _fractions(r, rho),
         check=equals(lambda r, rho: _whole(r, rho, 1), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.p-bracket",
         where="appendix A.2, P before P₁ and P₂; the conditional density of the tail bound",
-        statement="P(|Y| < |x| given x) = Φ(z) − Φ(−z) with z = (r|t| − ρt)/√(1 − ρ²).",
+        text="P(|Y| < |x| given x) = Φ(z) − Φ(−z) with z = (r|t| − ρt)/√(1 − ρ²).",
         printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(
             number(r * abs(t) - rho * t) / (1 - number(rho) ** 2).sqrt()
         ),
@@ -210,40 +210,40 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_kept, _POINTS, "enclosure"),
         reason="integrals over t and −t together come out the same: P and the tail stand",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.p1",
         where="appendix A.2, P₁, last line",
-        statement="P₁ = ½ + (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        text="P₁ = ½ + (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: arb(1) / 2 + _atans(r, rho) / (2 * arb.pi()),
         check=equals(lambda r, rho: _first(r, rho, 0), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.p2",
         where="appendix A.2, P₂",
-        statement="P₂ = ½ − (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        text="P₂ = ½ − (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: arb(1) / 2 - _atans(r, rho) / (2 * arb.pi()),
         check=equals(lambda r, rho: _second(r, rho, 0), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-28",
         where="appendix A.2, equation 28",
-        statement="P = (1/π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
+        text="P = (1/π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: _atans(r, rho) / arb.pi(),
         check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.derivative",
         where="appendix A.2, ∂P/∂ρ",
-        statement="∂P/∂ρ = 2rρ(r²−1)/((1+r²−2rρ)(1+r²+2rρ)√(1−ρ²)).",
+        text="∂P/∂ρ = 2rρ(r²−1)/((1+r²−2rρ)(1+r²+2rρ)√(1−ρ²)).",
         printed=_derivative_printed,
         corrections={"divided by π": lambda r, rho: _derivative_printed(r, rho) / arb.pi()},
         check=equals(_derivative, [(_F(1, 2), _F(1, 3)), (_F(2), _F(-3, 5))], "enclosure"),
         reason="its sign, which is what the proof uses, is right",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.polar",
         where="appendix A.2, P̃₁ (P̃₂ is the same at another slope); tσx for t",
-        statement="∫_t φ(x)Φ((r−ρ)x/√(1−ρ²)) dx in polar coordinates, from −π/2 to the slope.",
+        text="∫_t φ(x)Φ((r−ρ)x/√(1−ρ²)) dx in polar coordinates, from −π/2 to the slope.",
         printed=lambda r, rho, t: _polar_from_pole(_slopes(r, rho)[0], t),
         check=equals(
             lambda r, rho, t: _over(lambda x: _below(r, rho, x), 0, t),
@@ -251,10 +251,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.tail-limits",
         where="appendix A.2, P(|X| > t, |X| > |Y|), first line",
-        statement="The angle runs from atan((r−ρ)/√(1−ρ²)) to itself.",
+        text="The angle runs from atan((r−ρ)/√(1−ρ²)) to itself.",
         printed=lambda r, rho, t: _polar(_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
         corrections={
             "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
@@ -264,10 +264,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_tail, _TAILS, "enclosure"),
         reason="as printed the integral is 0",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.tail-limits.second",
         where="appendix A.2, P(|X| > t, |X| > |Y|), second line",
-        statement="The angle runs between ±atan((r−ρ)/√(1−ρ²)).",
+        text="The angle runs between ±atan((r−ρ)/√(1−ρ²)).",
         printed=lambda r, rho, t: _polar(-_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
         corrections={
             "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
@@ -277,10 +277,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_tail, _TAILS, "enclosure"),
         reason="right for ρ = 0",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.p-as-angle",
         where="appendix A.2, “P in (28) can be written as”",
-        statement="P = (1/π)·(the angle between ±atan((r−ρ)/√(1−ρ²))).",
+        text="P = (1/π)·(the angle between ±atan((r−ρ)/√(1−ρ²))).",
         printed=lambda r, rho: 2 * _slopes(r, rho)[0].atan() / arb.pi(),
         corrections={
             "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho: (
@@ -290,10 +290,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
         reason="The lower end should have r + ρ. At ρ = 0 both agree; equation 28 has it right.",
     ),
-    Claim(
+    Statement(
         id="li2023.appendix-a.2.boundary",
         where="appendix A.2, last lines: ρ = ±1",
-        statement="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
+        text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
         readings={"r ≤ 1": lambda r: _F(1) if r <= 1 else None},

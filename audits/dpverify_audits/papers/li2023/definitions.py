@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, equals, hockey_stick, worst_event
 
@@ -216,11 +216,11 @@ def _first_sign(law: Law) -> Law:
 
 _POSTED = [(_signed(u), _signed(v), _F(3)) for u, v in neighbours(2, _HALF)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.equation-1",
         where="section 1.1, equation 1",
-        statement="E⟨x, y⟩ = ⟨u, v⟩ for x = Wᵀu/√k, y = Wᵀv/√k; one column, W of (2).",
+        text="E⟨x, y⟩ = ⟨u, v⟩ for x = Wᵀu/√k, y = Wᵀv/√k; one column, W of (2).",
         printed=lambda s, u, v: _F(dot(u, v)),
         check=equals(
             _projected,
@@ -229,32 +229,32 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g-opt-b",),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-2",
         where="section 1.1, equation 2; section 3.4, equation 10",
-        statement="Entries ±√s with probability 1/(2s) each, else 0, have variance 1.",
+        text="Entries ±√s with probability 1/(2s) each, else 0, have variance 1.",
         printed=lambda s: _F(1),
         check=equals(lambda s: _power_mean(s, 2), [(_F(s),) for s in (1, 3, 10)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-2.rademacher",
         where="section 1.1, below equation 2; section 3.4",
-        statement="At s = 1 entries are ±1: their fourth moment is 1, the least there is.",
+        text="At s = 1 entries are ±1: their fourth moment is 1, the least there is.",
         printed=lambda: _F(1),
         check=equals(lambda: _power_mean(_F(1), 4), [()], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-5.mean",
         where="section 1.2, equations 4 and 5",
-        statement="The angle estimated from k signs is unbiased; an identity in π.",
+        text="The angle estimated from k signs is unbiased; an identity in π.",
         printed=lambda theta, pi, k: theta,
         check=equals(_angle, [(_F(t), _F(4), k) for t in (1, 3) for k in (1, 2, 5)], "enumeration"),
         mechanisms=("dp-signrp-rr",),
     ),
-    Claim(
+    Statement(
         id="li2023.section-1.3.factor",
         where="section 1.3 (i); section 3.5",
-        statement="Bins of fixed length have (p − k)/(p − 1) of the variance of drawn bins.",
+        text="Bins of fixed length have (p − k)/(p − 1) of the variance of drawn bins.",
         conditions="Rademacher signs",
         printed=lambda p, k: _F(p - k, p - 1),
         check=equals(
@@ -266,18 +266,18 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-oporp",),
     ),
-    Claim(
+    Statement(
         id="li2023.section-1.3.normalised",
         where="section 1.3 (ii), normalised",
-        statement="k·Var of the normalised cosine is (1 − ρ²)² to first order.",
+        text="k·Var of the normalised cosine is (1 − ρ²)² to first order.",
         conditions="normal pairs of projected values, k large",
         printed=lambda rho: (1 - rho**2) ** 2,
         check=equals(_normalised, [(_F(r),) for r in ("0", "1/2", "-9/10")], "points"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-1.3.unnormalised",
         where="section 1.3 (ii), un-normalised",
-        statement="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
+        text="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
         conditions="not stated: normal projected values; Σ uᵢ²vᵢ² comes off for signs",
         printed=lambda kind, rho: 1 + rho**2,
         readings={"normal values": lambda kind, rho: 1 + rho**2 if kind == "normal" else None},
@@ -288,17 +288,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="signs at u = (1, 0) give 1 − ρ²",
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.1",
         where="section 2.1, definition 2.1, equation 6",
-        statement="Least δ: largest P(O) − e^ε·P′(O) over events O. It is Σ (p − e^ε·p′)₊.",
+        text="Least δ: largest P(O) − e^ε·P′(O) over events O. It is Σ (p − e^ε·p′)₊.",
         printed=worst_event,
         check=equals(hockey_stick, _LAWS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.2",
         where="section 2.1, definition 2.2; section 2.2, definition 2.4",
-        statement="The largest local sensitivity is the sensitivity of equations 7 and 8.",
+        text="The largest local sensitivity is the sensitivity of equations 7 and 8.",
         printed=_global,
         check=equals(
             lambda beta, power: max(_local(u, beta, power) for u in product(LATTICE, repeat=2)),
@@ -306,10 +306,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.3",
         where="section 2.1, definition 2.3, first remark, and end of section 2.1",
-        statement="One attribute that moves by β is the worst of all changes of ℓ1 norm β.",
+        text="One attribute that moves by β is the worst of all changes of ℓ1 norm β.",
         conditions="not stated: for what output",
         printed=lambda: ["sensitivity", "signs of an OPORP"],
         readings={"sensitivities": lambda: ["sensitivity"]},
@@ -317,10 +317,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-signoporp-rr", "dp-signoporp-rr-smooth"),
         reason="ℓ1 neighbours may change a sign in every bin, attribute neighbours in one",
     ),
-    Claim(
+    Statement(
         id="li2023.section-2.2.local",
         where="section 2.2, last paragraph; section 6, second paragraph",
-        statement="For DP-RP the local sensitivity at every record is the global one.",
+        text="For DP-RP the local sensitivity at every record is the global one.",
         conditions="not stated: β ≤ 1, half the width of [−1, 1]",
         printed=lambda u, beta: _global(beta, 2),
         readings={"β ≤ 1": lambda u, beta: _global(beta, 2) if beta <= 1 else None},
@@ -331,18 +331,18 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="at u = 0 no attribute can move by more than 1",
     ),
-    Claim(
+    Statement(
         id="li2023.section-2.2.local-noise",
         where="section 2.2, (A) and (B)",
-        statement="Laplace noise by the local sensitivity isn't ε-DP: LS 1 and 10, ε = 1.",
+        text="Laplace noise by the local sensitivity isn't ε-DP: LS 1 and 10, ε = 1.",
         printed=lambda: [(1, 10)],
         # the densities at a common mean are ε/(2·LS): their ratio is that of the sensitivities
         check=wherever(lambda pair: bool(arb(pair[1]) / pair[0] > arb(1).exp()), "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.5",
         where="section 2.2, definition 2.5, and (i), (ii), “the smallest” below it",
-        statement="max e^(−εd)·LS is the least bound on LS that changes by at most e^ε a step.",
+        text="max e^(−εd)·LS is the least bound on LS that changes by at most e^ε a step.",
         printed=_smooth,
         check=equals(
             _least_smooth,
@@ -356,10 +356,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-signrp-rr-smooth",),
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.6",
         where="section 2.3, definition 2.6 and below",
-        statement="The least δ of DP is the largest of iDP over the data sets; tried on a path.",
+        text="The least δ of DP is the largest of iDP over the data sets; tried on a path.",
         printed=lambda laws, factor: max(_individual(laws, factor, i) for i in range(len(laws))),
         check=equals(
             _least_delta,
@@ -367,10 +367,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.definition-2.6.weaker",
         where="section 2.3, below definition 2.6",
-        statement="iDP for one data set says less than DP: its δ is smaller.",
+        text="iDP for one data set says less than DP: its δ is smaller.",
         printed=lambda: [(0, _F(2))],
         check=wherever(
             lambda case: (
@@ -381,10 +381,10 @@ CLAIMS: tuple[Claim, ...] = (
             "(data set, e^ε) =",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-2.1",
         where="section 2.1, theorem 2.1; algorithm 2",
-        statement="Laplace noise of scale Δ₁/ε is ε-DP.",
+        text="Laplace noise of scale Δ₁/ε is ε-DP.",
         printed=lambda width, e: width / e,
         # |x − m| − |x| is largest at x = 0, where it is |m|; entries add up to Δ₁
         check=at_most(
@@ -398,10 +398,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-l",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-2.3",
         where="section 2.1, theorem 2.3",
-        statement="Outputs that are (εⱼ, δⱼ)-DP are (Σεⱼ, Σδⱼ)-DP together.",
+        text="Outputs that are (εⱼ, δⱼ)-DP are (Σεⱼ, Σδⱼ)-DP together.",
         conditions="not stated: the randomness of each output is its own",
         printed=lambda kind, joint, factor, delta: delta,
         readings={
@@ -417,10 +417,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-signrp-rr-smooth",),
         reason="a bit masked by a coin and the coin itself are each 0-DP; 10⁻⁹ stands for δ = 0",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.post-processing",
         where="section 4, first paragraph; proof of theorem 6.1",
-        statement="Keeping one of two private signs doesn't make δ larger.",
+        text="Keeping one of two private signs doesn't make δ larger.",
         printed=hockey_stick,
         check=at_most(
             lambda f, p, q, factor: (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import equals
 
 __all__ = ["CLAIMS"]
@@ -25,15 +25,15 @@ def _mean_precision(found: int, gold: int, total: int) -> Fraction:
     return sum((Fraction(hit, found) for hit in hits), Fraction(0)) / len(hits)
 
 
-def _unrepeated(name: str, where: str, statement: str, reason: str = _NO_DATA) -> Claim:
-    return Claim(id=f"li2023.{name}", where=where, statement=statement, reason=reason)
+def _unrepeated(name: str, where: str, text: str, reason: str = _NO_DATA) -> Statement:
+    return Statement(id=f"li2023.{name}", where=where, text=text, reason=reason)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.section-5.1.metrics",
         where="section 5.1, precision and recall",
-        statement="recall@R · (gold-standard neighbours) = precision@R · R; means for random sets.",
+        text="recall@R · (gold-standard neighbours) = precision@R · R; means for random sets.",
         printed=lambda found, gold, total: Fraction(found, total),
         check=lambda recall: equals(_mean_precision, [(2, 3, 6), (4, 2, 7)], "enumeration")(
             lambda found, gold, total: recall(found, gold, total) * gold / found

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import acb, arb
 
-from dpverify.ledger.statements import Claim, Evidence
+from dpverify.ledger.statements import Evidence, Statement
 from dpverify_audits.papers.checks import (
     at_most,
     ball,
@@ -153,11 +153,11 @@ def _least_is(formula: Any) -> Evidence:
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.equation-3",
         where="section 1.2, equation 3",
-        statement="Signs of a Gaussian projection of two records agree with probability 1 − θ/π.",
+        text="Signs of a Gaussian projection of two records agree with probability 1 − θ/π.",
         printed=lambda rho: 1 - number(rho).acos() / arb.pi(),
         check=equals(
             lambda rho: integral(
@@ -170,10 +170,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-signrp-rr",),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-5.variance",
         where="section 1.2, equation 5",
-        statement="Var of the angle estimated from k signs is θ(π − θ)/k; an identity in π.",
+        text="Var of the angle estimated from k signs is θ(π − θ)/k; an identity in π.",
         printed=lambda theta, pi, k: theta * (pi - theta) / k,
         check=equals(
             lambda theta, pi, k: (
@@ -190,10 +190,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.6.collision",
         where="section 4.1.2, proof of theorem 4.6",
-        statement="P(noisy signs agree) = P·(R − 1)²/(R + 1)² + 2R/(R + 1)², with R = e^ε′.",
+        text="P(noisy signs agree) = P·(R − 1)²/(R + 1)² + 2R/(R + 1)², with R = e^ε′.",
         printed=lambda q, r: q * ((r - 1) / (r + 1)) ** 2 + 2 * r / (r + 1) ** 2,
         check=equals(
             _collision,
@@ -201,28 +201,28 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.6.mean",
         where="section 4.1.2, equation 21 and theorem 4.6",
-        statement="The estimate (21) of the collision probability is unbiased.",
+        text="The estimate (21) of the collision probability is unbiased.",
         printed=lambda seen, r: ((r + 1) ** 2 * seen - 2 * r) / (r - 1) ** 2,
         check=lambda formula: equals(
             lambda q, r: q, [(Fraction(q, 5), Fraction(3)) for q in range(1, 6)], "enumeration"
         )(lambda q, r: formula(_collision(q, r), r)),
         mechanisms=("dp-signrp-rr",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.6.variance",
         where="section 4.1.2, theorem 4.6",
-        statement="V_RR, k times the variance of the angle from noisy signs; an identity in π.",
+        text="V_RR, k times the variance of the angle from noisy signs; an identity in π.",
         printed=rr_printed,
         check=equals(rr_variance, _ODDS, "enumeration"),
         mechanisms=("dp-signrp-rr",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.6.proof-third-line",
         where="section 4.1.2, proof of theorem 4.6, third line of V_RR",
-        statement="V_RR before its terms are gathered.",
+        text="V_RR before its terms are gathered.",
         printed=lambda t, pi, r: (
             pi * t * (1 - t / pi) + 2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4
         ),
@@ -230,10 +230,10 @@ CLAIMS: tuple[Claim, ...] = (
         corrections={"π² multiplies every term": rr_printed},
         reason="The next line of the paper has π² again; a lost bracket.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.expansion",
         where="section 4.1.2, optimal projection dimension",
-        statement="Coefficient of π²F⁴k³/ε⁴ in V_RR/k for small ε/N₊ (within 1 per cent).",
+        text="Coefficient of π²F⁴k³/ε⁴ in V_RR/k for small ε/N₊ (within 1 per cent).",
         printed=lambda: Fraction(8),
         check=at_most(
             lambda f: (abs(_cubic_term(Fraction(1, 10**4)) / number(f()) - 1), Fraction(1, 100)),
@@ -244,10 +244,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="4e^(2x)/(e^x − 1)⁴ is about 4/x⁴ for small x, not 8/x⁴. The derivative and the "
         "optimal k* after it inherit the factor.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.optimal-k",
         where="section 4.1.2, optimal projection dimension",
-        statement="V_RR/k is least at k* ≈ εθ(π − θ)/F, for N₊ = Fk; to a thousandth of ε/F.",
+        text="V_RR/k is least at k* ≈ εθ(π − θ)/F, for N₊ = Fk; to a thousandth of ε/F.",
         printed=lambda turn, epsilon, share: (
             epsilon * number(turn * (1 - turn)) * arb.pi() ** 2 / number(share)
         ),
@@ -256,35 +256,35 @@ CLAIMS: tuple[Claim, ...] = (
         "accuracy is lost there. The paper's own equation, with its 8 or with the 4 that it should "
         "be, gives 0.262 or 0.289: it takes ε/(Fk), here 3.3, for small.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.optimal-k.exact",
         where="section 4.1.2, optimal projection dimension; not in the paper",
-        statement="V_RR/k is least at ε/(Fx), for N₊ = Fk, where c⁴ − 1 + 4θ(π − θ)/π² = "
+        text="V_RR/k is least at ε/(Fx), for N₊ = Fk, where c⁴ − 1 + 4θ(π − θ)/π² = "
         "2xc³(c² − 1) and c = coth(x/2); to a thousandth of ε/F.",
         printed=_best_k,
         check=_least_is,
         mechanisms=("dp-signrp-rr",),
         reason="what to use in place of the printed k*; at θ = π/2 the equation is sinh x = 4x",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.2.flip-number",
         where="section 4.2",
-        statement="At ε = 400 and N₊ = 200 a sign is flipped with probability 11.9 per cent.",
+        text="At ε = 400 and N₊ = 200 a sign is flipped with probability 11.9 per cent.",
         printed=lambda: Fraction(119, 1000),
         check=equals(lambda: rounded(1 / (arb(2).exp() + 1), 3), [()], "enclosure"),
         reason="to the digits given",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.2.probability",
         where="section 4.1.1, lemma 4.2, part 1",
-        statement="P(|X| > |Y|) for jointly normal X, Y with r = σx/σy and correlation ρ.",
+        text="P(|X| > |Y|) for jointly normal X, Y with r = σx/σy and correlation ρ.",
         printed=lambda r, rho: _atan_sum(r, rho) / arb.pi(),
         check=equals(_above, _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.2.maximum",
         where="section 4.1.1, lemma 4.2, part 1, second sentence",
-        statement='For r ≤ 1 the most that P(|X| "<" |Y|) can be over ρ is (2/π)·atan r.',
+        text='For r ≤ 1 the most that P(|X| "<" |Y|) can be over ρ is (2/π)·atan r.',
         printed=lambda inside: 1 - inside,
         check=lambda formula: at_most(
             lambda f, r, rho: (f(_above(r, rho)), 2 * number(r).atan() / arb.pi()),
@@ -295,17 +295,17 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The sign is turned round: of P(|X| < |Y|) this is no upper bound. Lemma 4.3 uses "
         "the other event.",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.2.mean",
         where="section 4.1.1, lemma 4.2, part 2, equation 16",
-        statement="E(|X| given |X| > |Y|), in units of σx.",
+        text="E(|X| given |X| > |Y|), in units of σx.",
         printed=_mean_printed,
         check=equals(lambda r, rho: _above(r, rho, power=1) / _above(r, rho), _PAIRS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.2.tail",
         where="section 4.1.1, lemma 4.2, part 3, equation 17",
-        statement="P(|X| > tσx given |X| > |Y|) is at most exp(−t²/2).",
+        text="P(|X| > tσx given |X| > |Y|) is at most exp(−t²/2).",
         printed=lambda t: (-(number(t) ** 2) / 2).exp(),
         check=at_most(
             lambda f, r, rho, t: (_above(r, rho, t) / _above(r, rho), f(t)),
@@ -317,10 +317,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3",
         where="section 4.1.1, lemma 4.3, equation 18",
-        statement="P(max |Xᵢ| > |Y|) is at most the integral P₊(r, p), whatever joins Y to Xᵢ.",
+        text="P(max |Xᵢ| > |Y|) is at most the integral P₊(r, p), whatever joins Y to Xᵢ.",
         printed=maximum_bound,
         check=at_most(
             # jointly normal Y = (X₁ + X₂)/√2, r = 1: |Y| exceeds both |Xᵢ| where the angle is
@@ -335,10 +335,10 @@ CLAIMS: tuple[Claim, ...] = (
             "equation 20 uses it for: u = (1, 1)·c with β = ‖u‖."
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.independent",
         where="section 4.1.1, proof of lemma 4.3, last line",
-        statement="P₊(r, p) is the probability for Y independent of the Xᵢ; at r = 1, p/(p + 1).",
+        text="P₊(r, p) is the probability for Y independent of the Xᵢ; at r = 1, p/(p + 1).",
         printed=maximum_bound,
         check=equals(
             lambda r, p: Fraction(p, p + 1) if r == 1 else _above(r, Fraction(0)),
@@ -346,10 +346,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.density",
         where="section 4.1.1, proof of lemma 4.3",
-        statement="The density of max |Xᵢ| has mass 1; checked by its integral over (0, ∞).",
+        text="The density of max |Xᵢ| has mass 1; checked by its integral over (0, ∞).",
         printed=lambda p: integral(lambda x: 2 * p * (cdf(x) - 1) ** (p - 1) * density(x), 0, 30),
         check=equals(lambda p: Fraction(1), [(1,), (2,), (5,)], "enclosure"),
         corrections={
@@ -360,17 +360,17 @@ CLAIMS: tuple[Claim, ...] = (
         reason="P(|X| ≤ x) is 2Φ(x) − 1. As printed the density doesn't have mass 1; the "
         "integral P₊ is printed with the right factor.",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.4",
         where="section 4.1.1, lemma 4.4",
-        statement="P(Binomial ≥ (1 + η)μ) is at most exp(−η²μ/(η + 2)).",
+        text="P(Binomial ≥ (1 + η)μ) is at most exp(−η²μ/(η + 2)).",
         printed=lambda eta, mu: (-number(eta**2 * mu / (eta + 2))).exp(),
         check=at_most(_chernoff_case, _TAIL, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.proposition-4.5.eta",
         where="section 4.1.1, proof of proposition 4.5",
-        statement="N₊ of equation 19 makes the bound of lemma 4.4 equal to δ.",
+        text="N₊ of equation 19 makes the bound of lemma 4.4 equal to δ.",
         printed=lambda share, k, delta: n_plus(number(share), k, delta),
         check=lambda formula: equals(
             lambda share, k, delta: -number(delta).log(),
@@ -383,10 +383,10 @@ CLAIMS: tuple[Claim, ...] = (
             )
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.2.n-plus-number",
         where="section 4.2, with figure 5",
-        statement='For ‖u‖ = 10, β = 1, p = 1024, k = 512, δ = 10⁻⁶, N₊ is "as large as 200".',
+        text='For ‖u‖ = 10, β = 1, p = 1024, k = 512, δ = 10⁻⁶, N₊ is "as large as 200".',
         printed=lambda: Fraction(200),
         check=at_most(
             lambda f: (f(), n_plus(maximum_bound(ball("0.1"), 1024), 512, Fraction(1, 10**6))),

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import permutations, product
 from typing import Any, Literal
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals
 
 __all__ = [
@@ -147,7 +147,7 @@ _MECHANISMS = {"raw": "raw-data-g-opt", "dense": "dp-rp-g-opt-b", "oporp": "dp-o
 _SIZES = {"raw": (4, 1), "dense": (3, 2), "oporp": (4, 2)}
 
 
-def _moments(sketch: Sketch) -> Iterator[Claim]:
+def _moments(sketch: Sketch) -> Iterator[Statement]:
     p, k = _SIZES[sketch]
     place = _PLACE[sketch]
     sizes = [(U[:p], V[:p], k), (U[:2], V[:2], 1), (U[:2], U[:2], 2 if k == 2 else 1)]
@@ -162,10 +162,10 @@ def _moments(sketch: Sketch) -> Iterator[Claim]:
             at_noise(formula)
         )
 
-    yield Claim(
+    yield Statement(
         id=f"li2023.{place}.mean",
         where=f"section 3.6, {place}",
-        statement=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
+        text=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
         printed=lambda u, v, k, t: dot(u, v),
         check=equals(
             lambda u, v, k, t: mean_of(sketch, u, v, k, t),
@@ -175,33 +175,33 @@ def _moments(sketch: Sketch) -> Iterator[Claim]:
         mechanisms=(_MECHANISMS[sketch],),
         reason="the noisy estimate itself, averaged over every projection and all noise",
     )
-    yield Claim(
+    yield Statement(
         id=f"li2023.{place}.variance",
         where=f"section 3.6, {place}",
-        statement=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
+        text=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
         check=lambda formula: variance(formula, [(*size, t) for size in sizes for t in coins]),
         mechanisms=(_MECHANISMS[sketch],),
         reason="the noisy estimate itself, over every projection and all noise",
     )
-    yield Claim(
+    yield Statement(
         id=f"li2023.section-3.6.{sketch}-unit-norm",
         where="section 3.6, comparison",
-        statement=f"The variance for {_WHAT[sketch]} and records of norm 1.",
+        text=f"The variance for {_WHAT[sketch]} and records of norm 1.",
         printed=lambda u, v, k, s2: _unit(sketch, u, v, k, s2),
         check=lambda formula: variance(formula, [(_UNIT_U, _UNIT_V, k, t) for t in coins[:2]]),
         reason="the noisy estimate itself, over every projection and all noise",
     )
 
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Statement, ...] = (
     *_moments("raw"),
     *_moments("dense"),
     *_moments("oporp"),
-    Claim(
+    Statement(
         id="li2023.equation-15.limit",
         where="section 3.6, equation 15",
-        statement="The ratio R of the variances is about p/k where σ or p is large.",
+        text="The ratio R of the variances is about p/k where σ or p is large.",
         printed=lambda p, k, s2: Fraction(p, k),
         check=at_most(
             lambda formula, p, k, s2: _limit_gap(formula, "", p, k, s2),
@@ -215,10 +215,10 @@ CLAIMS: tuple[Claim, ...] = (
         },
         reason="True for large σ; for large p and fixed σ the limit is smaller.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.6.ratio-below-one",
         where="section 3.6, below figure 3",
-        statement="For p = 1000, R is below 1 if σ < 0.1; tried at σ = 0.099, k of figure 3.",
+        text="For p = 1000, R is below 1 if σ < 0.1; tried at σ = 0.099, k of figure 3.",
         printed=lambda: (10, 50, 100, 500),
         check=at_most(
             lambda formula: (max(ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),

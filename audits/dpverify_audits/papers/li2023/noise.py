@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import public_draw
 from dpverify_audits.papers.checks import (
     at_most,
@@ -106,11 +106,11 @@ def _l1_bound(p: int, k: int, delta: Fraction) -> arb:
 _ANALYTIC = [(e, d, p, k) for e, d in _RANGE for p, k in ((10, 32), (1000, 64))]
 _OWEN = [(Fraction(1), Fraction(1, 2)), (Fraction(2), Fraction(3)), (Fraction(1, 2), Fraction(-1))]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.theorem-2.2",
         where="section 2.1, theorem 2.2",
-        statement="σ = Δ₂√(2 log(1.25/δ))/ε is (ε, δ)-DP for ε < 1.",
+        text="σ = Δ₂√(2 log(1.25/δ))/ε is (ε, δ)-DP for ε < 1.",
         conditions="0 < ε < 1",
         printed=_classical,
         check=at_most(
@@ -123,25 +123,25 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-2.2.remark",
         where="section 2.1, below theorem 2.2",
-        statement="Theorem 2.2 needs its condition: at ε = 20 the real δ is above that asked.",
+        text="Theorem 2.2 needs its condition: at ε = 20 the real δ is above that asked.",
         printed=_classical,
         check=at_most(lambda f, e, d: _delta_at(f, e, d)[::-1], _RANGE[3:], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.1",
         where="section 3.1, theorem 3.1",
-        statement="σ = Δ₂√(2(log(1/δ) + ε))/ε is (ε, δ)-DP for every ε > 0 and δ < ½.",
+        text="σ = Δ₂√(2(log(1/δ) + ε))/ε is (ε, δ)-DP for every ε > 0 and δ < ½.",
         printed=_kenthapadi,
         check=at_most(_delta_at, [*_RANGE, (Fraction(1), Fraction(49, 100))], "enclosure"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.5",
         where="section 3.2, theorem 3.5, equation 9",
-        statement="δ of Gaussian noise at ε, with μ = Δ₂/σ.",
+        text="δ of Gaussian noise at ε, with μ = Δ₂/σ.",
         printed=_equation_9,
         check=equals(
             lambda e, mu: gaussian_delta(number(e), number(mu)),
@@ -160,19 +160,19 @@ CLAIMS: tuple[Claim, ...] = (
             "sjlt",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.6.epsilon-number",
         where="section 3.6, below figure 3, with δ = 10⁻⁶ as in figure 1",
-        statement="At Δ₂ = 1, σ = 0.1 needs ε > 100: at ε = 100 its δ is still above 10⁻⁶.",
+        text="At Δ₂ = 1, σ = 0.1 needs ε > 100: at ε = 100 its δ is still above 10⁻⁶.",
         printed=lambda: Fraction(100),
         check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "enclosure"),
         reason="σ = 0.1 gives δ = 10⁻⁶ at an ε below 100 already. The paper's conclusion, that "
         "so little noise is no protection, stays.",
     ),
-    Claim(
+    Statement(
         id="li2023.remark-3.1.large-epsilon",
         where="section 3.2, remark 3.1",
-        statement="For ε → ∞, σ = Δ₂/√ε is enough and half of it isn't (ε = 10⁴, δ = 10⁻⁶).",
+        text="For ε → ∞, σ = Δ₂/√ε is enough and half of it isn't (ε = 10⁴, δ = 10⁻⁶).",
         printed=lambda e: 1 / number(e).sqrt(),
         check=at_most(
             lambda f, e: (
@@ -184,10 +184,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.remark-3.1.small-epsilon",
         where="section 3.2, remark 3.1",
-        statement="For ε → 0, theorem 3.5's σ is O(Δ₂/ε): σ = Δ₂/ε is (ε, δ)-DP, δ = 10⁻⁶.",
+        text="For ε → 0, theorem 3.5's σ is O(Δ₂/ε): σ = Δ₂/ε is (ε, δ)-DP, δ = 10⁻⁶.",
         printed=lambda e: 1 / number(e),
         check=at_most(
             _delta_at_small,
@@ -196,10 +196,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="An O, and no rate: theorem 3.5's σ stays bounded as ε → 0, theorem 3.1's doesn't.",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.2",
         where="section 3.1, lemma 3.2",
-        statement="P(χ² of n degrees ≥ n + 2√(nt) + 2t) is at most e^(−t).",
+        text="P(χ² of n degrees ≥ n + 2√(nt) + 2t) is at most e^(−t).",
         printed=lambda n, t: n + 2 * (n * number(t)).sqrt() + 2 * number(t),
         check=at_most(
             lambda f, n, t: (_chi_square(n, f(n, t)), (-number(t)).exp()),
@@ -207,10 +207,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.3",
         where="section 3.1, lemma 3.3",
-        statement="P(Δ₂² ≥ β²(1 + 2√(l/k) + 2l/k)) is at most δ, with l = log(p/δ).",
+        text="P(Δ₂² ≥ β²(1 + 2√(l/k) + 2l/k)) is at most δ, with l = log(p/δ).",
         printed=lambda p, k, d: _squared_norm(k, d / p),
         check=at_most(
             lambda f, p, k, d: (_largest_row(f(p, k, d), p, k), d),
@@ -218,10 +218,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.3.proof",
         where="section 3.1, proof of lemma 3.3, first display",
-        statement="P(‖Wᵀeᵢ‖² ≥ β²(k + 2√(kl) + 2l)) is at most δ′; tried at β = ½, 1.",
+        text="P(‖Wᵀeᵢ‖² ≥ β²(k + 2√(kl) + 2l)) is at most δ′; tried at β = ½, 1.",
         printed=lambda beta, k, d: number(beta**2) * _squared_norm(k, d),
         check=at_most(
             lambda f, beta, k, d: (_chi_square(k, f(beta, k, d) * k), d),
@@ -236,10 +236,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="‖Wᵀeᵢ‖² doesn't depend on β: with β² on the right the event is likely for β < 1. "
         "The lemma itself has β on both sides, and holds.",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.4",
         where="section 3.1, theorem 3.4",
-        statement="The analytic σ is (ε, δ)-DP over projection and noise (β = 1).",
+        text="The analytic σ is (ε, δ)-DP over projection and noise (β = 1).",
         printed=_analytic,
         check=at_most(lambda f, *c: _over_the_draw(f(*c), *c), _ANALYTIC, "enclosure"),
         mechanisms=("dp-rp-g",),
@@ -248,7 +248,7 @@ CLAIMS: tuple[Claim, ...] = (
     public_draw(
         id="li2023.theorem-3.4.realised",
         where="section 3.1, theorem 3.4, with the public W of section 1.4",
-        statement="The analytic σ is (ε, δ)-DP; W is known and shared by all users.",
+        text="The analytic σ is (ε, δ)-DP; W is known and shared by all users.",
         place="its proof: “by Lemma 3.3, with probability δ/2, Δ₂ is bounded”",
         printed=_analytic,
         drawn=_over_the_draw,
@@ -258,10 +258,10 @@ CLAIMS: tuple[Claim, ...] = (
         "all records. Who releases more than once by one W, or knows W before the records are "
         "chosen, must take Δ₂ from W itself, as theorem 3.1 does.",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.6",
         where="section 3.3 and appendix A.1, lemma 3.6",
-        statement="P(Σ|Xᵢ| ≥ √(2n² log 2 + 2nt)) is at most e^(−t).",
+        text="P(Σ|Xᵢ| ≥ √(2n² log 2 + 2nt)) is at most e^(−t).",
         printed=_half_normal_bound,
         check=at_most(
             lambda f, n, t: (_half_normal_tail(n, f(n, t)), (-number(t)).exp()),
@@ -269,10 +269,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.6.moments",
         where="appendix A.1",
-        statement="E exp(ζ|X|) = exp(ζ²/2)·2Φ(ζ).",
+        text="E exp(ζ|X|) = exp(ζ²/2)·2Φ(ζ).",
         printed=lambda z: (number(z) ** 2 / 2).exp() * 2 * cdf(number(z)),
         check=equals(
             lambda z: integral(lambda x: 2 * density(x) * (number(z) * x).exp(), 0, 40),
@@ -280,10 +280,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.7",
         where="section 3.3, lemma 3.7",
-        statement="P(Δ₁ ≥ β√(2k log 2 + 2 log(p/δ))) is at most δ.",
+        text="P(Δ₁ ≥ β√(2k log 2 + 2 log(p/δ))) is at most δ.",
         printed=_l1_bound,
         check=at_most(
             lambda f, p, k, d: (
@@ -299,10 +299,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-25",
         where="appendix A.2, equation 25",
-        statement="∫₀^∞ φ(ax)Φ(bx) dx = (π/2 + atan(b/a))/(2πa), a > 0.",
+        text="∫₀^∞ φ(ax)Φ(bx) dx = (π/2 + atan(b/a))/(2πa), a > 0.",
         printed=lambda a, b: (arb.pi() / 2 + number(b / a).atan()) / (2 * arb.pi() * number(a)),
         check=equals(
             lambda a, b: integral(
@@ -312,10 +312,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-26",
         where="appendix A.2, equation 26",
-        statement="∫₀^∞ xφ(ax)Φ(bx) dx.",
+        text="∫₀^∞ xφ(ax)Φ(bx) dx.",
         printed=lambda a, b: (
             (1 + number(b) / (1 + number(b) ** 2).sqrt()) / (2 * (2 * arb.pi()).sqrt())
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import (
     at_most,
@@ -85,11 +85,11 @@ def _theorem_3_1(epsilon: Fraction) -> arb:
     return (2 * (-number(_SMALL).log() + number(epsilon))).sqrt() / number(epsilon)
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.lemma-3.3.union",
         where="section 3.1, proof of lemma 3.3, second display",
-        statement="If each of p rows is long with probability δ′, one is with at most pδ′.",
+        text="If each of p rows is long with probability δ′, one is with at most pδ′.",
         printed=lambda p, share: p * share,
         check=at_most(
             lambda f, p, share: (1 - (1 - share) ** p, f(p, share)),
@@ -97,20 +97,20 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.remark-3.1.reduces",
         where="section 3.2, remark 3.1, last sentence; section 3.1, below theorem 3.4",
-        statement="Theorem 3.5's σ is less than theorem 3.1's; δ = 10⁻⁶, Δ₂ = 1.",
+        text="Theorem 3.5's σ is less than theorem 3.1's; δ = 10⁻⁶, Δ₂ = 1.",
         printed=_theorem_3_1,
         check=at_most(
             lambda f, e: (_least_noise(e, _SMALL), f(e)), [(e,) for e in _RANGE], "enclosure"
         ),
         mechanisms=("dp-rp-g-opt", "dp-rp-g-opt-b", "dp-oporp"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.3.order",
         where="section 3.3, comparison: λ = O(√k/ε)",
-        statement="Mean ℓ1 norm of a row over √k, β = 1, is √(2/π)·√k.",
+        text="Mean ℓ1 norm of a row over √k, β = 1, is √(2/π)·√k.",
         printed=lambda k: (2 / arb.pi()).sqrt() * arb(k).sqrt(),
         check=equals(
             lambda k: k * integral(lambda x: 2 * x * density(x), 0, 40) / arb(k).sqrt(),
@@ -119,10 +119,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-l",),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.3.crossing",
         where="section 3.3, comparison: Laplace noise is smaller only for ε = Ω(k)",
-        statement="Up to ε = k Gaussian noise is smaller: Rademacher entries, δ = 10⁻⁶.",
+        text="Up to ε = k Gaussian noise is smaller: Rademacher entries, δ = 10⁻⁶.",
         printed=lambda k: _F(k),
         check=at_most(
             # Δ₂ = 1, and Laplace noise of scale Δ₁/ε for Δ₁ = √k
@@ -132,17 +132,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="there the crossing is near 3.3k",
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.4.uniform",
         where="section 3.4, first item",
-        statement="√3 times a uniform number in [−1, 1] has variance 1.",
+        text="√3 times a uniform number in [−1, 1] has variance 1.",
         printed=lambda: _F(1),
         check=equals(lambda: integral(lambda x: 3 * x * x / 2, -1, 1), [()], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.4.least",
         where="section 3.4, below equation 10, with figure 2",
-        statement="Rademacher rows have the least Δ₂: E Δ₂² is at least their β², p = 3, k = 4.",
+        text="Rademacher rows have the least Δ₂: E Δ₂² is at least their β², p = 3, k = 4.",
         printed=lambda s: _F(1),
         check=at_most(
             lambda f, s: (f(s), _largest_length(s, 3, 4)), [(1,), (3,), (10,)], "enumeration"
@@ -150,17 +150,17 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-rp-g-opt-b",),
         reason="reached by s = 1 alone",
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.4.similar-size",
         where="section 3.4, below algorithm 3",
-        statement="E(wᵀu)² = ‖u‖² for signs, as for normal entries.",
+        text="E(wᵀu)² = ‖u‖² for signs, as for normal entries.",
         printed=lambda p: dot(U[:p], U[:p]),
         check=equals(lambda p: mean_of("dense", U[:p], U[:p], 1), [(1,), (4,)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.5.mean",
         where="section 3.5, below algorithm 4",
-        statement="E[xᵢyᵢ] = ⟨u, v⟩ for one bin of an OPORP.",
+        text="E[xᵢyᵢ] = ⟨u, v⟩ for one bin of an OPORP.",
         printed=lambda p, k: dot(U[:p], V[:p]),
         corrections={
             "⟨u, v⟩/k; the sum over the bins is unbiased": lambda p, k: dot(U[:p], V[:p]) / k
@@ -174,10 +174,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="One bin has the inner product divided by k in the mean; the sum over the k bins "
         "has all of it, which is what the paper estimates with.",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.8.sensitivity",
         where="section 3.6, proof of theorem 3.8; section 3.5, last sentence",
-        statement="Δ₂ of the record itself is β; here squared.",
+        text="Δ₂ of the record itself is β; here squared.",
         printed=lambda beta: beta**2,
         check=equals(
             lambda beta: sensitivity(beta, ((1, 0), (0, 1)), "attribute", 2),
@@ -186,20 +186,20 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("raw-data-g-opt",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.8.second-moment",
         where="section 3.6, proof of theorem 3.8, second display",
-        statement="E((u + a)(v + b))² = u²v² + σ²(u² + v²) + σ⁴.",
+        text="E((u + a)(v + b))² = u²v² + σ²(u² + v²) + σ⁴.",
         printed=lambda u, v, s2: u * u * v * v + s2 * (u * u + v * v) + s2 * s2,
         check=lambda formula: equals(
             _second_moment, [(_F(1, 2), _F(-1, 3), _F(2)), (_F(1), _F(1), _F(1, 2))], "enumeration"
         )(lambda u, v, sigma: formula(u, v, sigma**2)),
         reason="the squared product itself, over all noise",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-3.9.conditional",
         where="section 3.6, proof of theorem 3.9, equation 13, first line",
-        statement="E[σ²Σ(xⱼ² + yⱼ²) + kσ⁴] + Var Σ xⱼyⱼ is the variance; the part with noise.",
+        text="E[σ²Σ(xⱼ² + yⱼ²) + kσ⁴] + Var Σ xⱼyⱼ is the variance; the part with noise.",
         printed=lambda p, k, s2: s2 * (dot(U[:p], U[:p]) + dot(V[:p], V[:p])) + k * s2**2,
         check=lambda formula: equals(
             lambda p, k, t: (
@@ -210,10 +210,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         )(lambda p, k, t: formula(p, k, noise_variance("dense", k, t))),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.6.large-p",
         where="section 3.6, comparison: “approximately 2σ² + kσ⁴ + 1/k”, within 5 % at σ = 0",
-        statement="For large p a projection's variance at norm 1 is about 1/k.",
+        text="For large p a projection's variance at norm 1 is about 1/k.",
         conditions="not stated: ρ near 0; Σ uᵢ²vᵢ² at its value 1/p for flat records",
         printed=lambda p, k, rho: _F(1, k),
         readings={"ρ = 0": lambda p, k, rho: _F(1, k) if rho == 0 else None},
@@ -228,19 +228,19 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the factor is 1 + ρ², up to 2",
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.6.hundred",
         where="section 3.6, below equation 15",
-        statement="At p/k = 100 the ratio R can be about 100 (within 5 %); σ = 1, p = 10⁴.",
+        text="At p/k = 100 the ratio R can be about 100 (within 5 %); σ = 1, p = 10⁴.",
         printed=lambda: _F(100),
         check=at_most(
             lambda f: (abs(ratio(10**4, 100, _F(1)) / f() - 1), _F(1, 20)), [()], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-3.6.literature",
         where="section 3.6, last paragraph; section 5: ε from 0.1 to 20",
-        statement="For these ε and δ = 10⁻⁶, σ at β = 1 is above 0.1 and R above 1; p = 1000.",
+        text="For these ε and δ = 10⁻⁶, σ at β = 1 is above 0.1 and R above 1; p = 1000.",
         printed=lambda: [_F(1, 10), _F(20)],
         check=wherever(
             lambda e: (
@@ -253,10 +253,10 @@ CLAIMS: tuple[Claim, ...] = (
             "ε =",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.6.chernoff",
         where="appendix A.1, last display but one",
-        statement="P(Σ|Xᵢ| ≥ t) ≤ exp(−t²/2n + n log 2).",
+        text="P(Σ|Xᵢ| ≥ t) ≤ exp(−t²/2n + n log 2).",
         printed=lambda n, t: (-(number(t) ** 2) / (2 * n)).exp() * arb(2) ** n,
         check=at_most(
             lambda f, n, t: (_half_normal_sum(n, number(t)), f(n, t)),
@@ -264,10 +264,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-3.6.minimum",
         where="appendix A.1, “minimized at”",
-        statement="nζ²/2 − tζ + n log 2 is least at ζ = t/n, where it is −t²/2n + n log 2.",
+        text="nζ²/2 − tζ + n log 2 is least at ζ = t/n, where it is −t²/2n + n log 2.",
         printed=lambda n, t: _F(t, n),
         # a parabola is least midway between two points where it is equal, here 0 and 2ζ
         check=lambda f: equals(

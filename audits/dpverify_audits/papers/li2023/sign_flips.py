@@ -16,7 +16,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, cdf, equals, number
 
 __all__ = [
@@ -93,12 +93,12 @@ def privacy(f: Any, matrix: Any, levels: int, ball: str) -> tuple[Fraction, Frac
 
 def _public(
     name: str, place: str, text: str, rule: Rule, matrix: Any, *, ball: str, **more: Any
-) -> Claim:
+) -> Statement:
     levels = len(matrix) if matrix is DENSE else 1
-    return Claim(
+    return Statement(
         id=f"li2023.{name}",
         where=place,
-        statement=text,
+        text=text,
         printed=rule,
         check=at_most(lambda f, kind: privacy(f, matrix, levels, kind), [(ball,)], "enumeration"),
         **more,
@@ -159,37 +159,37 @@ def _noise_set_ratio(flipped: Any, u: Fraction, v: Fraction) -> Fraction:
     return Fraction(max(max(a / b, b / a) for a, b in zip(*laws, strict=True)))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.equation-7-8",
         where="section 2.1, equations 7 and 8, right-hand sides, and the display on the l1 ball",
-        statement="√k·Δ is β times the largest row norm; one attribute, l1 ball (β ≤ 2).",
+        text="√k·Δ is β times the largest row norm; one attribute, l1 ball (β ≤ 2).",
         printed=_row,
         check=equals(sensitivity, _SENSITIVE, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-7-8.middle",
         where="section 2.1, equations 7 and 8, middle",
-        statement="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
+        text="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
         printed=lambda beta, rows, ball, power: beta**power * sensitivity(beta, rows, ball, power),
         check=equals(_row, _SENSITIVE, "enumeration"),
         corrections={"without β, which the neighbours hold already": sensitivity},
         reason="Neighbours differ by β already; β times their largest change counts it twice. "
         "The right-hand sides of (7) and (8) are right.",
     ),
-    Claim(
+    Statement(
         id="li2023.equation-7-8.text",
         where="section 2.1, above equation 7",
-        statement="√k·Δ is precisely the largest row norm.",
+        text="√k·Δ is precisely the largest row norm.",
         printed=lambda beta, rows, ball, power: _row(Fraction(1), rows, ball, power),
         check=equals(sensitivity, _SENSITIVE, "enumeration"),
         readings={"times β": _row},
         reason="The sensitivity is β times the largest row norm. At β = 1 the sentence is right.",
     ),
-    Claim(
+    Statement(
         id="li2023.algorithm-5.sensitivity",
         where="sections 3.4 and 3.5, algorithms 3 and 5",
-        statement="Δ₂² of a Rademacher projection times k, and of an OPORP, is kβ² and β².",
+        text="Δ₂² of a Rademacher projection times k, and of an OPORP, is kβ² and β².",
         printed=lambda beta, rows, ball, power: beta**2 * (1 if 0 in rows[0] else len(rows[0])),
         check=equals(
             sensitivity,
@@ -198,10 +198,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g-opt-b", "dp-oporp"),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.1.ratio",
         where="section 4.1, proof of theorem 4.1",
-        statement="If n signs differ, each kept with odds r : 1, the largest ratio is rⁿ.",
+        text="If n signs differ, each kept with odds r : 1, the largest ratio is rⁿ.",
         printed=lambda n, r: Fraction(r) ** n,
         check=equals(
             lambda n, r: randomized(n, r)[0],
@@ -259,17 +259,17 @@ CLAIMS: tuple[Claim, ...] = (
         ball="l1",
         reason="Equal for sensitivities (section 2.1), the two adjacencies differ for signs.",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.8.empty-bin",
         where="section 4.4, proof of theorem 4.8",
-        statement="A kept sign against a fair coin: ratio 2r/(r + 1); r = 3.",
+        text="A kept sign against a fair coin: ratio 2r/(r + 1); r = 3.",
         printed=lambda: 2 * R / (R + 1),
         check=equals(lambda: plus(Fraction(1), 1) / plus(Fraction(0), 1), [()], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.equation-23",
         where="section 4.3, equation 23",
-        statement="P(|wᵀu| ≤ β) is 2Φ(β/‖u‖) − 1 within 5 % for p of 101 and 1001, u = (1, …, 1).",
+        text="P(|wᵀu| ≤ β) is 2Φ(β/‖u‖) − 1 within 5 % for p of 101 and 1001, u = (1, …, 1).",
         printed=lambda p: 2 * cdf(1 / arb(p).sqrt()) - 1,
         check=at_most(
             lambda f, p: (abs(f(p) / number(_near_zero(p)) - 1), Fraction(1, 20)),
@@ -278,10 +278,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="For records on a lattice wᵀu has atoms, and β/‖u‖ is within one of them.",
     ),
-    Claim(
+    Statement(
         id="li2023.algorithm-9.sensitivity",
         where="section 6.1, algorithm 9, line 6 (k = 4)",
-        statement="√k·Δ₂ on n of the k projections is β√n.",
+        text="√k·Δ₂ on n of the k projections is β√n.",
         printed=lambda n: Fraction(n),
         check=equals(
             lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n], (-1, 1, 1, -1)[:n]), "l1", 2),
@@ -289,10 +289,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.algorithm-9.text",
         where="section 6.1, step 2 of the list (k = 4)",
-        statement="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
+        text="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
         printed=lambda n: Fraction(n),
         check=equals(
             lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,
@@ -303,10 +303,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The text leaves out the 1/k that algorithm 9 has: noise by the text is k times "
         "too much in variance, which is safe and needless.",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-6.2",
         where="section 6.2, theorem 6.2 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½)",
-        statement="Randomized response on the noise set alone is ε-iDP: largest ratio at most r.",
+        text="Randomized response on the noise set alone is ε-iDP: largest ratio at most r.",
         printed=lambda u, x: abs(x) <= _HALF,
         check=at_most(
             lambda f, v: (_noise_set_ratio(f, _HALF / 2, v), R),

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb, fmpq, fmpq_series
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import public_draw, wherever
 from dpverify_audits.papers.checks import (
     at_most,
@@ -177,11 +177,11 @@ def _derivative(a: Fraction, share: Fraction, e: Fraction, k: Fraction, third: i
 
 _EXTRA = [(_F(t), _F(4), _F(r)) for t in (1, 3) for r in (2, 5)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="li2023.theorem-4.1",
         where="section 4.1, theorem 4.1, with N₊ of equation 19",
-        statement="Algorithm 6 is (ε, δ)-DP: more than N₊ signs differ with probability at most δ.",
+        text="Algorithm 6 is (ε, δ)-DP: more than N₊ signs differ with probability at most δ.",
         conditions="over the draw of W, for records chosen before it; p ≥ 2",
         printed=lambda share, k, delta, kind: n_plus(share, k, delta),
         check=at_most(_one_pair, _COUNTED[:-1], "enclosure"),
@@ -190,7 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
     public_draw(
         id="li2023.theorem-4.1.realised",
         where="section 4.1, theorem 4.1, with the public W of section 1.4",
-        statement="Algorithm 6 is (ε, δ)-DP; W is known and shared by all users.",
+        text="Algorithm 6 is (ε, δ)-DP; W is known and shared by all users.",
         place="its proof: “the event |S| ≤ N₊ happens with probability at least 1 − δ”",
         printed=lambda norm, p, k, delta: n_plus(maximum_bound(_F(1, norm), p), k, delta),
         drawn=_few_differ,
@@ -201,10 +201,10 @@ CLAIMS: tuple[Claim, ...] = (
         "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as remark "
         "4.1 does.",
     ),
-    Claim(
+    Statement(
         id="li2023.remark-4.1",
         where="section 4.1, remark 4.1",
-        statement="Without a bound on the norm N₊ = k makes algorithm 6 ε-DP: ε/ε′.",
+        text="Without a bound on the norm N₊ = k makes algorithm 6 ε-DP: ε/ε′.",
         printed=lambda k: k,
         check=at_most(
             lambda f, k: (randomized(k, 3)[0], _F(3) ** int(f(k))), [(1,), (4,)], "enumeration"
@@ -212,19 +212,19 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-signrp-rr",),
         reason="if k signs differ, each kept with odds 3 : 1, the largest ratio is 3ᵏ",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.product",
         where="section 4.1.1, proof of lemma 4.3, first display",
-        statement="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
+        text="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
         printed=lambda p: _HALF**p,
         # of p + 1 independent normal values each is the largest with the same probability
         check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "enumeration"),
         reason="the events share Y. The last line of the proof has the integral right",
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.half-normal",
         where="section 4.1.1, proof of lemma 4.3, law of |X|",
-        statement="P(|X| ≤ t) = erf(t/(√2·σ)) = 2Φ(t/σ) − 1.",
+        text="P(|X| ≤ t) = erf(t/(√2·σ)) = 2Φ(t/σ) − 1.",
         printed=lambda t, sigma: (number(t) / (arb(2).sqrt() * number(sigma))).erf(),
         check=equals(
             lambda t, sigma: integral(
@@ -234,10 +234,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.monotone",
         where="section 4.1.1, below lemma 4.3; remark 4.2",
-        statement="P₊(r, p) increases in r and in p, and N₊ with it.",
+        text="P₊(r, p) increases in r and in p, and N₊ with it.",
         printed=lambda r, p: maximum_bound(r, p),
         check=at_most(
             lambda f, r, p, larger, more: (
@@ -253,17 +253,17 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.lemma-4.3.number",
         where="section 4.1.1, below lemma 4.3",
-        statement="P₊(0.1, 10⁶) is below 0.4.",
+        text="P₊(0.1, 10⁶) is below 0.4.",
         printed=lambda: _F(2, 5),
         check=at_most(lambda f: (maximum_bound(_F(1, 10), 10**6), f()), [()], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="li2023.proposition-4.5",
         where="section 4.1.1, proposition 4.5, equation 19",
-        statement="More than N₊ signs differ with probability at most δ.",
+        text="More than N₊ signs differ with probability at most δ.",
         conditions="not stated: one neighbour, or the largest number over all neighbours",
         printed=lambda share, k, delta, kind: n_plus(share, k, delta),
         readings={
@@ -275,28 +275,28 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-signrp-rr",),
         reason="the proof counts columns where any neighbour differs, by lemma 4.3, which is false",
     ),
-    Claim(
+    Statement(
         id="li2023.equation-20",
         where="section 4.1.1, proof of proposition 4.5, equation 20; section 4.3, equation 24",
-        statement="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p); p = 2, u = (1, 1)β/√2.",
+        text="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p); p = 2, u = (1, 1)β/√2.",
         printed=lambda p: maximum_bound(_F(1), p),
         check=at_most(_equation_20, [(2,)], "enclosure"),
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
         "aren't independent. N₊ by this bound is too small for such records.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.extra",
         where="section 4.1.2, below theorem 4.6; π² = 16",
-        statement="Flipping adds π²(2R/(R−1)² + 4R²/(R−1)⁴) to k·Var, R = e^(ε/N₊).",
+        text="Flipping adds π²(2R/(R−1)² + 4R²/(R−1)⁴) to k·Var, R = e^(ε/N₊).",
         printed=lambda t, pi, r: pi**2 * (2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4),
         check=equals(lambda t, pi, r: rr_variance(t, pi, r) - t * (pi - t), _EXTRA, "enumeration"),
         reason="the variance by all flips, less equation 5's",
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.6.proof-first-line",
         where="section 4.1.2, proof of theorem 4.6, last factor of the first line",
-        statement="P(noisy signs differ) = (R² + 1)/(R + 1)² − (1 − θ/π)(R − 1)²/(R + 1)².",
+        text="P(noisy signs differ) = (R² + 1)/(R + 1)² − (1 − θ/π)(R − 1)²/(R + 1)².",
         printed=lambda t, pi, r: (
             (r**2 + 1) / (r + 1) ** 2 - (1 - t / pi) * (r - 1) ** 2 / (r + 1) ** 2
         ),
@@ -309,10 +309,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.n-plus",
         where="section 4.1.2, optimal projection dimension, N₊ ≈ Fk within 5 %",
-        statement="N₊ is about F·k.",
+        text="N₊ is about F·k.",
         conditions="not stated: how large k is; F = 0.3",
         printed=lambda k: number(_F(3, 10) * k),
         readings={"k ≥ 10⁵": lambda k: number(_F(3, 10) * k) if k >= 10**5 else None},
@@ -327,10 +327,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="at section 4.2's k = 512 and δ = 10⁻⁶ it is 47 % above",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.1.2.derivative",
         where="section 4.1.2, optimal projection dimension, second display; in units of π²",
-        statement="Derivative of A/k + 2F²k/ε² + 8F⁴k³/ε⁴: −A/k² + 2F²/ε² + 24F⁴k²/ε⁴.",
+        text="Derivative of A/k + 2F²k/ε² + 8F⁴k³/ε⁴: −A/k² + 2F²/ε² + 24F⁴k²/ε⁴.",
         printed=lambda a, share, e, k: (
             -a / k**2 + 2 * share**2 / e**2 + 24 * share**4 * k**2 / e**4
         ),
@@ -341,45 +341,45 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the 8 should be 4 (section-4.1.2.expansion), and 24 then 12",
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.2.safe",
         where="section 4.2, second item below “local perturbation”; section 6.1, text; theorem 6.1",
-        statement="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
+        text="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
         printed=lambda: [pair for pair in _MOVES if abs(pair[0]) >= _HALF],
         corrections={"|x| > β max |w|": lambda: [p for p in _MOVES if abs(p[0]) > _HALF]},
         check=wherever(_never_changes, "enumeration", "(x, x′) ="),
         mechanisms=("idp-signrp-rr", "idp-signrp-g"),
         reason="at equality a neighbour reaches 0, which has no sign; algorithm 10 has it right",
     ),
-    Claim(
+    Statement(
         id="li2023.algorithm-10",
         where="section 6.1, algorithm 10, line 4; p = 2, β = ½, in units of 1/√k",
-        statement="Where β/√k < |z|, no neighbour changes the sign.",
+        text="Where β/√k < |z|, no neighbour changes the sign.",
         printed=lambda: [pair for pair in _MOVES if not abs(pair[0]) <= _HALF],
         check=wherever(_never_changes, "enumeration", "(x, x′) ="),
         mechanisms=("idp-signrp-rr", "idp-signrp-g"),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.7.levels",
         where="section 4.2, proof of theorem 4.7, case I",
-        statement="|L − L′| of neighbours is 0 or 1; its largest value.",
+        text="|L − L′| of neighbours is 0 or 1; its largest value.",
         printed=lambda: 1,
         check=equals(
             lambda: max(abs(smooth(x) - smooth(y)) for x, y in _MOVES), [()], "enumeration"
         ),
         mechanisms=("dp-signrp-rr-smooth",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.7.ratio",
         where="section 4.2, proof of theorem 4.7, case I, first display; R = e^(ε/k)",
-        statement="P(s̃ = 1)/P(s̃′ = 1) = R^(L−L′)(R^L′ + 1)/(R^L + 1).",
+        text="P(s̃ = 1)/P(s̃′ = 1) = R^(L−L′)(R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: r ** (a - b) * (r**b + 1) / (r**a + 1),
         check=equals(lambda r, a, b: plus(_F(1), a) / plus(_F(1), b), _levels(1), "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.7.ratio-step",
         where="section 4.2, proof of theorem 4.7, case I, second display; L = L′ + 1",
-        statement="The ratio of the probabilities to keep a sign is (R^L + R)/(R^L + 1).",
+        text="The ratio of the probabilities to keep a sign is (R^L + R)/(R^L + 1).",
         printed=lambda r, a, b: (r**a + r) / (r**a + 1),
         check=equals(
             lambda r, a, b: plus(_F(1), a) / plus(_F(1), b),
@@ -387,19 +387,19 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.7.ratio-minus",
         where="section 4.2, proof of theorem 4.7, case I, display for −1",
-        statement="P(s̃ = −1)/P(s̃′ = −1) = (R^L′ + 1)/(R^L + 1).",
+        text="P(s̃ = −1)/P(s̃′ = −1) = (R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: (r**b + 1) / (r**a + 1),
         check=equals(
             lambda r, a, b: (1 - plus(_F(1), a)) / (1 - plus(_F(1), b)), _levels(1), "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.7.identity",
         where="section 4.2, proof of theorem 4.7, “numeric identity”",
-        statement="(a + c)/(b + c) ≤ a/b for a ≥ b > 0 and c > 0; 1 at a = b.",
+        text="(a + c)/(b + c) ≤ a/b for a ≥ b > 0 and c > 0; 1 at a = b.",
         printed=lambda a, b, c: a / b,
         check=at_most(
             lambda f, a, b, c: ((a + c) / (b + c), f(a, b, c)),
@@ -407,10 +407,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.2.smooth",
         where="section 4.2, above algorithm 7’s theorem: “smooth”",
-        statement="P(sign kept) ≤ e^(ε/k)·P(sign kept) of any neighbour.",
+        text="P(sign kept) ≤ e^(ε/k)·P(sign kept) of any neighbour.",
         printed=lambda r: r,
         check=at_most(
             lambda f, r: (max(plus(_F(1), a) / plus(_F(1), b) for _, a, b in _levels(1)), f(r)),
@@ -419,10 +419,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-signrp-rr-smooth",),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.2.comparison",
         where="section 4.2, comparison with DP-SignRP-RR, last paragraph",
-        statement="At L = 1 a sign is flipped with 1/(e^(ε/k) + 1), the most of all L ≥ 1.",
+        text="At L = 1 a sign is flipped with 1/(e^(ε/k) + 1), the most of all L ≥ 1.",
         printed=lambda r: 1 / (r + 1),
         check=at_most(
             lambda f, r: (max(1 - plus(_F(1), level) for level in range(1, 5)), f(r)),
@@ -430,10 +430,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.3.rademacher",
         where="section 4.3, below figure 7, by equations 23 and 24",
-        statement="2Φ(β/‖u‖) − 1 is less than P₊(β/‖u‖, p) for p from 10 to 1000.",
+        text="2Φ(β/‖u‖) − 1 is less than P₊(β/‖u‖, p) for p from 10 to 1000.",
         printed=lambda r, p: maximum_bound(r, p),
         check=at_most(
             lambda f, r, p: (2 * cdf(number(r)) - 1, f(r, p)),
@@ -441,35 +441,35 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.8.bin",
         where="section 4.4, proof of theorem 4.8",
-        statement="Attribute i is in bin ⌈π(i)/(p/k)⌉.",
+        text="Attribute i is in bin ⌈π(i)/(p/k)⌉.",
         printed=lambda p, k, position: ceil(_F(position * k, p)),
         check=equals(
             _bin, [(p, k, i) for p, k in ((6, 3), (6, 2)) for i in range(1, p + 1)], "enumeration"
         ),
         mechanisms=("dp-signoporp-rr", "dp-signoporp-rr-smooth"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.4.one-bin",
         where="section 4.4, benefit of binning",
-        statement="One attribute changes exactly one projected value.",
+        text="One attribute changes exactly one projected value.",
         printed=lambda p, k: 1,
         check=equals(_touched, [(4, 2), (6, 3)], "enumeration"),
         mechanisms=("dp-oporp",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-4.8.empty-bin.minus",
         where="section 4.4, proof of theorem 4.8, second ratio",
-        statement="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
+        text="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
         printed=lambda: 2 / (R + 1),
         check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="li2023.section-4.4.repetitions",
         where="section 4.4, multiple repetitions; t = 2",
-        statement="t sign OPORPs with budget ε/t each are ε-DP together; R = e^(ε/t).",
+        text="t sign OPORPs with budget ε/t each are ε-DP together; R = e^(ε/t).",
         printed=lambda x: 1,
         check=at_most(
             lambda f, kind: privacy(f, (*BINS, (1, 0), (0, 1)), 2, kind),
@@ -478,10 +478,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-signoporp-rr",),
     ),
-    Claim(
+    Statement(
         id="li2023.theorem-6.1",
         where="section 6.1, theorem 6.1 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½, ε = 1)",
-        statement="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
+        text="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
         printed=lambda u, x: abs(x) <= _HALF,
         readings={"the noise set of u is used for u′ too": lambda u, x: abs(u) <= _HALF},
         check=at_most(
@@ -490,10 +490,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("idp-signrp-g",),
         reason="definition 2.6 runs the algorithm on U′: u′ = ¾ is outside its own noise set",
     ),
-    Claim(
+    Statement(
         id="li2023.section-6.2.budget",
         where="section 6.2, text above theorem 6.2",
-        statement="e^ε′ = ε/Ñ₊; Ñ₊ flipped signs then have the largest ratio e^ε.",
+        text="e^ε′ = ε/Ñ₊; Ñ₊ flipped signs then have the largest ratio e^ε.",
         printed=lambda e, n: number(e / n),
         corrections={"ε′ = ε/Ñ₊, as in algorithm 11": lambda e, n: number(e / n).exp()},
         check=lambda f: equals(lambda e, n: number(e).exp(), [(_F(1), 4), (_F(5), 2)], "enclosure")(
@@ -503,10 +503,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="e^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
         "signs would be flipped more often than kept. Algorithm 11 has it right.",
     ),
-    Claim(
+    Statement(
         id="li2023.section-6.2.scale",
         where="section 6.2, iDP-SignOPORP",
-        statement="Projected values of an OPORP are smaller: E x² is 1/k of a projection's.",
+        text="Projected values of an OPORP are smaller: E x² is 1/k of a projection's.",
         conditions="not stated: as released, or against the threshold of algorithm 10",
         printed=lambda kind, k: _F(1, k),
         readings={
@@ -524,10 +524,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="both have E x² = ‖u‖²/k; it's β/√k that makes a projection's noise set smaller",
     ),
-    Claim(
+    Statement(
         id="li2023.section-7.flip-number",
         where="section 7, third paragraph; ‖u‖ = 10β as in section 4.2",
-        statement="A neighbour may change a sign with probability below 0.1; tried at 100 ones and "
+        text="A neighbour may change a sign with probability below 0.1; tried at 100 ones and "
         "924 zeros, β = 1.",
         conditions="“depends on the choice of the distribution of w”",
         printed=lambda kind: _F(1, 10),

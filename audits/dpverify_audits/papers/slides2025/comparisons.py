@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import equals, number
 
@@ -82,11 +82,11 @@ def _spread(shared: bool, d: int) -> Fraction:
     return variance(law) / moment(law, 1) ** 2
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-5.equidistant",
         where="Curse of Dimensionality Illustration, first and second items",
-        statement="In 64 dimensions squared distances vary 64 times less, relatively, than in one.",
+        text="In 64 dimensions squared distances vary 64 times less, relatively, than in one.",
         conditions="not stated: how the coordinates depend on each other",
         printed=lambda: [False],
         readings={"coordinates that are all equal": lambda: [True]},
@@ -95,27 +95,27 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Printed means: independent coordinates.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-15.direct-noise.sensitivity",
         where="Comparisons, direct noise addition",
-        statement="A bit moves many distances: all n − 1 of its user.",
+        text="A bit moves many distances: all n − 1 of its user.",
         printed=lambda users: users - 1,
         check=equals(_moved_distances, [(2,), (3,), (4,)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-15.direct-noise",
         where="Comparisons, direct noise addition",
-        statement="Noise on each distance has more variance than a noisy projection to 64 numbers.",
+        text="Noise on each distance has more variance than a noisy projection to 64 numbers.",
         conditions="not stated: for how many users; here ε = 1, δ = 10⁻⁶, ‖x − y‖² = 100",
         printed=lambda: [(10**6, 64, 100), (10**8, 64, 100)],
         readings={"1,000 users": lambda: [(1000, 64, 100)]},
         check=wherever(_beats_direct_noise, "points", "(n, k, ‖x − y‖²)"),
         reason="Printed means: from a million users on.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-15.randomized-response.small",
         where="Comparisons, randomized response",
-        statement="Flipped bits tell very small distances with less relative error than middling.",
+        text="Flipped bits tell very small distances with less relative error than middling.",
         printed=lambda: [(1, 2)],
         check=wherever(
             lambda pair: _relative_error(pair[0]) < _relative_error(pair[1]),
@@ -124,10 +124,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The variance is the same at every distance, so the relative error falls with it.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-15.randomized-response.large",
         where="Comparisons, randomized response",
-        statement="Flipped bits tell very large distances with less relative error than middling.",
+        text="Flipped bits tell very large distances with less relative error than middling.",
         printed=lambda: [(4, 2), (3, 2)],
         check=wherever(
             lambda pair: _relative_error(pair[0]) < _relative_error(pair[1]),
@@ -135,10 +135,10 @@ CLAIMS: tuple[Claim, ...] = (
             "(better, worse) of 4 bits, p = 1/4:",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-15.outperforms",
         where="Comparisons, last item",
-        statement="A noisy projection to 64 numbers has less variance than flipped bits.",
+        text="A noisy projection to 64 numbers has less variance than flipped bits.",
         conditions="not stated: for how many bits; here ε = 1, δ = 10⁻⁶, ‖x − y‖² = 100",
         printed=lambda: [(10**6, 64, 100)],
         readings={"10,000 bits": lambda: [(10**4, 64, 100)]},

@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, equals, number
 
@@ -176,11 +176,11 @@ _CELLS = [
 _SMALL = Fraction(1, 10**6)
 _COARSE = [(Fraction(x), Fraction(1, 100), Fraction(1), _SMALL) for x in ("1/2", "1/8", "1/64")]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-11.rank-one",
         where="Key Differences, data requirements",
-        statement="Neighbouring data matrices, one row of which moves, differ by rank one.",
+        text="Neighbouring data matrices, one row of which moves, differ by rank one.",
         printed=lambda a: 1,
         check=equals(
             lambda a: max(_rank(_added(b, a, -1)) for b in _neighbours(a)),
@@ -188,10 +188,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.rank",
         where="appendix F, row-wise DP, as in appendix D",
-        statement="The covariance of a projected row changes by a matrix of rank one, as in D.",
+        text="The covariance of a projected row changes by a matrix of rank one, as in D.",
         printed=lambda a: 1,
         corrections={"rank two": lambda a: 2},
         check=equals(
@@ -201,10 +201,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="D's argument, one eigendirection that changes, doesn't carry over as it stands.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.translation",
         where="appendix F, data translation",
-        statement="An offset raises all singular values of A to w or more.",
+        text="An offset raises all singular values of A to w or more.",
         conditions="not stated: what the offset is added to",
         printed=lambda: [("every entry", 2)],
         readings={"squared singular values, by w²": lambda: [("squares", 2)]},
@@ -212,10 +212,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="An offset w in every entry leaves directions whose sum is 0 where they are. What "
         "the paper does is to raise the squared singular values by w².",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.covariance",
         where="appendix F, row-wise DP",
-        statement="A row of MA has covariance AAᵀ.",
+        text="A row of MA has covariance AAᵀ.",
         conditions="A has a record in each row, as M is multiplied from the left",
         printed=lambda a: _times(a, _transposed(a)),
         corrections={"AᵀA": _gram},
@@ -223,10 +223,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="M multiplies from the left, so that a row of MA combines records: its covariance "
         "is AᵀA, attribute by attribute.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.query",
         where="appendix F, JL-utility, left side",
-        statement="‖(MA/√r)ᵀx‖² is ‖Ax‖² in the mean.",
+        text="‖(MA/√r)ᵀx‖² is ‖Ax‖² in the mean.",
         printed=_transposed_query,
         corrections={"‖(MA/√r)x‖²": _query},
         check=equals(
@@ -236,10 +236,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="A is taken square, r = 2, so that the printed shapes fit.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.utility",
         where="appendix F, JL-utility, right side",
-        statement="The lifted query is (1 ± η)‖Ax‖² ± ηw².",
+        text="The lifted query is (1 ± η)‖Ax‖² ± ηw².",
         conditions="not stated: before or after w² is subtracted, which the next item does",
         printed=lambda: [(False, *cell) for cell in _CELLS],
         readings={"after w² is subtracted": lambda: [(True, *cell) for cell in _CELLS]},
@@ -247,18 +247,18 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Before w² is subtracted the lifted query is too large by w² itself, not by ηw². "
         "Subtract first, as the next item does.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.error",
         where="appendix F, resulting error, first form",
-        statement="After w² is subtracted the value is at most (1 + η)‖Ax‖² + ηw².",
+        text="After w² is subtracted the value is at most (1 + η)‖Ax‖² + ηw².",
         printed=_utility,
         check=at_most(_worst_query, [(*cell, True) for cell in _CELLS], "points"),
         mechanisms=("jl-covariance",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.error.logarithm",
         where="appendix F, resulting error, second form",
-        statement="ηw² is 2048·ln(2/δ)·ln(2/ν)/(ε²η).",
+        text="ηw² is 2048·ln(2/δ)·ln(2/ν)/(ε²η).",
         conditions="w of the paper, r = 8 ln(2/ν)/η²; the constant is theirs",
         printed=lambda *case: _scaled_additive(*case, logarithm=False),
         corrections={

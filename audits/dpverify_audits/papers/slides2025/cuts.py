@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, number
 
 from .distances import outside
@@ -100,11 +100,11 @@ def _recovered(weights: tuple[Fraction, ...], s: tuple[int, ...], width: Fractio
 _CUTS = [(u, s) for u in graphs(3) for s in ((1, 0, 0), (1, 1, 0), (1, 1, 1))]
 _ETAS = [(Fraction(1, 2), Fraction(1, 64), Fraction(1, 100), _SMALL)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.appendix-e.matrix",
         where="appendix E, smooth Laplacian",
-        statement="(w/n)K + (1 − w/n)L is the Laplacian of smoothed weights, K of all pairs.",
+        text="(w/n)K + (1 − w/n)L is the Laplacian of smoothed weights, K of all pairs.",
         printed=lambda n, w, u: tuple(
             w / n * (n * (i == j) - 1) + (1 - w / n) * laplacian(n, u)[i][j]
             for i in range(n)
@@ -117,19 +117,19 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.shift",
         where="appendix E, smooth Laplacian",
-        statement="Smoothing shifts the eigenvalues, scaled by 1 − w/n, by w/n.",
+        text="Smoothing shifts the eigenvalues, scaled by 1 − w/n, by w/n.",
         printed=lambda n, w: w / n,
         corrections={"by w": lambda n, w: w},
         check=equals(_shift, [(3, Fraction(1)), (4, _W), (5, _W)], "enumeration"),
         reason="Across the constants; the eigenvalue 0 of the constants stays.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.recovery",
         where="appendix E, query recovery",
-        statement="(y − (w/n)s(n − s))/(1 − w/n) is the cut, y its smoothed value.",
+        text="(y − (w/n)s(n − s))/(1 − w/n) is the cut, y its smoothed value.",
         printed=_printed_recovery,
         check=equals(
             _cut,
@@ -143,24 +143,24 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.form",
         where="appendix E, JL preservation, right side",
-        statement="1_SᵀL1_S is the weight of the cut.",
+        text="1_SᵀL1_S is the weight of the cut.",
         printed=lambda u, s: form(laplacian(len(s), u), s),
         check=equals(lambda u, s: _cut(u, s, _W), _CUTS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.mean",
         where="appendix E, JL preservation, left side",
-        statement="‖ME1_S‖²/r is the cut in the mean.",
+        text="‖ME1_S‖²/r is the cut in the mean.",
         printed=lambda u, s, rows: form(laplacian(len(s), u), s),
         check=equals(_sketched, [(*cut, r) for cut in _CUTS for r in (1, 2)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.complete",
         where="appendix E, query recovery, the term s(n − s)",
-        statement="The complete graph's cut is s(n − s).",
+        text="The complete graph's cut is s(n − s).",
         printed=lambda n, size: Fraction(size * (n - size)),
         check=equals(
             lambda n, size: _cut(
@@ -170,10 +170,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.multiplicative",
         where="appendix E, error",
-        statement="A smoothed value that is 1 + η times the true one gives 1 + η times the cut, "
+        text="A smoothed value that is 1 + η times the true one gives 1 + η times the cut, "
         "plus η(w/n)s(n − s)/(1 − w/n).",
         printed=lambda u, s, width: (
             (1 + width) * _cut(u, s, _W)
@@ -185,10 +185,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("jl-graph-cuts",),
         reason="The slide has the order only; this is the whole error.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.rows",
         where="appendix E, JL preservation, with appendix C's lemma",
-        statement="r = 8 ln(2/ν)/η² rows keep one cut within 1 ± η but for probability ν.",
+        text="r = 8 ln(2/ν)/η² rows keep one cut within 1 ± η but for probability ν.",
         printed=_rows,
         check=at_most(
             _cut_fails,
@@ -197,10 +197,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.additive",
         where="appendix E, error, O(s·η)",
-        statement="Smoothing adds an error of at most a constant times s·η; 10 is tried.",
+        text="Smoothing adds an error of at most a constant times s·η; 10 is tried.",
         conditions="w ≤ n/2",
         printed=lambda w, s, width: 10 * s * width,
         corrections={"2·s·w·η": lambda w, s, width: 2 * s * w * width},
@@ -215,10 +215,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="No constant does: the error of the empty graph is w·s·η·(n − s)/(n − w).",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-e.additive.logarithm",
         where="appendix E, error, second form",
-        statement="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone: how it grows from η = ½ to 1/64.",
+        text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone: how it grows from η = ½ to 1/64.",
         conditions="w of the paper, r = 8 ln(2/ν)/η²",
         printed=lambda *case: Fraction(1),
         corrections={"with the factor ln(4r/δ)": _log_growth},

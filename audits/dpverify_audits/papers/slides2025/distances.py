@@ -16,7 +16,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, cdf, equals, number
 
@@ -175,11 +175,11 @@ _DEVIATIONS = [
     for s in ("1/2", "5")
 ]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-8.dimension",
         where="Johnson-Lindenstrauss Lemma: Formal Statement",
-        statement="k = 16·ln(n)/ε² suffices for all pairs of n points: O(log n/ε²).",
+        text="k = 16·ln(n)/ε² suffices for all pairs of n points: O(log n/ε²).",
         conditions="0 < ε < 1; the constant is appendix C's with a union bound",
         printed=lambda n, width: 16 * arb(n).log() / number(width) ** 2,
         check=at_most(
@@ -188,10 +188,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-8.binary",
         where="Johnson-Lindenstrauss Lemma: Formal Statement, last item",
-        statement="Signs do what normal entries do: squared distances are right in the mean.",
+        text="Signs do what normal entries do: squared distances are right in the mean.",
         printed=lambda v, k: Fraction(_length(v)),
         check=equals(
             lambda v, k: moment(_estimate(v, k, Fraction(0), _SIGNS), 1),
@@ -199,10 +199,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-14.estimate",
         where="Utility – Preserving Distances with Noise, displayed formula",
-        statement="The noise adds 2kσ² to the squared distance in the mean.",
+        text="The noise adds 2kσ² to the squared distance in the mean.",
         printed=lambda v, k, sigma: 2 * k * sigma**2,
         check=equals(
             lambda v, k, sigma: moment(_estimate(v, k, sigma), 1) - _length(v),
@@ -211,10 +211,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-14.expectation",
         where="Utility – Preserving Distances with Noise, first item",
-        statement="Squared distances of noisy projections are right in the mean.",
+        text="Squared distances of noisy projections are right in the mean.",
         conditions="not stated: before or after the correction of the second item",
         printed=lambda: [(*case, Fraction(0)) for case in _CASES],
         readings={
@@ -228,10 +228,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Distances of noisy projections are too large by 2kσ² in the mean; the next item "
         "on the slide takes that off.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-19.dimension",
         where="Theoretical Guarantees, error bounds",
-        statement="The variance depends on the distance, not on the dimension of the data.",
+        text="The variance depends on the distance, not on the dimension of the data.",
         printed=lambda v, k, sigma: _printed_variance((2,), k, sigma),
         check=equals(
             _true_variance,
@@ -239,10 +239,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.unbiased",
         where="appendix B, unbiasedness",
-        statement="E‖xP + Δ − (yP + Δ′)‖² − 2kσ² = ‖x − y‖².",
+        text="E‖xP + Δ − (yP + Δ′)‖² − 2kσ² = ‖x − y‖².",
         printed=lambda v, k, sigma: Fraction(_length(v)),
         check=equals(
             lambda v, k, sigma: moment(_estimate(v, k, sigma), 1) - 2 * k * sigma**2,
@@ -251,10 +251,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.decomposition",
         where="appendix B, variance decomposition",
-        statement="The estimate is Z₁ + Z₂ + Z₃: projection, cross term, centred noise.",
+        text="The estimate is Z₁ + Z₂ + Z₃: projection, cross term, centred noise.",
         printed=_decomposed,
         check=equals(
             lambda u, n, k, sigma: (
@@ -265,20 +265,20 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The slide calls the estimate, not its difference from the truth, the error.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.variance",
         where="appendix B, variance formula",
-        statement="The variance is 2‖x − y‖⁴/k + 8σ²‖x − y‖² + 8σ⁴k.",
+        text="The variance is 2‖x − y‖⁴/k + 8σ²‖x − y‖² + 8σ⁴k.",
         conditions="P has normal entries",
         printed=_printed_variance,
         check=equals(_true_variance, _CASES, "enumeration"),
         mechanisms=("dp-rp-g",),
         reason="The extraction has lost what stands before [error]: Var is read.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.variance.entries",
         where="appendix B, variance formula, with page 8's binary matrices",
-        statement="The variance formula holds for P of the slides' kinds.",
+        text="The variance formula holds for P of the slides' kinds.",
         conditions="not stated: the law of P's entries",
         printed=lambda: [("signs", v, k, s) for v, k, s in _CASES],
         readings={"normal entries": lambda: [("normal", v, k, s) for v, k, s in _CASES]},
@@ -289,10 +289,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="With signs the first term is 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k: less variance.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.variance.projection",
         where="appendix B, variance formula, term 1",
-        statement="Var Z₁ = 2‖x − y‖⁴/k.",
+        text="Var Z₁ = 2‖x − y‖⁴/k.",
         printed=lambda v, k: 2 * Fraction(_length(v)) ** 2 / k,
         check=equals(
             lambda v, k: variance(_estimate(v, k, Fraction(0))),
@@ -300,17 +300,17 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.variance.cross",
         where="appendix B, variance formula, term 2",
-        statement="Var Z₂ = 8σ²‖x − y‖².",
+        text="Var Z₂ = 8σ²‖x − y‖².",
         printed=lambda v, k, sigma: 8 * sigma**2 * _length(v),
         check=equals(_cross, _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.variance.noise",
         where="appendix B, variance formula, term 3",
-        statement="Var Z₃ = 8σ⁴k.",
+        text="Var Z₃ = 8σ⁴k.",
         printed=lambda k, sigma: 8 * sigma**4 * k,
         check=equals(
             lambda k, sigma: variance(_estimate((0,), k, sigma)),
@@ -318,18 +318,18 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.deviation",
         where="appendix B, deviation bound",
-        statement="The estimate is off by more than the bound with at most the three δ in sum.",
+        text="The estimate is off by more than the bound with at most the three δ in sum.",
         conditions="the paper's δ for each λ, λ_JL < ½; the slide doesn't give them",
         printed=_deviation,
         check=at_most(_deviation_fails, _DEVIATIONS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.deviation.noise",
         where="appendix B, deviation bound, second term",
-        statement="|Z₃| > 4σ²(√k·λ + λ²) with probability at most 2·exp(−λ²); σ = 1.",
+        text="|Z₃| > 4σ²(√k·λ + λ²) with probability at most 2·exp(−λ²); σ = 1.",
         printed=lambda k, x: 4 * (arb(k).sqrt() * number(x) + number(x) ** 2),
         check=at_most(
             lambda f, k, x: (outside(k, f(k, x) / (2 * k)), 2 * (-(number(x) ** 2)).exp()),
@@ -337,10 +337,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-b.deviation.cross",
         where="appendix B, deviation bound, third term",
-        statement="|Z₂| > 4σλ√Z₁ with probability at most exp(−λ²)/(λ√π); σ = Z₁ = 1.",
+        text="|Z₂| > 4σλ√Z₁ with probability at most exp(−λ²)/(λ√π); σ = Z₁ = 1.",
         printed=lambda x: 4 * number(x),
         check=at_most(
             lambda f, x: (
@@ -351,30 +351,30 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-c.johnson-lindenstrauss",
         where="appendix C, second item",
-        statement="‖Mx‖²/r is within 1 ± λ of ‖x‖² but for probability 2·exp(−rλ²/8).",
+        text="‖Mx‖²/r is within 1 ± λ of ‖x‖² but for probability 2·exp(−rλ²/8).",
         conditions="not stated: the range of λ",
         printed=lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")],
         readings={"λ = 4": lambda: [(20, Fraction(4))]},
         check=wherever(_jl_holds, "enclosure", "(r, λ)"),
         reason="Printed means: λ < 1.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-c.scale",
         where="appendix C, second item: the factor before ‖Mx‖²",
-        statement="The factor that makes the mean of ‖Mx‖² equal ‖x‖².",
+        text="The factor that makes the mean of ‖Mx‖² equal ‖x‖².",
         printed=lambda r: 1 / arb.pi(),
         corrections={"1/r, as in appendix E": lambda r: Fraction(1, r)},
         check=equals(lambda r: 1 / (r * moment(_NORMAL, 2)), [(1,), (2,), (8,)], "enclosure"),
         reason="Judged as our text has it: 1/π; on the slide it may be an r. A number that doesn't "
         "depend on r can't serve.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-c.gaussian-tail",
         where="appendix C, tail bounds",
-        statement="P(|N(0, 1)| > t) ≤ exp(−t²/2), t > 0.",
+        text="P(|N(0, 1)| > t) ≤ exp(−t²/2), t > 0.",
         printed=lambda t: (-(number(t) ** 2) / 2).exp(),
         check=at_most(
             lambda f, t: (2 * cdf(-number(t)), f(t)),
@@ -382,10 +382,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-c.chi-square",
         where="appendix C, tail bounds",
-        statement="P(χ²_k > k + 2√(kx) + 2x) ≤ exp(−x).",
+        text="P(χ²_k > k + 2√(kx) + 2x) ≤ exp(−x).",
         printed=_chi_bound,
         check=at_most(
             lambda f, k, x: (chi_square(k, f(k, x)), (-number(x)).exp()),

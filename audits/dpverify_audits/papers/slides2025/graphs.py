@@ -17,7 +17,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, density, equals, number
 
@@ -226,72 +226,72 @@ def _ratio_bounded(case: tuple[Fraction, Fraction, Fraction, int]) -> bool:
 _MODERATE = [(Fraction(e), _SMALL, r) for e in ("1/10", "1", "4") for r in (1, 32, 200)]
 _LARGE = [(Fraction(200), _SMALL, 100)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-16.smoothing",
         where="JL-Based Differential Privacy for Graphs, first step",
-        statement="Smoothing shrinks what an edge of weight 1 changes, to 1 − w/n.",
+        text="Smoothing shrinks what an edge of weight 1 changes, to 1 − w/n.",
         printed=lambda n, w: 1 - w / n,
         check=equals(_edge_effect, [(3, Fraction(1)), (4, _W)], "enumeration"),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.covariance",
         where="appendix D, row-wise DP",
-        statement="yᵀE_G has covariance L_G, for independent y of mean 0 and variance 1.",
+        text="yᵀE_G has covariance L_G, for independent y of mean 0 and variance 1.",
         printed=lambda weights: flat(laplacian(3, [Fraction(u) for u in weights])),
         check=equals(
             _second_moments, [(u,) for u in ((1, 0, 0), (1, 4, 0), (9, 1, 4))], "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.row-epsilon",
         where="appendix D, row-wise DP and last item",
-        statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r are (ε, δ)-private together.",
+        text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r are (ε, δ)-private together.",
         conditions="ε ≤ 4",
         printed=row_epsilon,
         check=at_most(_composition, _MODERATE, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.row-delta",
         where="appendix D, row-wise DP and last item",
-        statement="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r have at most δ together, at ε.",
+        text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r have at most δ together, at ε.",
         conditions="ε ≤ 4",
         printed=row_delta,
         check=at_most(_composition_delta, _MODERATE, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.composition",
         where="appendix D, last item",
-        statement="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
+        text="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
         conditions="not stated: the range of ε",
         printed=lambda: _MODERATE,
         readings={"ε = 200": lambda: _LARGE},
         check=wherever(_composes, "enclosure", "(ε, δ, r)"),
         reason="Printed means: ε ≤ 4.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.order",
         where="appendix D, matrix-level bounds, first item",
-        statement="L_H ⪯ L_H′ after smoothing, for neighbouring graphs.",
+        text="L_H ⪯ L_H′ after smoothing, for neighbouring graphs.",
         conditions="not stated: which of the two has the heavier edge",
         printed=lambda: [(1, Fraction(1))],
         readings={"G′ has the lighter edge": lambda: [(-1, Fraction(1))]},
         check=wherever(_grows, "enumeration", "(change of the edge, w)"),
         reason="Printed means: G′ has the heavier edge.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.floor",
         where="appendix D, matrix-level bounds, second item",
-        statement="The smoothed Laplacian's eigenvalues are at least w, across the constants.",
+        text="The smoothed Laplacian's eigenvalues are at least w, across the constants.",
         printed=lambda w, n: w,
         check=at_most(_least_form, [(3, Fraction(1)), (4, _W)], "enumeration"),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.floor.all",
         where="appendix D, matrix-level bounds, second item",
-        statement="All eigenvalues of the smoothed Laplacian are at least w.",
+        text="All eigenvalues of the smoothed Laplacian are at least w.",
         printed=lambda: [((1, 1, 1), Fraction(1))],
         readings={
             "on vectors that sum to 0": lambda: [((1, -1, 0), Fraction(1)), ((1, 1, -2), _W)]
@@ -299,29 +299,29 @@ CLAIMS: tuple[Claim, ...] = (
         check=wherever(_is_floor, "enumeration", "(x, w)"),
         reason="A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.determinants.exact",
         where="appendix D, matrix-level bounds, third item",
-        statement="Among graphs, the ratio of determinants is largest at the empty one.",
+        text="Among graphs, the ratio of determinants is largest at the empty one.",
         printed=lambda n, w: 1 + (1 - w / n) * 2 / w,
         check=equals(_worst_determinants, [(3, Fraction(1)), (4, _W)], "enumeration"),
         mechanisms=("jl-graph-cuts",),
         reason="Not on the slide: the number that its bound is about.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.determinants",
         where="appendix D, matrix-level bounds, third item",
-        statement="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
+        text="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
         conditions="not stated: w",
         printed=lambda e, d, r: arb(1),
         readings={"w of the paper": published_floor},
         check=at_most(_determinant_bound, _MODERATE, "enclosure"),
         reason="Printed means: any w, here 1.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.density-ratio",
         where="appendix D, PDF ratio, the equation",
-        statement="Ratio of the two densities, on two vertices.",
+        text="Ratio of the two densities, on two vertices.",
         printed=lambda x, before, after: _ratio(x, before, after, own=False),
         corrections={
             "the pseudo-inverse of L_G′ in the numerator": (
@@ -335,10 +335,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Both exponents read L_G; a prime may have been lost in extraction.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.density-bound",
         where="appendix D, PDF ratio, the inequality",
-        statement="The ratio of densities is at most e^ε₀ + δ₀ at every x.",
+        text="The ratio of densities is at most e^ε₀ + δ₀ at every x.",
         printed=lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in (1, 10, 100)],
         readings={
             "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": lambda: [

@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import (
     at_most,
@@ -160,18 +160,18 @@ _LAWS = [
     ),
 ]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-9.definition",
         where="Differential Privacy: Concept and Definition",
-        statement="The δ needed for all events is Σ (p − e^ε·q)₊, that of the event p > e^ε·q.",
+        text="The δ needed for all events is Σ (p − e^ε·q)₊, that of the event p > e^ε·q.",
         printed=_hockey_stick,
         check=equals(_worst_event, _LAWS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-10.laplace",
         where="Mechanisms for Differential Privacy",
-        statement="Laplace noise of scale Δ₁/ε, Δ₁ the ℓ1-sensitivity, is (ε, 0)-private.",
+        text="Laplace noise of scale Δ₁/ε, Δ₁ the ℓ1-sensitivity, is (ε, 0)-private.",
         printed=lambda size, epsilon: size / epsilon,
         check=at_most(
             _laplace_loss,
@@ -180,17 +180,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-oporp", "dp-rp-g-opt-b", "dp-rp-l", "fjlt", "raw-data-g-opt", "sjlt"),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-10.gaussian",
         where="Mechanisms for Differential Privacy",
-        statement="The privacy loss of N(0, I) noise depends on the ℓ2-norm: its mean is ‖v‖²/2.",
+        text="The privacy loss of N(0, I) noise depends on the ℓ2-norm: its mean is ‖v‖²/2.",
         printed=lambda v: Fraction(sum(a * a for a in v), 2),
         check=equals(_mean_loss, [((1,),), ((3, 4),), ((1, -2, 2),)], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.page-10.concentration",
         where="Mechanisms for Differential Privacy",
-        statement="Gaussian noise for (ε, δ) is more concentrated around 0 than Laplace noise for "
+        text="Gaussian noise for (ε, δ) is more concentrated around 0 than Laplace noise for "
         "(ε, 0): P(|noise| > t) is smaller.",
         conditions="not stated: for how many numbers; ε = 1, δ = 10⁻⁶, the noise of appendix A",
         printed=lambda: [
@@ -206,10 +206,10 @@ CLAIMS: tuple[Claim, ...] = (
         "outside ±1 with 85 % in place of 37 %. It saves with many numbers, whose ℓ1-sensitivity, "
         "here 8, is far above the ℓ2 one.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-12.sensitivity",
         where="Privacy via JL Transform, step 2, with appendix A's w₂(P) = maxᵢ ‖eᵢP‖",
-        statement="One bit moves the projection by at most the longest row of P.",
+        text="One bit moves the projection by at most the longest row of P.",
         conditions="appendix A projects by xP, page 12 by Px",
         printed=lambda matrix: _longest_row(matrix),
         readings={
@@ -222,34 +222,34 @@ CLAIMS: tuple[Claim, ...] = (
         "columns for Px. The wrong ones give a sensitivity, and noise, that may be too "
         "small.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.w2",
         where="appendix A, first item",
-        statement="w₂(P)² is the largest squared norm of a row of P: xP's squared sensitivity.",
+        text="w₂(P)² is the largest squared norm of a row of P: xP's squared sensitivity.",
         printed=_longest_row,
         check=equals(_sensitivity, [(_MATRIX,), (_SQUARE,)], "enumeration"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.one-row",
         where="appendix A, proof sketch, step 1",
-        statement="A flipped bit of X changes one row of XP.",
+        text="A flipped bit of X changes one row of XP.",
         printed=lambda users: 1,
         check=equals(_changed_rows, [(1,), (2,)], "enumeration"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.sigma",
         where="appendix A, first item",
-        statement="σ = w₂(P)·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private.",
+        text="σ = w₂(P)·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private.",
         conditions="δ < ½, as the paper that is summarised says",
         printed=appendix_a_sigma,
         check=at_most(_delta_at, _TARGETS, "enclosure"),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.sigma.condition",
         where="appendix A, first item: δ < ½ is left out",
-        statement="The noise of appendix A also suffices for δ above ½.",
+        text="The noise of appendix A also suffices for δ above ½.",
         printed=appendix_a_sigma,
         readings={
             "noise for δ ≥ ½ taken at δ = ½": lambda e, d: appendix_a_sigma(e, Fraction(1, 2))
@@ -262,10 +262,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Above δ = ½ the logarithm turns negative: the formula gives too little noise or "
         "none. Such δ are no privacy at all.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.core-lemma",
         where="appendix A, core lemma",
-        statement="The noise of appendix A also suffices for points that are nearer than w.",
+        text="The noise of appendix A also suffices for points that are nearer than w.",
         printed=appendix_a_sigma,
         check=at_most(
             _delta_nearer,
@@ -274,10 +274,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.rotation",
         where="appendix A, proof sketch, step 2",
-        statement="The ratio of densities depends on the coordinate along the change alone.",
+        text="The ratio of densities depends on the coordinate along the change alone.",
         printed=_along,
         check=equals(
             _rotated_ratio,
@@ -285,10 +285,10 @@ CLAIMS: tuple[Claim, ...] = (
             "points",
         ),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.outer",
         where="appendix A, proof sketch, step 3",
-        statement="Beyond R = σ√(2 ln(1/2δ)) the noise has mass at most δ.",
+        text="Beyond R = σ√(2 ln(1/2δ)) the noise has mass at most δ.",
         printed=lambda d: (-2 * (2 * number(d)).log()).sqrt(),
         check=at_most(
             lambda f, d: (cdf(-f(d)), d),
@@ -297,17 +297,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="The slide names the region; R is in section 3.2.1 of the paper.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-a.partition",
         where="appendix A, proof sketch, step 3",
-        statement="With that σ the outer region begins where densities still differ by ≤ e^ε.",
+        text="With that σ the outer region begins where densities still differ by ≤ e^ε.",
         printed=appendix_a_sigma,
         check=at_most(_regions, _TARGETS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-c.gaussian-mechanism",
         where="appendix C, first item",
-        statement="σ = S·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private at sensitivity S, δ < ½.",
+        text="σ = S·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private at sensitivity S, δ < ½.",
         printed=lambda s, e, d: s * appendix_a_sigma(e, d),
         check=at_most(
             lambda f, s, e, d: (gaussian_delta(number(e), s / f(s, e, d)), d),

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals, integral, number
 
 from .covariances import published_offset
@@ -142,38 +142,37 @@ def _two_columns(formula: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb
 
 _GAMMAS = [(2, Fraction(g), Fraction(e)) for g in ("1/2", "3") for e in ("1/10", "1")]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.appendix-d.exact",
         where="appendix D, not on the slide: the number that its statements are about",
-        statement="Two rows' δ, one direction changed by 1 + γ, is a difference of chi-square "
-        "tails.",
+        text="Two rows' δ, one direction changed by 1 + γ, is a difference of chi-square tails.",
         printed=lambda r, g, e: _exact_delta(r, number(g), number(e)),
         check=equals(lambda r, g, e: _by_integral(r, number(g), number(e)), _GAMMAS, "enclosure"),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.row",
         where="appendix D, row-wise DP",
-        statement="One row is (ε₀, δ₀)-private with ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r.",
+        text="One row is (ε₀, δ₀)-private with ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r.",
         conditions="w of the paper, an edge of weight 1",
         printed=row_epsilon,
         check=at_most(_row, _TARGETS, "enclosure"),
         mechanisms=("jl-graph-cuts",),
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-d.guarantee",
         where="appendix D, last item; page 16",
-        statement="r rows of a graph smoothed by √(32r ln(2/δ))·ln(4r/δ)/ε are (ε, δ)-private.",
+        text="r rows of a graph smoothed by √(32r ln(2/δ))·ln(4r/δ)/ε are (ε, δ)-private.",
         conditions="w of the paper, as the slides give none",
         printed=published_floor,
         check=at_most(_whole(_edge), _TARGETS, "enclosure"),
         mechanisms=("jl-graph-cuts",),
         reason="The slack is in w: what an exact account of r rows asks for, of what is said.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.guarantee",
         where="appendix F, row-wise DP and its composition",
-        statement="r rows of one column of records, its square raised by w², are (ε, δ)-private "
+        text="r rows of one column of records, its square raised by w², are (ε, δ)-private "
         "with w = 16√(r ln(2/δ))·ln(16r/δ)/ε.",
         conditions="w of the paper; records move by 1; one column, where rank two is rank one",
         printed=published_offset,
@@ -181,10 +180,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("jl-covariance",),
         reason="The slack is in w, and for one column only.",
     ),
-    Claim(
+    Statement(
         id="slides2025.appendix-f.guarantee.rank-two",
         where="appendix F, row-wise DP and its composition",
-        statement="r rows of two columns of records, squares raised by w², are (ε, δ)-private too, "
+        text="r rows of two columns of records, squares raised by w², are (ε, δ)-private too, "
         "though a move changes the covariance by rank two; w as for one column.",
         conditions="records and moves tried: 12 pairs, moves of length 1; δ from above",
         printed=published_offset,

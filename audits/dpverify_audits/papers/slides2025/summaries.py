@@ -11,7 +11,7 @@ from itertools import product
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim, Formula
+from dpverify.ledger.statements import Formula, Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, cdf, gaussian_delta, number
 
@@ -92,12 +92,11 @@ def _relative(squared: int, k: int = 64) -> Fraction:
 
 _HARDER_TO_TELL = [(1, 100), (100, 10**4)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="slides2025.page-9.individual",
         where="Differential Privacy: Concept and Definition, with appendix A",
-        statement="Data sets differ by one individual's data, and P's longest row is the "
-        "sensitivity.",
+        text="Data sets differ by one individual's data, and P's longest row is the sensitivity.",
         conditions="the paper that appendix A summarises: one attribute of one individual",
         printed=lambda: [(_MATRIX, 3)],
         readings={"one attribute": lambda: [(_MATRIX, 1)]},
@@ -105,10 +104,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-rp-g",),
         reason="Noise of appendix A doesn't hide a whole record.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-9.failure",
         where="Differential Privacy: Concept and Definition, last item",
-        statement="δ is the probability that the guarantee of ε fails: the privacy loss of "
+        text="δ is the probability that the guarantee of ε fails: the privacy loss of "
         "Gaussian noise is above ε with probability at most δ.",
         conditions="not stated: which of the δ that a mechanism has at ε",
         printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
@@ -124,10 +123,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="Printed means: the least δ.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-11.requirements",
         where="Key Differences, data requirements of Kenthapadi et al.",
-        statement="Noisy projections have no stringent requirements on the data.",
+        text="Noisy projections have no stringent requirements on the data.",
         conditions="not stated: attributes in [0, 1], so that one moves by 1 at most",
         printed=lambda: [(Fraction(3), Fraction(1), _SMALL)],
         readings={"attributes in [0, 1]": lambda: [(Fraction(1), Fraction(1), _SMALL)]},
@@ -136,21 +135,20 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
         "must be scaled or clipped to [0, 1] first.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-11.scalability",
         where="Key Differences, utility advantage of Blocki et al.",
-        statement="The error doesn't grow with the number of vertices.",
+        text="The error doesn't grow with the number of vertices.",
         conditions="not stated: of which cuts; w = 25, η = 1/10",
         printed=lambda: [("one vertex", 1000), ("one vertex", 10**6)],
         readings={"cuts into halves": lambda: [("half", 1000)]},
         check=wherever(_stays, "points", "(cut, n)"),
         reason="Printed means: cuts with a fixed number of vertices on one side.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-16.unlimited",
         where="JL-Based Differential Privacy for Graphs, result",
-        statement="Unlimited accurate queries: with 8 ln(2/ν)/η² rows a cut is within 1 ± η but "
-        "for ν.",
+        text="Unlimited accurate queries: with 8 ln(2/ν)/η² rows a cut is within 1 ± η but for ν.",
         conditions="not stated: whether cuts may be chosen after the sketch is seen; η = 1/2, "
         "ν = 1/100",
         printed=lambda: [("fixed before", 400, 170, Fraction(1, 2), Fraction(1, 100))],
@@ -163,10 +161,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("jl-graph-cuts",),
         reason="Printed means: fixed before. Privacy is unlimited, accuracy isn't.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-17.weight",
         where="Flowchart: JL-Based DP for Graphs, smoothing",
-        statement="The weight that is added to all edges is small: w/n below 1/10.",
+        text="The weight that is added to all edges is small: w/n below 1/10.",
         conditions="not stated: for how many vertices; w of the paper, ε = 1, δ = 10⁻⁶, η = 1/10, "
         "ν = 1/100",
         printed=lambda: [(10**6, Fraction(1), _SMALL)],
@@ -175,18 +173,18 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("jl-graph-cuts",),
         reason="Printed means: a million vertices. It goes to all pairs, edges or not.",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-18.table",
         where="Comparison of Differential Privacy Mechanisms, table",
-        statement="Ticks and crosses for input and output perturbation, multiplicative weights and "
+        text="Ticks and crosses for input and output perturbation, multiplicative weights and "
         "projections.",
         reason="The table names no measure; where the slides say more, it is checked there "
         "(page 15, appendices B, E and F).",
     ),
-    Claim(
+    Statement(
         id="slides2025.page-20.similar",
         where="Discussion & Open Questions, second item",
-        statement="Very similar points are told with more relative error than dissimilar ones.",
+        text="Very similar points are told with more relative error than dissimilar ones.",
         printed=lambda: _HARDER_TO_TELL,
         check=wherever(
             lambda pair: _relative(pair[0]) > _relative(pair[1]),

@@ -1,12 +1,12 @@
 """Ledger of Stausholm 2021: improved differentially private Euclidean distance approximation."""
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 
 from . import comparison, fast, noisy_input, privacy, sparse, technical
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[Statement, ...] = (
     *privacy.CLAIMS,
     *technical.CLAIMS,
     *fast.CLAIMS,

@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import wherever
 from dpverify_audits.papers.checks import at_most, chi_square, equals, integral, number
 
@@ -105,11 +105,11 @@ def _one(values: set[int]) -> int:
     return value
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.section-1.2.kenthapadi",
         where="section 1.2, first item: Var of Ê_iid with the σ of theorem 1",
-        statement="Noise adds 128·ln(1/δ)‖z‖² + 2048·ln²(1/δ)k; O(·) with its constants.",
+        text="Noise adds 128·ln(1/δ)‖z‖² + 2048·ln²(1/δ)k; O(·) with its constants.",
         printed=lambda d, k, norm: (
             128 * -number(d).log() * number(norm) + 2048 * number(d).log() ** 2 * k
         ),
@@ -119,10 +119,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-1.2.improvement",
         where="section 1.2, first item; section 7, below the variance of Kenthapadi et al.",
-        statement="For δ < e^(−s) Laplace noise adds less; the formula is σ² at δ = e^(−s).",
+        text="For δ < e^(−s) Laplace noise adds less; the formula is σ² at δ = e^(−s).",
         conditions="σ of theorem 1 is 4√ln(1/δ)/ε",
         printed=lambda s: 16 * arb(s),
         readings={"σ of note 1, Δ₂ = 1": lambda s: _classical(arb(s))},
@@ -134,29 +134,29 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="with note 1's smaller noise δ < 1.25·exp(−√(7/4)·s) is needed, see note 5",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-1.2.exponent",
         where="section 1.2, first item; abstract; section 7",
-        statement="e^(−s) = β^(O(1/α)), here with s = log(1/β)/α and exponent 1/α.",
+        text="e^(−s) = β^(O(1/α)), here with s = log(1/β)/α and exponent 1/α.",
         printed=lambda alpha, beta: beta ** int(1 / alpha),
         check=equals(lambda *c: (-_sparsity(*c)).exp(), _SHARES, "enclosure"),
         reason="α is 1/10 and 1/4: the power of β is a product of fractions. A constant in s is "
         "one in the exponent.",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-2.1.1.sensitivity",
         where="section 2.1.1, “only 1 in expectation”",
-        statement="E Δ₂² = 1 for d columns of k entries N(0, 1/k).",
+        text="E Δ₂² = 1 for d columns of k entries N(0, 1/k).",
         conditions="not stated: d",
         printed=lambda k, d: _F(1),
         readings={"one column": lambda k, d: _F(1) if d == 1 else None},
         check=equals(_mean_of_largest, [(k, d) for d in (1, 2, 100) for k in (2, 16)], "enclosure"),
         reason="the largest of d columns is longer in the mean: 1.5 at k = d = 2",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-3.variance",
         where="section 1.2, theorem 3, part 2, with its constants; b² = s/ε²",
-        statement="Var ≤ (2/k)‖z‖⁴ + 16b²‖z‖² + 56kb⁴.",
+        text="Var ≤ (2/k)‖z‖⁴ + 16b²‖z‖² + 56kb⁴.",
         printed=lambda k, s, z: (
             _F(2 * power(z, 2) ** 2, k)
             + 16 * _F(1, 12 * s) * power(z, 2)
@@ -170,10 +170,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="reached at x = y; the check's law stands for b² = 1/(12s)",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-3.time",
         where="section 1.2, theorem 3, parts 4 and 5; sections 2.1 and 6.2.2",
-        statement="Sx takes s‖x‖₀ multiplications whatever S is, an update s.",
+        text="Sx takes s‖x‖₀ multiplications whatever S is, an update s.",
         printed=lambda k, s, d, z: s * sum(1 for a in z if a),
         check=equals(
             lambda *c: _one(_touched(*c)),
@@ -182,32 +182,32 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-3.dimensions",
         where="section 1.2, theorem 3; abstract",
-        statement="k = Θ(α⁻² log(1/β)) and s = O(α⁻¹ log(1/β)) give 1 ± α with probability 1 − β.",
+        text="k = Θ(α⁻² log(1/β)) and s = O(α⁻¹ log(1/β)) give 1 ± α with probability 1 − β.",
         reason="the constants are not given; Kane and Nelson 2014 is cited",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-2.4.lower-bounds",
         where="section 2.4",
-        statement="Private inner products of k bits are off by Ω̃(√k), F₂ by Ω(1/ε).",
+        text="Private inner products of k bits are off by Ω̃(√k), F₂ by Ω(1/ε).",
         reason="cited without constants; a bound for all mechanisms isn't tried by trying some",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.corollary-2.unbiased",
         where="section 6.2, corollary 2",
-        statement="‖(Sx + η) − (Sy + μ)‖² exceeds ‖x − y‖² by 2kE[η²] in the mean.",
+        text="‖(Sx + η) − (Sy + μ)‖² exceeds ‖x − y‖² by 2kE[η²] in the mean.",
         printed=lambda k, s, z, law: 2 * k * of(law, 2, s),
         check=equals(
             lambda k, s, z, law: noisy(k, s, z, law)[0] - power(z, 2), CASES, "enumeration"
         ),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.2.3.same-variance",
         where="section 6.2.3: Gaussian noise on the sparse transform",
-        statement="The variance is at most that of theorem 2.",
+        text="The variance is at most that of theorem 2.",
         printed=lambda k, s, z: (
             _F(2 * power(z, 2) ** 2, k)
             + 8 * of("gaussian", 2, s) * power(z, 2)
@@ -221,10 +221,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="“the same” is true at x = y; else it is smaller by (2/k)‖z‖₄⁴",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.fast-time",
         where="section 7, first display; lemma 8, last item",
-        statement="max{d·log d, dq·log(1/β)/α²} is at most max{d·log d, log³(1/β)/α²}.",
+        text="max{d·log d, dq·log(1/β)/α²} is at most max{d·log d, log³(1/β)/α²}.",
         printed=lambda alpha, beta, d: (-number(beta).log()) ** 3 / number(alpha) ** 2,
         check=at_most(
             lambda f, *c: (_fast_time(*c), f(*c)),
@@ -234,17 +234,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="reached for d ≥ log²(1/β); below that q = 1",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.time-above",
         where="section 7, second display",
-        statement="s·d = d·log d at d = e^s = β^(−1/α).",
+        text="s·d = d·log d at d = e^s = β^(−1/α).",
         printed=lambda alpha, beta: (-number(beta).log() / number(alpha)).exp(),
         check=lambda f: equals(_sparsity, _SHARES, "enclosure")(lambda *c: f(*c).log()),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.time-below",
         where="section 7, third display",
-        statement="s·d = log³(1/β)/α² at d = log²(1/β)/α.",
+        text="s·d = log³(1/β)/α² at d = log²(1/β)/α.",
         printed=lambda alpha, beta: number(beta).log() ** 2 / number(alpha),
         check=lambda f: equals(
             lambda alpha, beta: (-number(beta).log()) ** 3 / number(alpha) ** 2,
@@ -252,37 +252,37 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         )(lambda *c: _sparsity(*c) * f(*c)),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-5",
         where="section 7, (5)",
-        statement="For log²(1/β)/α < d < β^(−1/α) the fast transform takes fewer steps.",
+        text="For log²(1/β)/α < d < β^(−1/α) the fast transform takes fewer steps.",
         printed=lambda: _range(1, 1),
         check=wherever(_faster, "enclosure", "(α, β, d) ="),
         mechanisms=("fjlt",),
         reason="with constant 1 in every O(·)",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.first-inequality",
         where="section 7, fifth display",
-        statement="d²L²/k = s²k at L = ln(1/δ) = sk/d.",
+        text="d²L²/k = s²k at L = ln(1/δ) = sk/d.",
         printed=lambda s, k, d: _F(s * k, d),
         check=lambda f: equals(
             lambda s, k, d: _F(s * s * k), [(4, 8, 128), (16, 64, 100)], "enumeration"
         )(lambda s, k, d: d * d * f(s, k, d) ** 2 / k),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.second-inequality",
         where="section 7, sixth display",
-        statement="dL‖z‖² = s‖z‖² at L = ln(1/δ) = s/d.",
+        text="dL‖z‖² = s‖z‖² at L = ln(1/δ) = s/d.",
         printed=lambda s, k, d: _F(s, d),
         check=lambda f: equals(lambda s, k, d: _F(s), [(4, 8, 128), (16, 64, 100)], "enumeration")(
             lambda s, k, d: d * f(s, k, d)
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.exponent",
         where="section 7, last display but one",
-        statement="e^(−sk/d) = β^(log(1/β)/(α³d)), the smaller of the two thresholds.",
+        text="e^(−sk/d) = β^(log(1/β)/(α³d)), the smaller of the two thresholds.",
         printed=lambda alpha, beta, d: (
             number(beta).log() * -number(beta).log() / (number(alpha) ** 3 * d)
         ).exp(),
@@ -292,10 +292,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.smaller-variance",
         where="section 7, “hence, in particular”",
-        statement="For ln(1/δ) > sk/d Laplace noise adds less than noise at the fast input.",
+        text="For ln(1/δ) > sk/d Laplace noise adds less than noise at the fast input.",
         conditions="σ = √(2 ln(1.25/δ))/ε, q = 1",
         printed=lambda s, k, d: number(_F(s * k, d)),
         readings={
@@ -314,10 +314,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Without constants the threshold is too low by √(7/4) = 1.3 in ln(1/δ): just "
         "above it Laplace noise adds more.",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-7.noise-at-input",
         where="section 7, comparison with Kenthapadi et al.",
-        statement="For k < d and equal σ², 1/3 here, noise at the fast input adds more than this.",
+        text="For k < d and equal σ², 1/3 here, noise at the fast input adds more than this.",
         printed=lambda k, d, norm: 8 * _F(1, 3) * norm + 8 * k * _F(1, 9),
         check=at_most(
             lambda f, k, d, z: (

@@ -15,7 +15,7 @@ from itertools import product
 from math import comb
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, density, equals, integral, number
 
 from .transforms import GAUSSIAN, Law, difference, fjlt, image, moments, power
@@ -167,11 +167,11 @@ _NOISY = [(*case, step) for case in _CASES if case[1] == 2 for step in (0, 1, 2)
 _INDICES = [(2, q, *t) for q in _QS for t in product((0, 1), repeat=6)]
 _RANDOM = [(k, d, q) for k in (1, 2, 64) for d in (2, 4) for q in (_F(1), threshold(d))]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.section-5.1.hadamard",
         where="section 5.1, H; appendix B.1.1, last line for (9)",
-        statement="√d·H_fj = (−1)^⟨f−1, j−1⟩ by bits: orthonormal columns, first row and column 1.",
+        text="√d·H_fj = (−1)^⟨f−1, j−1⟩ by bits: orthonormal columns, first row and column 1.",
         printed=_entry,
         check=lambda entry: equals(
             lambda d, j, m: _F(not m or j == m),
@@ -180,16 +180,16 @@ CLAIMS: tuple[Claim, ...] = (
         )(lambda d, j, m: _columns(entry, d, j, m)),
         mechanisms=("fjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-5.1.dimensions",
         where="sections 5.1 and 5.2: k = O(log(1/β)/α²), q = min{Θ(log²(1/β)/d), 1}",
-        statement="With such k and q, lengths are right up to 1 ± α with probability 1 − β.",
+        text="With such k and q, lengths are right up to 1 ± α with probability 1 − β.",
         reason="the constants are not given; lemma 5 cites them from Ailon and Chazelle",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-5.scale",
         where="section 5.1, lemma 5 and the display before D",
-        statement="‖Φx‖² is around k‖x‖²: its mean.",
+        text="‖Φx‖² is around k‖x‖²: its mean.",
         printed=lambda k, d, q, z: _F(k * power(z, 2)),
         check=equals(
             lambda k, d, q, z: _expected(
@@ -200,10 +200,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("fjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-5.time",
         where="section 5.1, lemma 5, second item: d·q·log(1/β)/α² with k = log(1/β)/α²",
-        statement="P has kdq entries in the mean, each of which costs one multiplication.",
+        text="P has kdq entries in the mean, each of which costs one multiplication.",
         printed=lambda k, d, q: k * d * q,
         check=equals(
             lambda k, d, q: sum(
@@ -215,18 +215,18 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the rest, d·log d, is the fast Hadamard transform's",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-6",
         where="section 5.1, lemma 6; appendix B.2",
-        statement="E‖Φx‖²/k = ‖x‖².",
+        text="E‖Φx‖²/k = ‖x‖².",
         printed=lambda k, d, q, z: _F(power(z, 2)),
         check=equals(lambda *c: input_moments(*c)[0], _CASES, "enumeration"),
         mechanisms=("fjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-7",
         where="section 5.1, lemma 7; the second half of lemma 11",
-        statement="Var(‖Φx − Φy‖²/k) ≤ (3/k)‖x − y‖⁴.",
+        text="Var(‖Φx − Φy‖²/k) ≤ (3/k)‖x − y‖⁴.",
         conditions="not stated in lemma 7: q ≥ 1/(d/9 + 1), the last line of appendix B.3",
         printed=lambda k, d, q, z: _F(3 * power(z, 2) ** 2, k),
         readings={
@@ -239,10 +239,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="q = Θ(log²(1/β)/d) meets it only if its constant is at least 9/log²(1/β)",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.corollary-1.unbiased",
         where="section 5.2, corollary 1, first item",
-        statement="‖(Φx + η) − (Φy + μ)‖²/k exceeds ‖x − y‖² in the mean by what is taken off.",
+        text="‖(Φx + η) − (Φy + μ)‖²/k exceeds ‖x − y‖² in the mean by what is taken off.",
         printed=lambda k, v: 2 * k * v,
         corrections={"2σ², as the noise is divided by k too": lambda k, v: 2 * v},
         check=lambda f: equals(
@@ -252,10 +252,10 @@ CLAIMS: tuple[Claim, ...] = (
         )(lambda k, d, q, z, step: f(k, step * step / (q * d))),
         reason="2kσ² is right if the noise is added to Φx/√k and its ℓ2-sensitivity is taken",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.corollary-1.variance",
         where="section 5.2, corollary 1, second item, with constant 8 in O(·)",
-        statement="Var ≤ (3/k)‖z‖⁴ + 8(kσ⁴ + σ²‖z‖²).",
+        text="Var ≤ (3/k)‖z‖⁴ + 8(kσ⁴ + σ²‖z‖²).",
         conditions="q ≥ 1/(d/9 + 1), as for lemma 7",
         printed=_noisy_bound,
         check=at_most(
@@ -265,10 +265,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the estimator as printed has σ²/k in place of σ²",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-7",
         where="section 5.2, note 7",
-        statement="HDη is distributed as η ~ N(0, σ²I): its covariance, σ = 1.",
+        text="HDη is distributed as η ~ N(0, σ²I): its covariance, σ = 1.",
         printed=lambda d, f, g: _F(f == g),
         check=equals(
             _orthogonal,
@@ -277,10 +277,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="a Gaussian vector of mean 0 is known by its covariance",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-b.1.second-moment",
         where="appendix B.1, E[P²]",
-        statement="E[P_ij²] = 1.",
+        text="E[P_ij²] = 1.",
         printed=lambda q: _F(1),
         check=equals(
             lambda q: (
@@ -291,10 +291,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-b.1.fourth-moment",
         where="appendix B.1, E[P⁴]",
-        statement="E[P_ij⁴] = 3/q.",
+        text="E[P_ij⁴] = 3/q.",
         printed=lambda q: 3 / q,
         check=equals(
             # q·E X⁴ for a normal X of variance 1/q
@@ -303,10 +303,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enclosure",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-b.1.product",
         where="appendix B.1, E[Φ_ij Φ_nm]",
-        statement="1 if i = n and j = m, else 0.",
+        text="1 if i = n and j = m, else 0.",
         printed=lambda d, q, i, n, j, m: _F(i == n and j == m),
         check=equals(
             lambda d, q, i, n, j, m: _expected(2, d, q, 2, lambda a: a[i][j] * a[n][m]),
@@ -314,10 +314,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-9",
         where="appendix B.1, (9)",
-        statement="E[Φ_ij² Φ_nm²]: 1; 3/(qd) + 1 − 3/d in one row; 3/(qd) + 3 − 3/d for Φ_ij⁴.",
+        text="E[Φ_ij² Φ_nm²]: 1; 3/(qd) + 1 − 3/d in one row; 3/(qd) + 3 − 3/d for Φ_ij⁴.",
         printed=_equation_9,
         check=equals(
             lambda d, q, i, n, j, m: _expected(
@@ -328,10 +328,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-b.1.four",
         where="appendix B.1, display below (9)",
-        statement="E[Φ_ij Φ_im Φ_nv Φ_nw] is that of two squares, or 0.",
+        text="E[Φ_ij Φ_im Φ_nv Φ_nw] is that of two squares, or 0.",
         printed=_four,
         check=equals(
             lambda d, q, i, n, j, m, v, w: _expected(
@@ -341,10 +341,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-b.1.inner-product",
         where="appendix B.1, E[(Φx)_i (Φy)_n]",
-        statement="⟨x, y⟩ in one row, 0 in two.",
+        text="⟨x, y⟩ in one row, 0 in two.",
         printed=lambda k, d, q, x, y: _F(_dot(x, y) if k == 1 else 0),
         check=equals(
             lambda k, d, q, x, y: _expected(
@@ -354,10 +354,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-10",
         where="appendix B.1, (10)",
-        statement="E[(Φx)_i² (Φy)_n²] = ‖x‖²‖y‖² for i ≠ n.",
+        text="E[(Φx)_i² (Φy)_n²] = ‖x‖²‖y‖² for i ≠ n.",
         printed=lambda k, d, q, x, y: _F(power(x, 2) * power(y, 2)),
         check=equals(
             lambda k, d, q, x, y: _expected(
@@ -367,10 +367,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-11",
         where="appendix B.1, (11)",
-        statement="(3/d)(d/3 + c)(‖x‖²‖y‖² + 2⟨x, y⟩²) − (6/d)c Σ x_j²y_j² in one row.",
+        text="(3/d)(d/3 + c)(‖x‖²‖y‖² + 2⟨x, y⟩²) − (6/d)c Σ x_j²y_j² in one row.",
         printed=_equation_11,
         check=equals(
             lambda k, d, q, x, y: _expected(
@@ -380,10 +380,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-11",
         where="appendix B.3, lemma 11, second display",
-        statement="Var‖Φx‖² ≤ (3/k)‖x‖².",
+        text="Var‖Φx‖² ≤ (3/k)‖x‖².",
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q, z: _F(3 * power(z, 2), k),
         corrections={
@@ -392,10 +392,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=at_most(lambda f, *c: (_raw_variance(*c), f(*c)), _DENSE, "enumeration"),
         reason="the factor 1/k and the exponents are lost; lemma 7 has both",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-11.random",
         where="appendix B.3, lemma 11, first display",
-        statement="Var‖Φη‖² ≤ (3/k)E‖η‖² for random η; entries of variance 1/3.",
+        text="Var‖Φη‖² ≤ (3/k)E‖η‖² for random η; entries of variance 1/3.",
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q: 3 * _noise_norm(d)[0] / k,
         corrections={
@@ -406,10 +406,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=at_most(lambda f, *c: (_random_input(*c), f(*c)), _RANDOM, "enumeration"),
         reason="the proof takes (E‖Φη‖²)² for k²E‖η‖⁴: what η itself spreads is left out",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-11.proof-third-line",
         where="appendix B.3, third line of the proof, for a fixed vector",
-        statement="Var‖Φx‖² = (9k/d)(d/3 + c)‖x‖⁴ − (6k/d)c‖x‖₄⁴ − k²‖x‖⁴.",
+        text="Var‖Φx‖² = (9k/d)(d/3 + c)‖x‖⁴ − (6k/d)c‖x‖₄⁴ − k²‖x‖⁴.",
         printed=lambda k, d, q, z: _lead(k, d, q, z) - k * k * power(z, 2) ** 2,
         corrections={
             "with the rows i ≠ n, + (k² − k)‖x‖⁴": lambda k, d, q, z: (
@@ -420,10 +420,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="The pairs of rows i ≠ n are lost in this line, and back in the next. As printed "
         "the variance is negative for many rows.",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-11.exact",
         where="appendix B.3, last display but one, for a fixed vector",
-        statement="Var(‖Φx‖²/k) = (3/k)(2/3 + (3/d)c)‖x‖⁴ − (6/dk)c‖x‖₄⁴.",
+        text="Var(‖Φx‖²/k) = (3/k)(2/3 + (3/d)c)‖x‖⁴ − (6/dk)c‖x‖₄⁴.",
         printed=lambda k, d, q, z: (
             _F(3, k) * (_F(2, 3) + _F(3, d) * (1 / q - 1)) * power(z, 2) ** 2
             - _F(6, d * k) * (1 / q - 1) * power(z, 4)
@@ -431,10 +431,10 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_variance, _BOUNDED, "enumeration"),
         mechanisms=("fjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-11.condition",
         where="appendix B.3, last line",
-        statement="2/3 + (3/d)(1/q − 1) is 1 at q = 1/(d/9 + 1).",
+        text="2/3 + (3/d)(1/q − 1) is 1 at q = 1/(d/9 + 1).",
         printed=lambda d: 1 / (_F(d, 9) + 1),
         check=lambda f: equals(lambda d: _F(1), [(d,) for d in (2, 4, 784)], "enumeration")(
             lambda d: _F(2, 3) + _F(3, d) * (1 / f(d) - 1)

@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, density, equals, integral, number
 
 from .fast import input_moments, threshold
@@ -97,19 +97,19 @@ def _lemma_8(k: int, d: int, q: Fraction, z: Vector, step: int) -> Fraction:
 
 _SHARES = [(_F(1, 10**6), 784), (_F(1, 100), 10**6)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.lemma-8.unbiased",
         where="section 5.2, lemma 8, first item; appendix C.1, lemma 12, part 1",
-        statement="E‖Φ(x + η) − Φ(y + μ)‖²/k = ‖x − y‖² + 2dσ².",
+        text="E‖Φ(x + η) − Φ(y + μ)‖²/k = ‖x − y‖² + 2dσ².",
         printed=lambda k, d, q, z, step: power(z, 2) + 2 * d * _F(step * step, 3),
         check=equals(lambda *c: input_moments(*c)[0], _CASES, "enumeration"),
         mechanisms=("fjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-8.variance",
         where="section 5.2, lemma 8, second item; lemma 12, part 2; with constant 32 in O(·)",
-        statement="Var ≤ (3/k)‖z‖⁴ + 32(d²σ⁴/k + dσ²‖z‖²).",
+        text="Var ≤ (3/k)‖z‖⁴ + 32(d²σ⁴/k + dσ²‖z‖²).",
         conditions="not stated: q ≥ 1/(d/9 + 1), and k ≤ d, which section 7 supposes",
         printed=_lemma_8,
         readings={
@@ -125,10 +125,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("fjlt",),
         reason="the noise's own spread adds 8dσ⁴, which is no O(d²σ⁴/k) for large k",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.fourth-moment",
         where="appendix C.1, triangle inequality, first and last line",
-        statement="E‖Φx + Φη‖⁴ ≤ E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; reached for k = 1.",
+        text="E‖Φx + Φη‖⁴ ≤ E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; reached for k = 1.",
         printed=lambda *c: _mean(c, lambda a, b, _: a * a + b * b + 6 * a * b),
         check=at_most(
             lambda f, *c: (_mean(c, lambda a, b, m: (a + b + 2 * m) ** 2), f(*c)),
@@ -136,10 +136,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.fourth-moment.step",
         where="appendix C.1, triangle inequality, the equality in the last line",
-        statement="E(‖Φx‖ + ‖Φη‖)⁴ = E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; at k = d = q = σ = 1, where "
+        text="E(‖Φx‖ + ‖Φη‖)⁴ = E‖Φx‖⁴ + E‖Φη‖⁴ + 6E[‖Φx‖²‖Φη‖²]; at k = d = q = σ = 1, where "
         "it is 3x⁴ + 9 + 18x².",
         printed=lambda x: _F(3 * x**4 + 9 + 18 * x * x),
         check=equals(_norms, [(1,), (2,)], "enclosure"),
@@ -148,10 +148,10 @@ CLAIMS: tuple[Claim, ...] = (
             "odd powers of C do, and C² ≤ AB"
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-12",
         where="appendix C.1, (12)",
-        statement="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (6/k²)E[AB] − (2/k²)E[A]E[B].",
+        text="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (6/k²)E[AB] − (2/k²)E[A]E[B].",
         printed=_equation_12,
         check=at_most(
             lambda f, k, d, q, x: (_variance_of_sum(k, d, q, x) / k**2, f(k, d, q, x)),
@@ -159,10 +159,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.product-of-means",
         where="appendix C.1, below (12)",
-        statement="E‖Φx‖²·E‖Φη‖² = 2k²dσ²‖x‖², σ² = 1/3.",
+        text="E‖Φx‖²·E‖Φη‖² = 2k²dσ²‖x‖², σ² = 1/3.",
         printed=lambda k, d, q, x: 2 * k * k * d * _F(power(x, 2), 3),
         corrections={"k²dσ²‖x‖²": lambda k, d, q, x: k * k * d * _F(power(x, 2), 3)},
         check=equals(
@@ -172,17 +172,17 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the 2 is that of (12), counted twice",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.mean-product",
         where="appendix C.1, last line of the display for the second to last term",
-        statement="E[‖Φx‖²‖Φη‖²] = k‖x‖²σ²(kd + 2 + 3c), σ² = 1/3.",
+        text="E[‖Φx‖²‖Φη‖²] = k‖x‖²σ²(kd + 2 + 3c), σ² = 1/3.",
         printed=lambda k, d, q, x: k * _F(power(x, 2), 3) * (k * d + 2 - 3 * (1 - 1 / q)),
         check=equals(lambda *c: _mean(c, lambda a, b, _: a * b), _ONE_NOISE, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.noise-terms",
         where="appendix C.1, after “inserting into (12)”",
-        statement="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (2/k)‖x‖²σ²(kd + 6 + 9c).",
+        text="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (2/k)‖x‖²σ²(kd + 6 + 9c).",
         printed=lambda *c: _last_bound(1, *c),
         corrections={
             "2kd, as the product of means is half as large": lambda *c: _last_bound(2, *c)
@@ -194,10 +194,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the order of magnitude stays as printed",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-c.q",
         where="appendix C.1, last lines",
-        statement="q = min{log k/d, 1} is the q of section 5.1, constants 1; k = 4·log(1/β).",
+        text="q = min{log k/d, 1} is the q of section 5.1, constants 1; k = 4·log(1/β).",
         printed=lambda share, d: (-4 * number(share).log()).log() / d,
         corrections={"log²(1/β)/d": lambda share, d: (-number(share).log()) ** 2 / d},
         check=equals(lambda share, d: (-number(share).log()) ** 2 / d, _SHARES, "enclosure"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import public_draw, wherever
 from dpverify_audits.papers.checks import (
     at_most,
@@ -29,7 +29,7 @@ from dpverify_audits.papers.checks import (
 
 from .transforms import sjlt
 
-__all__ = ["CLAIMS", "gaussian_claim"]
+__all__ = ["CLAIMS", "gaussian_statement"]
 
 _SMALL = Fraction(1, 10**6)
 _TARGETS = [
@@ -44,9 +44,9 @@ def _classical(epsilon: Fraction, delta: Fraction) -> arb:
     return (2 * (number(Fraction(5, 4)) / number(delta)).log()).sqrt() / number(epsilon)
 
 
-def gaussian_claim(
-    name: str, where: str, statement: str, squared: Sequence[Fraction], **more: Any
-) -> Claim:
+def gaussian_statement(
+    name: str, where: str, text: str, squared: Sequence[Fraction], **more: Any
+) -> Statement:
     """A claim that σ = Δ₂√(2 ln(1.25/δ))/ε is (ε, δ)-DP, tried at some values of Δ₂²."""
 
     def sigma(epsilon: Fraction, delta: Fraction, width: Fraction) -> arb:
@@ -56,10 +56,10 @@ def gaussian_claim(
         said = f(e, d, width)
         return None if said is None else (gaussian_delta(number(e), number(width).sqrt() / said), d)
 
-    return Claim(
+    return Statement(
         id=f"stausholm2021.{name}",
         where=where,
-        statement=statement,
+        text=text,
         conditions="the paper leaves out the range of ε",
         printed=sigma,
         readings={"ε < 1": lambda e, d, width: sigma(e, d, width) if e < 1 else None},
@@ -209,11 +209,11 @@ _LEMMA_4 = [
     for d in (_SMALL, _F(1, 2), _F(99, 100))
 ]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.theorem-1",
         where="section 1.1, theorem 1",
-        statement="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for P of standard normal entries, drawn with the "
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for P of standard normal entries, drawn with the "
         "noise; the formula is the variance of an entry.",
         conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ)); for one P see theorem-1.realised",
         printed=lambda e, delta, d: _F(1),
@@ -229,7 +229,7 @@ CLAIMS: tuple[Claim, ...] = (
     public_draw(
         id="stausholm2021.theorem-1.realised",
         where="section 1.1, theorem 1, with note 2; entries N(0, 1/k)",
-        statement="σ = 4√ln(1/δ)/ε is (ε, δ)-DP; P is published.",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP; P is published.",
         conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ))",
         place="note 1: “the ℓ2-sensitivity of P is greater than 2 with probability at most δ′”",
         printed=_theorem_1,
@@ -241,10 +241,10 @@ CLAIMS: tuple[Claim, ...] = (
         reason="Note 2 says so itself: for a P with a longer column privacy may be lost. Take σ "
         "from the sensitivity of the P that was drawn.",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-1",
         where="section 1.1, note 1",
-        statement="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′); the formula is Var P_ij.",
+        text="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′); the formula is Var P_ij.",
         conditions="as printed P has standard normal entries",
         printed=lambda k: _F(1),
         corrections={"entries N(0, 1/k)": lambda k: _F(1, k)},
@@ -254,16 +254,16 @@ CLAIMS: tuple[Claim, ...] = (
         reason="A column of standard normal numbers is about √k long; P(Δ₂ > 2) is nearly 1. "
         "With entries N(0, 1/k), as Kenthapadi et al. have them, the note holds.",
     ),
-    gaussian_claim(
+    gaussian_statement(
         "note-1.noise",
         "section 1.1, note 1, last sentence",
         "Theorem 1's σ can be Δ₂√(2 ln(1.25/δ))/ε instead.",
         (_F(1), _F(9, 4)),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-2",
         where="section 1.1, note 2; sections 2.1.1 and 5.2, note 6",
-        statement="Noise for Δ₂ = 1 hides nothing (δ > 0.99 at ε = ½) for P of far larger Δ₂.",
+        text="Noise for Δ₂ = 1 hides nothing (δ > 0.99 at ε = ½) for P of far larger Δ₂.",
         printed=lambda: (100, 1000),
         check=wherever(
             lambda norm: bool(
@@ -274,10 +274,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="lengths that every Gaussian matrix reaches with a positive probability",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.definition-1",
         where="section 3.2, definition 1 and the remark below it",
-        statement="A binary vector has d neighbours besides itself: one bit flips.",
+        text="A binary vector has d neighbours besides itself: one bit flips.",
         printed=lambda d: d + 1,
         check=equals(
             lambda d: sum(sum(y) <= 1 for y in product((0, 1), repeat=d)),
@@ -285,10 +285,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.definition-1.histograms",
         where="section 3.2, remark below definition 1",
-        statement="Histograms that differ in one user are neighbours.",
+        text="Histograms that differ in one user are neighbours.",
         conditions="not stated: whether a user is added, or moves to another item",
         printed=lambda: [*_histograms(0), *_histograms(1)],
         readings={"a user is added or removed": lambda: list(_histograms(0))},
@@ -299,10 +299,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="a user who moves changes two counts: the distance is 2, the norm unchanged",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.definition-2.interpretation",
         where="section 3.2, below definition 2",
-        statement="(ε, δ)-DP is ε-DP except with probability δ.",
+        text="(ε, δ)-DP is ε-DP except with probability δ.",
         conditions="not stated: what the exception is; the formula is its probability",
         printed=_reported,
         readings={"a law within total variation δ has loss at most ε": _moved},
@@ -313,10 +313,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the loss exceeds ε with more than probability δ already for one coin",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.definition-3",
         where="section 3.2.1, definition 3",
-        statement="Δ_p, here to the power p, is the largest ‖column‖_p^p.",
+        text="Δ_p, here to the power p, is the largest ‖column‖_p^p.",
         printed=lambda columns, p: _F(max(sum(abs(a) ** p for a in c) for c in columns)),
         check=equals(
             _sensitivity,
@@ -325,10 +325,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("sjlt",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-3",
         where="section 3.2.1, note 3",
-        statement="A vector of ℓ1 norm 1 is a convex combination of the basis vectors e_j.",
+        text="A vector of ℓ1 norm 1 is a convex combination of the basis vectors e_j.",
         printed=lambda: [(1, 0), (0, 1)],
         corrections={"of ±e_j": lambda: [(1, 0), (0, 1), (-1, 0), (0, -1)]},
         # ‖Σ w·v‖₁ ≤ Σ w = 1 with equality only without cancellation: the weights are |z_j|
@@ -342,31 +342,31 @@ CLAIMS: tuple[Claim, ...] = (
         )(lambda: [z for z in _SHIFTS if sum(map(abs, z)) == 4]),
         reason="(1, −1)/2 is none; the sensitivity is the same",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-1",
         where="section 3.2.2, lemma 1",
-        statement="Laplace noise of scale Δ₁/ε on Sx is ε-DP.",
+        text="Laplace noise of scale Δ₁/ε on Sx is ε-DP.",
         printed=lambda matrix, e: _columns(matrix) / e,
         check=at_most(_loss, [(m, e) for m in _MATRICES for e in (_F(1, 2), _F(3))], "enumeration"),
         mechanisms=("sjlt",),
     ),
-    gaussian_claim(
+    gaussian_statement(
         "lemma-2",
         "section 3.2.2, lemma 2",
         "Gaussian noise of σ = Δ₂√(2 ln(1.25/δ))/ε on Sx is (ε, δ)-DP.",
         (_F(1), _F(5)),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-4.post-processing",
         where="section 4, proof of lemma 4",
-        statement="No function of the output has a larger δ.",
+        text="No function of the output has a larger δ.",
         printed=hockey_stick,
         check=at_most(_largest_after, _PAIRS, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-4.variance",
         where="section 4, lemma 4, part 2, with the constant 56; (1) and (2)",
-        statement="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
+        text="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
         conditions="printed with O(·) for every δ > 0; noise by note 5",
         printed=_lemma_4,
         readings={"δ ≤ 1/2": lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None},
@@ -374,10 +374,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("sjlt",),
         reason="no constant does for δ near 1: m goes to 0 and ln(1.25/δ) doesn't",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-3.privacy",
         where="section 1.2, theorem 3, part 3; section 6.2.3",
-        statement="(S, Sx + η) with noise Lap(√s/ε) is ε-DP for every draw of S.",
+        text="(S, Sx + η) with noise Lap(√s/ε) is ε-DP for every draw of S.",
         printed=lambda s, e: arb(s).sqrt() / number(e),
         check=at_most(
             lambda f, k, s, e: _all_sparse(e, f, k, s),
@@ -386,28 +386,28 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("sjlt",),
     ),
-    gaussian_claim(
+    gaussian_statement(
         "section-6.2.3.gaussian",
         "section 6.2.3",
         "The sparse transform (Δ₂ = 1) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP.",
         (_F(1),),
     ),
-    gaussian_claim(
+    gaussian_statement(
         "corollary-1.privacy",
         "section 5.2, corollary 1, third item",
         "(Φ, Φx + η) with σ for this Φ's Δ₂ is (ε, δ)-DP.",
         (_F(1, 2), _F(6)),
     ),
-    gaussian_claim(
+    gaussian_statement(
         "lemma-8.privacy",
         "section 5.2, lemma 8, third item",
         "(Φ, Φ(x + η)) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP.",
         (_F(1),),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-8.sensitivity",
         where="section 5.2, proof of lemma 8",
-        statement="Δ₂ of the input itself, here squared, is at most 1.",
+        text="Δ₂ of the input itself, here squared, is at most 1.",
         printed=lambda: _F(1),
         check=at_most(
             lambda f: (max(_F(sum(a * a for a in z), 16) for z in _SHIFTS), f()),

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.checks import at_most, equals
 
 from .transforms import Matrix, image, moments, power, sjlt
@@ -69,21 +69,21 @@ def _collisions(index: Any, k: int, s: int) -> int:
 
 _JOINT = [(4, 2, r, i, j, t, n, m) for r, i, j, t, n, m in product((0, 1), repeat=6)]
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.section-6.1.hash-mean",
         where="section 6.1, before the definition of S",
-        statement="E[ξ_ri(j)²] = E[ξ_ri(j)] = s/k.",
+        text="E[ξ_ri(j)²] = E[ξ_ri(j)] = s/k.",
         printed=lambda k, s, d: Fraction(s, k),
         check=equals(
             lambda k, s, d: _expected(k, s, d, lambda m: m[0][0] ** 2), _SIZES, "enumeration"
         ),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.1.index",
         where="section 6.1, display of (Sx)_i′",
-        statement="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
+        text="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
         printed=lambda i, r, k, s: i * r,
         corrections={"s blocks of k/s rows": lambda i, r, k, s: (r - 1) * (k // s) + i},
         check=lambda formula: equals(
@@ -92,82 +92,82 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="(1, 2) and (2, 1) would share a row, and some rows would stay empty",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-9",
         where="section 6.1 and appendix D.1, construction c",
-        statement="E‖Sx‖² = ‖x‖².",
+        text="E‖Sx‖² = ‖x‖².",
         printed=lambda k, s, d, z: Fraction(power(z, 2)),
         check=equals(_mean, _CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-9.construction-b",
         where="section 6.1 and appendix D.1, “a similar proof”",
-        statement="E‖Sx‖² = ‖x‖² for s distinct rows a column.",
+        text="E‖Sx‖² = ‖x‖² for s distinct rows a column.",
         printed=lambda k, s, d, z: Fraction(power(z, 2)),
         check=equals(lambda k, s, d, z: _mean(k, s, d, z, blocks=False), _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-10",
         where="section 6.1, lemma 10",
-        statement="Var‖Sx − Sy‖² ≤ (2/k)‖x − y‖⁴.",
+        text="Var‖Sx − Sy‖² ≤ (2/k)‖x − y‖⁴.",
         printed=lambda k, s, d, z: Fraction(2 * power(z, 2) ** 2, k),
         check=at_most(lambda f, *c: (_variance(*c), f(*c)), _CASES, "enumeration"),
         mechanisms=_USED_BY,
         reason="reached in the limit of many equal entries only: the factor is 1 − ‖z‖₄⁴/‖z‖⁴",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-10.exact",
         where="appendix D.2, last display",
-        statement="Var‖Sx‖² = (2/k)(‖x‖⁴ − ‖x‖₄⁴).",
+        text="Var‖Sx‖² = (2/k)(‖x‖⁴ − ‖x‖₄⁴).",
         printed=lambda k, s, d, z: Fraction(2 * (power(z, 2) ** 2 - power(z, 4)), k),
         check=equals(_variance, _CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-10.construction-b",
         where="section 6.1, “similar arguments”",
-        statement="The variance is the same for s distinct rows a column.",
+        text="The variance is the same for s distinct rows a column.",
         printed=lambda k, s, d, z: Fraction(2 * (power(z, 2) ** 2 - power(z, 4)), k),
         check=equals(lambda k, s, d, z: _variance(k, s, d, z, blocks=False), _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-13",
         where="appendix D.2, lemma 13",
-        statement="E[ξ_ri(j) ξ_tn(m)] is s/k if all indices agree, 0 if only i ≠ n, else s²/k².",
+        text="E[ξ_ri(j) ξ_tn(m)] is s/k if all indices agree, 0 if only i ≠ n, else s²/k².",
         printed=_lemma_13,
         check=equals(_joint, _JOINT, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-d.2.a-squared",
         where="appendices D.2 and D.2.1",
-        statement="E[a²] = s²‖x‖⁴ for a = Σ x_j² ξ_ri(j).",
+        text="E[a²] = s²‖x‖⁴ for a = Σ x_j² ξ_ri(j).",
         printed=lambda k, s, d, z: Fraction(s * s * power(z, 2) ** 2),
         check=equals(_square_of_a, _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-d.2.a-squared.parts",
         where="appendix D.2.1, last line but one for a²",
-        statement="s‖x‖₄⁴ + (s(s²−s)/k)‖x‖₄⁴ + (1−s/k)(s²−s)‖x‖₄⁴ + s²(‖x‖⁴ − ‖x‖₄⁴) = E[a²].",
+        text="s‖x‖₄⁴ + (s(s²−s)/k)‖x‖₄⁴ + (1−s/k)(s²−s)‖x‖₄⁴ + s²(‖x‖⁴ − ‖x‖₄⁴) = E[a²].",
         printed=lambda k, s, d, z: (
             (s + Fraction(s * (s * s - s), k) + (1 - Fraction(s, k)) * (s * s - s)) * power(z, 4)
             + s * s * (power(z, 2) ** 2 - power(z, 4))
         ),
         check=equals(_square_of_a, _CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-d.2.b-squared",
         where="appendices D.2 and D.2.1",
-        statement="E[b²] = (2s²/k)(‖x‖⁴ − ‖x‖₄⁴) for the cross terms b.",
+        text="E[b²] = (2s²/k)(‖x‖⁴ − ‖x‖₄⁴) for the cross terms b.",
         printed=lambda k, s, d, z: Fraction(2 * s * s * (power(z, 2) ** 2 - power(z, 4)), k),
         check=equals(
             lambda k, s, d, z: _expected(k, s, d, lambda m: _b(m, z) ** 2), _CASES, "enumeration"
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-d.2.fourth-moment",
         where="appendix D.2, after the three claims",
-        statement="E‖Sx‖⁴ = ‖x‖⁴ + (2/k)(‖x‖⁴ − ‖x‖₄⁴); with E[ab] = 0 from s²E‖Sx‖⁴ = E(a + b)².",
+        text="E‖Sx‖⁴ = ‖x‖⁴ + (2/k)(‖x‖⁴ − ‖x‖₄⁴); with E[ab] = 0 from s²E‖Sx‖⁴ = E(a + b)².",
         printed=lambda k, s, d, z: (
             power(z, 2) ** 2 + Fraction(2 * (power(z, 2) ** 2 - power(z, 4)), k)
         ),
@@ -179,10 +179,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-d.2.ab",
         where="appendices D.2 and D.2.1",
-        statement="E[a(a + b)] = E[a²], that is E[ab] = 0.",
+        text="E[a(a + b)] = E[a²], that is E[ab] = 0.",
         printed=lambda k, s, d, z: Fraction(s * s * power(z, 2) ** 2),
         check=equals(
             lambda k, s, d, z: _expected(k, s, d, lambda m: _a(m, z) * (_a(m, z) + _b(m, z))),
@@ -191,10 +191,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="stated as E[a²] + E[ab] so that a factor on the value can be noticed",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.2.3.l1-sensitivity",
         where="section 6.2.3",
-        statement="Δ₁ = √s, here squared, for every draw of S.",
+        text="Δ₁ = √s, here squared, for every draw of S.",
         printed=lambda k, s, d: Fraction(s),
         check=equals(
             lambda k, s, d: max(
@@ -207,10 +207,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.2.3.l2-sensitivity",
         where="section 6.2.3",
-        statement="Δ₂ = 1, here squared, for every draw of S.",
+        text="Δ₂ = 1, here squared, for every draw of S.",
         printed=lambda k, s, d: Fraction(1),
         check=equals(
             lambda k, s, d: max(
@@ -221,10 +221,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.1.dimension",
         where="section 6.1, first lines",
-        statement="k = Θ(α⁻² log n).",
+        text="k = Θ(α⁻² log n).",
         reason="n is not defined there; everywhere else in the paper it is log(1/β)",
     ),
 )

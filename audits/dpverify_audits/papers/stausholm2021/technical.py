@@ -12,7 +12,7 @@ from math import factorial, prod
 
 from flint import arb
 
-from dpverify.ledger.statements import Claim
+from dpverify.ledger.statements import Statement
 from dpverify_audits.papers.cases import order
 from dpverify_audits.papers.checks import at_most, equals, integral, number, rounded
 
@@ -134,11 +134,11 @@ _CROSSINGS = [
 ]
 _LARGER = arb(7).sqrt() / 2
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[Statement, ...] = (
+    Statement(
         id="stausholm2021.theorem-2.unbiased",
         where="section 1.1, theorem 2, part 1",
-        statement="‖(Px + η) − (Py + μ)‖² − 2kσ² has mean ‖x − y‖²; the formula is Var P_ij.",
+        text="‖(Px + η) − (Py + μ)‖² − 2kσ² has mean ‖x − y‖²; the formula is Var P_ij.",
         conditions="as printed P has standard normal entries",
         printed=lambda k: Fraction(1),
         corrections={"entries N(0, 1/k)": lambda k: Fraction(1, k)},
@@ -148,10 +148,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=("dp-rp-g",),
         reason="sections 1.1 and 2.1 say standard normal; the mean is then k‖x − y‖²",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-2.variance",
         where="section 1.1, theorem 2, part 2",
-        statement="Var = (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y.",
+        text="Var = (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y.",
         conditions="entries N(0, 1/k), σ not a function of P",
         printed=lambda k, z, step: (
             lambda a, v: 2 * a * a / Fraction(k) + 8 * v * a + 8 * v * v * k
@@ -163,10 +163,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         mechanisms=("dp-rp-g",),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.definition-4.inner-products",
         where="section 3.3, after definition 4",
-        statement="(‖x‖² + ‖y‖² − ‖x − y‖²)/2 = ⟨x, y⟩, so E⟨Sx, Sy⟩ = ⟨x, y⟩.",
+        text="(‖x‖² + ‖y‖² − ‖x − y‖²)/2 = ⟨x, y⟩, so E⟨Sx, Sy⟩ = ⟨x, y⟩.",
         printed=lambda x, y: Fraction(
             power(x, 2) + power(y, 2) - sum((a - b) ** 2 for a, b in zip(x, y, strict=True)), 2
         ),
@@ -188,34 +188,34 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-3.unbiased",
         where="section 4, lemma 3, part 1",
-        statement="E‖Sz + η − μ‖² = ‖z‖² + 2kE[η²].",
+        text="E‖Sz + η − μ‖² = ‖z‖² + 2kE[η²].",
         printed=lambda k, s, z, law: power(z, 2) + 2 * k * of(law, 2, s),
         check=equals(lambda *c: noisy(*c)[0], CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.lemma-3.variance",
         where="section 4, lemma 3, part 2",
-        statement="Var = Var‖Sz‖² + 8E[η²]‖z‖² + 2kE[η⁴] + 2kE[η²]².",
+        text="Var = Var‖Sz‖² + 8E[η²]‖z‖² + 2kE[η⁴] + 2kE[η²]².",
         conditions="zero mean; the check has a skewed law too",
         printed=_general_variance,
         check=equals(lambda *c: noisy(*c)[1], CASES, "enumeration"),
         mechanisms=_USED_BY,
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-a.fourth-moment",
         where="appendix A, claim A",
-        statement="E‖Sz + η − μ‖⁴ = E‖Sz‖⁴ + 4(k+2)E[η²]‖z‖² + 2kE[η⁴] + 2k(1+2k)E[η²]².",
+        text="E‖Sz + η − μ‖⁴ = E‖Sz‖⁴ + 4(k+2)E[η²]‖z‖² + 2kE[η⁴] + 2k(1+2k)E[η²]².",
         printed=_fourth_moment,
         check=equals(_true_fourth_moment, CASES, "enumeration"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-8",
         where="appendix A, (8)",
-        statement="4kE[η²]·E‖Sz + η − μ‖² = 4kE[η²]‖z‖² + 8k²E[η²]².",
+        text="4kE[η²]·E‖Sz + η − μ‖² = 4kE[η²]‖z‖² + 8k²E[η²]².",
         printed=lambda k, s, z, law: (
             4 * k * of(law, 2, s) * power(z, 2) + 8 * k * k * of(law, 2, s) ** 2
         ),
@@ -225,10 +225,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-7",
         where="appendix A, (6) and (7)",
-        statement="E[Ê²] = E‖Sz + η − μ‖⁴ + 4k²E[η²]² − 4kE[η²]·E‖Sz + η − μ‖².",
+        text="E[Ê²] = E‖Sz + η − μ‖⁴ + 4k²E[η²]² − 4kE[η²]·E‖Sz + η − μ‖².",
         printed=lambda k, s, z, law: (
             _true_fourth_moment(k, s, z, law)
             + 4 * k * k * of(law, 2, s) ** 2
@@ -241,10 +241,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.appendix-a.noise-difference",
         where="appendix A.0.1, second display",
-        statement="E(η − μ)⁴ = 2E[η⁴] + 6E[η²]².",
+        text="E(η − μ)⁴ = 2E[η⁴] + 6E[η²]².",
         printed=lambda law: 2 * of(law, 4, 1) + 6 * of(law, 2, 1) ** 2,
         check=equals(
             lambda law: sum((p * x**4 for x, p in difference(_LAWS[law]).items()), Fraction(0)),
@@ -252,10 +252,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-4.laplace",
         where="section 4, note 4",
-        statement="E[Lⁿ] = n!·bⁿ for L ~ Lap(b) and all n.",
+        text="E[Lⁿ] = n!·bⁿ for L ~ Lap(b) and all n.",
         printed=lambda n, b: factorial(n) * b**n,
         corrections={
             "0 for odd n": lambda n, b: factorial(n) * b**n if n % 2 == 0 else Fraction(0)
@@ -263,17 +263,17 @@ CLAIMS: tuple[Claim, ...] = (
         check=equals(_laplace_moment, [(n, Fraction(3, 2)) for n in range(1, 7)], "enclosure"),
         reason="the printed value is E|L|ⁿ; the paper uses n = 2 and 4",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-4.gaussian",
         where="section 4, note 4",
-        statement="E[Gⁿ] = (n−1)!!·σⁿ for G ~ N(0, σ²) and even n.",
+        text="E[Gⁿ] = (n−1)!!·σⁿ for G ~ N(0, σ²) and even n.",
         printed=lambda n, sigma: prod(range(1, n, 2)) * sigma**n,
         check=equals(_gaussian_moment, [(n, Fraction(3, 2)) for n in (2, 4, 6, 8)], "enclosure"),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-1.constants",
         where="section 4, (1), with its constants from lemma 3 and note 4",
-        statement="Gaussian noise adds 8σ²‖z‖² + 8kσ⁴.",
+        text="Gaussian noise adds 8σ²‖z‖² + 8kσ⁴.",
         printed=lambda k, s, z: (
             8 * of("gaussian", 2, s) * power(z, 2) + 8 * k * of("gaussian", 2, s) ** 2
         ),
@@ -283,10 +283,10 @@ CLAIMS: tuple[Claim, ...] = (
             "enumeration",
         ),
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-2.constants",
         where="section 4, (2), with its constants from lemma 3 and note 4",
-        statement="Laplace noise of scale b adds 16b²‖z‖² + 56kb⁴.",
+        text="Laplace noise of scale b adds 16b²‖z‖² + 56kb⁴.",
         printed=lambda k, s, z: (
             16 * Fraction(1, 12 * s) * power(z, 2) + 56 * k * Fraction(1, 12 * s) ** 2
         ),
@@ -298,10 +298,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="the check's law stands for b² = 1/(12s)",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.equation-3",
         where="section 4, note 5, (3)",
-        statement="Δ₁ < Δ₂√ln(1/δ) is the same as δ < exp(−Δ₁²/Δ₂²); δ one per cent to either "
+        text="Δ₁ < Δ₂√ln(1/δ) is the same as δ < exp(−Δ₁²/Δ₂²); δ one per cent to either "
         "side, Δ₁ = 2, 3, Δ₂ = 1, 2.",
         printed=lambda d1, d2: (-(number(d1) ** 2) / number(d2) ** 2).exp(),
         check=lambda f: equals(
@@ -319,10 +319,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         reason="the left side is decided at each δ; the right one is which side δ is on",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.note-5",
         where="section 4, note 5; section 6.2.3, last sentence",
-        statement="For δ below exp(−Δ₁²/Δ₂²), Laplace noise gives the smaller variance.",
+        text="For δ below exp(−Δ₁²/Δ₂²), Laplace noise gives the smaller variance.",
         conditions="σ = Δ₂√(2 ln(1.25/δ))/ε; ratio is Δ₁²/Δ₂², s for the sparse transform",
         printed=lambda ratio, k, norm: (-number(ratio)).exp(),
         readings={
@@ -334,10 +334,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="the paper says “ignoring constants” in note 5 and leaves it out in section 6.2.3",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.corollary-2",
         where="section 6.2, (4)",
-        statement="Var ≤ (2/k)‖z‖⁴ + 8E[η²]‖z‖² + 2k(E[η⁴] + E[η²]²).",
+        text="Var ≤ (2/k)‖z‖⁴ + 8E[η²]‖z‖² + 2k(E[η⁴] + E[η²]²).",
         printed=lambda k, s, z, law: (
             Fraction(2 * power(z, 2) ** 2, k)
             + 8 * of(law, 2, s) * power(z, 2)
@@ -347,10 +347,10 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="reached at x = y",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.theorem-3.unbiased",
         where="section 1.2, theorem 3, the number taken off",
-        statement="‖(Sx + η) − (Sy + μ)‖² − 2ks/ε² has mean ‖x − y‖² for noise Lap(√s/ε).",
+        text="‖(Sx + η) − (Sy + μ)‖² − 2ks/ε² has mean ‖x − y‖² for noise Lap(√s/ε).",
         printed=lambda k, s, e: 2 * k * s / e**2,
         corrections={"4ks/ε², as E[η²] = 2s/ε²": lambda k, s, e: 4 * k * s / e**2},
         check=equals(
@@ -364,21 +364,20 @@ CLAIMS: tuple[Claim, ...] = (
         mechanisms=_USED_BY,
         reason="corollary 2 with note 4 gives twice what theorem 3 takes off",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.2.1.dimension",
         where="section 6.2.1, k = Θ(‖z‖²/√(E[η⁴] + E[η²]²))",
-        statement="That k minimises (4), with factor 1; to the nearest whole number.",
+        text="That k minimises (4), with factor 1; to the nearest whole number.",
         printed=lambda a, m2, m4: number(Fraction(a)) / number(Fraction(m4 + m2**2)).sqrt(),
         check=lambda f: equals(
             _best_dimension, [(9000, 2, 24), (4000, 1, 3), (77, 8, 384)], "enumeration"
         )(lambda a, m2, m4: rounded(f(a, m2, m4), 0)),
         reason="a Θ in the paper; every k up to 4000 is tried, for noise with moments m2 and m4",
     ),
-    Claim(
+    Statement(
         id="stausholm2021.section-6.2.1.laplace",
         where="section 6.2.1, k = Θ(νε²/Δ₁²) for Laplace noise",
-        statement="With Laplace noise of scale b = Δ₁/ε, k = ‖z‖²/b² minimises (4) up to a factor "
-        "6.",
+        text="With Laplace noise of scale b = Δ₁/ε, k = ‖z‖²/b² minimises (4) up to a factor 6.",
         conditions="ν = ‖z‖², the distance that is looked for",
         printed=lambda a, b: Fraction(a, b * b),
         check=order(

@@ -1,4 +1,4 @@
-"""No verdict is written by hand: a changed formula changes what comes out, for every claim.
+"""No verdict is written by hand: a changed formula changes what comes out, for every statement.
 
 A check that can't fail says nothing when it holds, and one that can't hold says nothing when it
 fails. So what is printed is changed until it fails, an equality or a bound that is reached by 5 %,
@@ -19,7 +19,7 @@ from math import comb
 import pytest
 from flint import arb
 
-from dpverify.ledger.statements import Claim, Evidence, Formula, judged, known_claims
+from dpverify.ledger.statements import Evidence, Formula, Statement, judge, known_statements
 from dpverify_audits.papers.checks import equals
 from dpverify_audits.papers.li2023 import gaussian_signs
 from tests.audits.papers.changes import (
@@ -32,8 +32,8 @@ from tests.audits.papers.changes import (
     without_a_term,
 )
 
-CLAIMS = list(known_claims())
-CHECKED = [claim for claim in CLAIMS if claim.check is not None]
+CLAIMS = list(known_statements())
+CHECKED = [statement for statement in CLAIMS if statement.check is not None]
 NEAR = (Fraction(21, 20), Fraction(19, 20))
 FAR = tuple(
     Fraction(ten) ** sign for ten in (2, 10, 10**2, 10**3, 10**4, 10**7) for sign in (1, -1)
@@ -104,106 +104,119 @@ SLOW = {
 }
 
 
-def changes(claim: Claim, formula: Formula, factors: tuple[Fraction, ...]) -> Iterator[Formula]:
-    """The known other formula of a claim, if there is one, then its own times each factor."""
-    if claim.id in OTHERS:
-        yield OTHERS[claim.id]
-    yield from (scaled(claim, formula, factor) for factor in factors)
+def changes(
+    statement: Statement, formula: Formula, factors: tuple[Fraction, ...]
+) -> Iterator[Formula]:
+    """The known other formula of a statement, if there is one, then its own times each factor."""
+    if statement.id in OTHERS:
+        yield OTHERS[statement.id]
+    yield from (scaled(statement, formula, factor) for factor in factors)
 
 
-def turned(claim: Claim, formula: Formula, factors: tuple[Fraction, ...], *, to: bool) -> bool:
+def turned(
+    statement: Statement, formula: Formula, factors: tuple[Fraction, ...], *, to: bool
+) -> bool:
     """Whether one of some changes of a formula makes it hold, or fail."""
-    tries = (tried(claim, changed) for changed in changes(claim, formula, factors))
+    tries = (tried(statement, changed) for changed in changes(statement, formula, factors))
     return any(found is not None and found.holds is to for found in tries)
 
 
-def each(claims: list[Claim]) -> pytest.MarkDecorator:
-    """One test a claim; the slowest wait for the night."""
-    marks = {claim.id: [pytest.mark.nightly] if claim.id in SLOW else [] for claim in claims}
+def each(statements: list[Statement]) -> pytest.MarkDecorator:
+    """One test a statement; the slowest wait for the night."""
+    marks = {
+        statement.id: [pytest.mark.nightly] if statement.id in SLOW else []
+        for statement in statements
+    }
     return pytest.mark.parametrize(
-        "claim", [pytest.param(claim, marks=marks[claim.id], id=claim.id) for claim in claims]
+        "statement",
+        [
+            pytest.param(statement, marks=marks[statement.id], id=statement.id)
+            for statement in statements
+        ],
     )
 
 
 @each(CHECKED)
-def test_every_check_can_hold_and_can_fail(claim: Claim) -> None:
-    given, printed = evidence(claim), formulas(claim)["printed"]
+def test_every_check_can_hold_and_can_fail(statement: Statement) -> None:
+    given, printed = evidence(statement), formulas(statement)["printed"]
     for found in given.values():
         assert bool(found.counterexample) is not found.holds
-        assert (found.means == "simulation") is claim.seeded
+        assert (found.means == "simulation") is statement.seeded
     if not any(found.holds for found in given.values()):
-        assert turned(claim, printed, NEAR + FAR, to=True)
+        assert turned(statement, printed, NEAR + FAR, to=True)
     elif all(found.holds for found in given.values()):
         exact = given["printed"].tight and given["printed"].means != "simulation"
-        assert turned(claim, printed, NEAR if exact else NEAR + FAR, to=False)
-    for correction in claim.corrections.values():
-        assert turned(claim, correction, NEAR + FAR, to=False)
+        assert turned(statement, printed, NEAR if exact else NEAR + FAR, to=False)
+    for correction in statement.corrections.values():
+        assert turned(statement, correction, NEAR + FAR, to=False)
 
 
 @each(CHECKED)
-def test_what_is_printed_decides_what_is_found(claim: Claim) -> None:
-    printed, *others = formulas(claim).values()
-    tries = (tried(claim, one) for one in chain(others, changes(claim, printed, NEAR + FAR)))
-    assert any(found != evidence(claim)["printed"] for found in tries)
+def test_what_is_printed_decides_what_is_found(statement: Statement) -> None:
+    printed, *others = formulas(statement).values()
+    tries = (
+        tried(statement, one) for one in chain(others, changes(statement, printed, NEAR + FAR))
+    )
+    assert any(found != evidence(statement)["printed"] for found in tries)
 
 
 def any_sum(formula: Formula) -> bool:
     return next(without_a_term(formula), None) is not None
 
 
-def lost(claim: Claim, formula: Formula, before: Evidence) -> list[str]:
+def lost(statement: Statement, formula: Formula, before: Evidence) -> list[str]:
     """Terms of a formula whose loss the check doesn't notice."""
     unnoticed = []
     for text, changed in without_a_term(formula):
-        after = tried(claim, changed)
+        after = tried(statement, changed)
         exact = before.holds and before.tight
         if after == before or (exact and after and after.holds and after.tight):
             unnoticed.append(text)
     return unnoticed
 
 
-@each([claim for claim in CHECKED if any(map(any_sum, formulas(claim).values()))])
-def test_a_lost_term_is_noticed(claim: Claim) -> None:
-    for name, formula in formulas(claim).items():
-        assert lost(claim, formula, evidence(claim)[name]) == [], name
+@each([statement for statement in CHECKED if any(map(any_sum, formulas(statement).values()))])
+def test_a_lost_term_is_noticed(statement: Statement) -> None:
+    for name, formula in formulas(statement).items():
+        assert lost(statement, formula, evidence(statement)[name]) == [], name
 
 
-@each([claim for claim in CHECKED if claim.readings or claim.corrections])
-def test_readings_fall_on_both_sides_and_corrections_hold(claim: Claim) -> None:
-    given = evidence(claim)
+@each([statement for statement in CHECKED if statement.readings or statement.corrections])
+def test_readings_fall_on_both_sides_and_corrections_hold(statement: Statement) -> None:
+    given = evidence(statement)
     assert {found.holds for found in given.values()} == {True, False}
-    assert [name for name in claim.corrections if not given[name].holds] == []
+    assert [name for name in statement.corrections if not given[name].holds] == []
 
 
-@each([claim for claim in CHECKED if not claim.seeded])
-def test_what_is_true_decides_what_is_found(claim: Claim) -> None:
+@each([statement for statement in CHECKED if not statement.seeded])
+def test_what_is_true_decides_what_is_found(statement: Statement) -> None:
     """An oracle that is 7 times or a seventh of itself; for a loose bound, 10¹² times."""
-    before = evidence(claim)["printed"]
+    before = evidence(statement)["printed"]
     for factor in (Fraction(7), Fraction(1, 7)) if before.tight else (Fraction(10**12),):
-        after = tried(with_oracle(claim, factor), formulas(claim)["printed"])
+        after = tried(with_oracle(statement, factor), formulas(statement)["printed"])
         assert after is not None
         assert after != before
         assert not (before.holds and before.tight and after.holds and after.tight)
 
 
-def own_oracle(claim: Claim) -> list[str]:
-    """Formulas of a claim that its check compares with themselves."""
-    oracles = reached(claim.check)
-    return [name for name, one in formulas(claim).items() if inspect.unwrap(one) in oracles]
+def own_oracle(statement: Statement) -> list[str]:
+    """Formulas of a statement that its check compares with themselves."""
+    oracles = reached(statement.check)
+    return [name for name, one in formulas(statement).items() if inspect.unwrap(one) in oracles]
 
 
 def test_no_formula_is_its_own_oracle() -> None:
-    assert {claim.id for claim in CHECKED if own_oracle(claim)} == BOTH_SIDES
+    assert {statement.id for statement in CHECKED if own_oracle(statement)} == BOTH_SIDES
 
 
 def test_a_formula_that_is_its_own_oracle_is_found() -> None:
     def oracle(n: int) -> Fraction:
         return Fraction(n * (n - 1), 2)
 
-    planted = Claim(
+    planted = Statement(
         id="a.b",
         where="",
-        statement="",
+        text="",
         printed=lambda n: Fraction(n),
         check=equals(lambda n: oracle(n), [(3,), (5,)], "points"),
         corrections={"itself": oracle},
@@ -213,26 +226,30 @@ def test_a_formula_that_is_its_own_oracle_is_found() -> None:
 
 def test_one_fact_has_one_verdict_in_every_paper() -> None:
     """A guarantee over the draw of something public, used for the one that was drawn."""
-    drawn = [claim for claim in CHECKED if any("over the draw" in name for name in claim.readings)]
-    assert {claim.paper for claim in drawn} == {
+    drawn = [
+        statement
+        for statement in CHECKED
+        if any("over the draw" in name for name in statement.readings)
+    ]
+    assert {statement.paper for statement in drawn} == {
         "aumuller2020",
         "kenthapadi2013",
         "li2023",
         "stausholm2021",
     }
-    for claim in drawn:
-        printed, *others = evidence(claim).values()
-        assert judged(claim).verdict == "holds_under_reading"
+    for statement in drawn:
+        printed, *others = evidence(statement).values()
+        assert judge(statement).verdict == "holds_under_reading"
         assert (printed.holds, [other.holds for other in others]) == (False, [True])
 
 
 def test_two_seeds_give_one_verdict() -> None:
-    drawn = [claim for claim in CHECKED if claim.seeded]
+    drawn = [statement for statement in CHECKED if statement.seeded]
     assert drawn
-    for claim in drawn:
-        first, second = judged(claim, seed=1), judged(claim, seed=2)
-        assert first.printed != second.printed, claim.id
-        assert first.verdict == second.verdict, claim.id
+    for statement in drawn:
+        first, second = judge(statement, seed=1), judge(statement, seed=2)
+        assert first.printed != second.printed, statement.id
+        assert first.verdict == second.verdict, statement.id
 
 
 def test_ids_are_unique() -> None:
@@ -240,17 +257,19 @@ def test_ids_are_unique() -> None:
 
 
 def test_the_exceptions_exist() -> None:
-    assert {*OTHERS, *SLOW} <= {claim.id for claim in CHECKED}
+    assert {*OTHERS, *SLOW} <= {statement.id for statement in CHECKED}
 
 
 def test_a_term_that_does_not_matter_is_found() -> None:
     """The choice of 6 is 0 in every case that the check tries."""
-    (claim,) = (claim for claim in CHECKED if claim.id == "li2023.lemma-4.3.product")
+    (statement,) = (
+        statement for statement in CHECKED if statement.id == "li2023.lemma-4.3.product"
+    )
 
     def formula(p: int) -> Fraction:
         return Fraction(1, p + 1) + comb(p, 6)
 
-    before = tried(claim, formula)
+    before = tried(statement, formula)
     assert before is not None
     assert before.holds
-    assert lost(claim, formula, before) == ["without comb(p, 6)"]
+    assert lost(statement, formula, before) == ["without comb(p, 6)"]
