@@ -166,7 +166,7 @@ def _statistical_bias(case: Case) -> Reply:
     verdicts = {found.mean_verdict for found in exact}
     if "refuted" in verdicts:
         return Reply("fail", f"Draws refute a closed form of the mean (of {names}).")
-    if verdicts == {"confirmed within the margin"}:
+    if verdicts == {"confirmed_within_margin"}:
         return Reply(
             "pass",
             f"Bias is known in closed form; draws confirm the means ({names}) within "

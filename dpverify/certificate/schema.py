@@ -321,8 +321,8 @@ class EstimatorFinding(_Part):
     truth: str
     expectation: str
     variance: str
-    mean_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
-    variance_verdict: Literal["refuted", "confirmed within the margin", "inconclusive"]
+    mean_verdict: Literal["refuted", "confirmed_within_margin", "inconclusive"]
+    variance_verdict: Literal["refuted", "confirmed_within_margin", "inconclusive"]
 
 
 class Prediction(_Part):

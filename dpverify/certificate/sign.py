@@ -192,7 +192,7 @@ def check_signatures(
     if not keys:
         count = len(envelope.signatures)
         detail = f"{path.name} holds {count}: give --key with the signer's public key"
-        yield Check(name="signature", status="not checked", detail=detail)
+        yield Check(name="signature", status="not_checked", detail=detail)
 
 
 def _report_beside(fields: Mapping[str, Any], path: Path) -> str | None:

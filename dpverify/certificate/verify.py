@@ -40,7 +40,7 @@ MAX_BYTES = 64 << 20
 
 _FORM = "each input must be there in the one form in which certify writes it"
 
-Status = Literal["agrees", "differs", "violation", "not checked", "inconclusive"]
+Status = Literal["agrees", "differs", "violation", "not_checked", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class Check:
     Attributes
     ----------
     name : what was checked
-    status : "agrees", "differs", "violation" (the claim is refuted by its own evidence), "not
-        checked" (there is nothing to check), or "inconclusive" (it could not be checked here)
+    status : "agrees", "differs", "violation" (the claim is refuted by its own evidence),
+        "not_checked" (there is nothing to check), or "inconclusive" (it could not be checked here)
     detail : how it was checked, or why it wasn't
     fields : names of the fields that no longer agree
     """
@@ -235,7 +235,7 @@ def _replay(
     recorded = certificate.evidence
     if not wanted:
         detail = "left out as asked: bounds recomputed from the recorded counts"
-        return recorded, Check(name="replay", status="not checked", detail=detail)
+        return recorded, Check(name="replay", status="not_checked", detail=detail)
     if other := _other(certificate.environment.versions, versions()):
         detail = f"made with {other}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
@@ -306,7 +306,7 @@ def _release(
     release = certificate.release
     if release is None:
         if refuted:
-            yield Check(name="release", status="not checked", detail="nothing was released")
+            yield Check(name="release", status="not_checked", detail="nothing was released")
         else:
             detail = "nothing is said of it, and only a violation keeps certify from releasing"
             yield Check(name="release", status="differs", detail=detail, fields=("release",))
@@ -378,7 +378,7 @@ def _report(certificate: Certificate, folder: Path | None) -> Check:
     path = None if folder is None else folder / REPORT
     if path is None or not os.path.lexists(path):
         detail = f"there is no {REPORT} beside the certificate"
-        return Check(name="report", status="not checked", detail=detail)
+        return Check(name="report", status="not_checked", detail=detail)
     try:
         page = read_own_file(path)
     except CertificateError as error:
@@ -399,7 +399,7 @@ def _report(certificate: Certificate, folder: Path | None) -> Check:
         case "same":
             status, detail = "agrees", "rendered again from the certificate, byte for byte"
         case "figures" if drawing:
-            status, detail = "not checked", f"text and numbers agree; figures drawn with {drawing}"
+            status, detail = "not_checked", f"text and numbers agree; figures drawn with {drawing}"
         case "figures":
             status, detail = "differs", "its figures are not those of this certificate"
         case "text" if writing:

@@ -98,7 +98,7 @@ def verify_aloud(
 def tell(check: Check, *, where: str = "") -> bool:
     """Say on stderr what a check found, where all is well only if asked for more; True if not."""
     line = f"{where}{check.status}: {check.name}: {check.detail}"
-    if check.status in ("agrees", "not checked"):
+    if check.status in ("agrees", "not_checked"):
         talk(line, detail=True)
         return False
     say(line, err=True)

@@ -58,7 +58,7 @@ MARGIN_MEAN = 0.15
 MARGIN_VARIANCE = 0.25
 """Relative agreement of the variance that counts as confirmed."""
 
-MomentVerdict = Literal["refuted", "confirmed within the margin", "inconclusive"]
+MomentVerdict = Literal["refuted", "confirmed_within_margin", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ def judge(
 def _verdict(difference: float, spread: float, margin: float) -> MomentVerdict:
     if not abs(difference) <= spread:
         return "refuted"
-    return "confirmed within the margin" if abs(difference) + spread <= margin else "inconclusive"
+    return "confirmed_within_margin" if abs(difference) + spread <= margin else "inconclusive"
 
 
 def check_moments(
@@ -359,4 +359,4 @@ def _placed(between: tuple[float, float], formula: float, margin: float) -> Mome
     if not low <= formula <= high:
         return "refuted"
     inside = formula - margin <= low and high <= formula + margin
-    return "confirmed within the margin" if inside else "inconclusive"
+    return "confirmed_within_margin" if inside else "inconclusive"

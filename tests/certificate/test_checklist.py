@@ -104,7 +104,7 @@ def test_attack(certificate: dict[str, Any], verdict: str, answer: str) -> None:
     ("verdict", "answer"),
     [
         ("refuted", "fail"),
-        ("confirmed within the margin", "pass"),
+        ("confirmed_within_margin", "pass"),
         ("inconclusive", "needs_owner"),
     ],
 )

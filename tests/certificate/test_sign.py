@@ -243,7 +243,7 @@ def test_signatures_are_added_and_each_has_its_key(
     sign(certificate, path, second)
     assert statuses(certificate, path, key, second) == ["agrees", "agrees"]
     assert statuses(certificate, path, second, stranger) == ["agrees", "differs"]
-    assert statuses(certificate, path) == ["not checked"]
+    assert statuses(certificate, path) == ["not_checked"]
     # A signature under another's name is not that other's.
     envelope = Envelope.read(path)
     first, other = envelope.signatures
@@ -269,7 +269,7 @@ def test_sign_and_verify(
     assert result["envelope"] == str(envelope_beside(signed))
     assert run("verify", signed, "--no-replay", "--key", public) == 0
     assert run("verify", signed, "--no-replay") == 0
-    assert "not checked  signature" in capsys.readouterr().out
+    assert "not_checked  signature" in capsys.readouterr().out
     wrong = write_public(tmp_path / "other.pub", Ed25519PrivateKey.generate())
     assert run("verify", signed, "--no-replay", "--key", public, "--key", wrong) == 1
     assert "wrong key or the wrong envelope" in capsys.readouterr().out

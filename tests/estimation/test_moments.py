@@ -33,7 +33,7 @@ from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify_mechanisms.linear.estimators import SquaredDistance
 from dpverify_mechanisms.linear.sketch import LinearSketch
 
-CONFIRMED: Literal["confirmed within the margin"] = "confirmed within the margin"
+CONFIRMED: Literal["confirmed_within_margin"] = "confirmed_within_margin"
 TWO_SIGMA = float(2 * ndtr(-2.0))
 """The level at which an interval reaches two standard deviations to each side."""
 

@@ -51,7 +51,7 @@ kinds = ["black-box", "sequential"]
 def standing(checks: list[Check]) -> str:
     """The worst that a verification found."""
     found = {check.status for check in checks}
-    order = ("violation", "differs", "inconclusive", "not checked", "agrees")
+    order = ("violation", "differs", "inconclusive", "not_checked", "agrees")
     return next(status for status in order if status in found)
 
 

@@ -21,7 +21,7 @@ ALPHA = 0.05
 SLACK = Fraction(3, 2)
 """The level is asymptotic: at a first look of 500 draws it may be off by a half."""
 FAR_OFF = Fraction(9, 10)
-CONFIRMED = "confirmed within the margin"
+CONFIRMED = "confirmed_within_margin"
 
 
 class Law(NamedTuple):

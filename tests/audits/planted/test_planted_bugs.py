@@ -265,7 +265,7 @@ def test_the_moments_do_not_accuse_the_correct_twin(
 
 # --- estimators with a mistake
 
-CONFIRMED: moments.MomentVerdict = "confirmed within the margin"
+CONFIRMED: moments.MomentVerdict = "confirmed_within_margin"
 RECORDS = np.random.default_rng(0).random((2, 1, 12))
 PROBE = Pair(name="", record=RECORDS[0], neighbour=RECORDS[1])
 

@@ -85,7 +85,7 @@ def test_a_report_that_is_elsewhere(
     certificate: dict[str, Any], folder: Path, workplace: Path
 ) -> None:
     (folder / REPORT).unlink()
-    assert found(certificate, folder).status == "not checked"
+    assert found(certificate, folder).status == "not_checked"
     (folder / REPORT).symlink_to(workplace / "out" / REPORT)
     assert found(certificate, folder).status == "differs"
 
@@ -103,11 +103,11 @@ def test_without_the_extra_the_report_is_inconclusive(
 @pytest.mark.parametrize(
     ("program", "figures", "text"),
     [
-        ("matplotlib", "not checked", "differs"),
-        ("freetype", "not checked", "differs"),
-        ("numpy", "not checked", "differs"),
-        ("dpverify", "not checked", "inconclusive"),
-        ("jinja2", "not checked", "inconclusive"),
+        ("matplotlib", "not_checked", "differs"),
+        ("freetype", "not_checked", "differs"),
+        ("numpy", "not_checked", "differs"),
+        ("dpverify", "not_checked", "inconclusive"),
+        ("jinja2", "not_checked", "inconclusive"),
         ("python", "differs", "differs"),
     ],
 )
@@ -126,7 +126,7 @@ def test_under_other_versions(
         (folder / REPORT).write_text(edit(page), encoding="utf-8")
         check = found(fields, folder)
         assert check.status == status
-        if status in ("not checked", "inconclusive"):
+        if status in ("not_checked", "inconclusive"):
             assert f"{program} 0.0.1 (here " in check.detail
 
 

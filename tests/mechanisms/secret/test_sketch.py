@@ -127,7 +127,7 @@ def test_moments(sketch: Any) -> None:
         for f in (estimators[0].expectation, estimators[0].variance)
     )
     for verdict in judge(moments, expectation, variance, 1e-6):
-        assert verdict == "confirmed within the margin"
+        assert verdict == "confirmed_within_margin"
     # The floor left in, as an estimator that forgets it would do; and half the variance.
     c = sketch.query(probe.neighbour).reshape(-1)
     shifted = expectation + float(sketch.floor / sketch.share) * float(c @ c)
