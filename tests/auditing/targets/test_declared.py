@@ -279,7 +279,7 @@ def test_an_adjacency_of_ones_own_can_not_be_searched() -> None:
     pair = Pair(name="mine", record=[1], neighbour=[1, 2])
     mechanism = of(undrawn, of="dataset", adjacency=AddOrRemove(), rows=2, attributes=1)
     for options in ({}, {"pairs": [pair], "search": True}):
-        with pytest.raises(ParameterError, match=r"one of dpverify\.adjacency.*Name the pairs"):
+        with pytest.raises(ParameterError, match=r"dpverify\.data\.adjacency.*Name the pairs"):
             audited(mechanism, **options)
 
 
@@ -527,7 +527,7 @@ def test_an_object_that_refuses_zero_is_named() -> None:
     [
         ({"adjacency": "attribute"}, "`unit` and `relates`"),
         ({"adjacency": AttributeAdjacency}, "`unit` and `relates`"),
-        ({"domain": (0, 1)}, r"one of dpverify\.domain"),
+        ({"domain": (0, 1)}, r"a domain"),
         ({"attributes": 0}, "at least 1"),
         ({"attributes": 2.5}, "a whole number"),
     ],
