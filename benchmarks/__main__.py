@@ -66,7 +66,7 @@ def kept(path: Path) -> list[Row | Growth]:
     return [*rows, *grown]
 
 
-def _own(kind: type[Row] | type[Growth], stored: dict[str, Any]) -> dict[str, Any]:
+def _own(kind: type[Row | Growth], stored: dict[str, Any]) -> dict[str, Any]:
     """Its fields, without what follows from them."""
     values = {field.name: stored[field.name] for field in fields(kind)}
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}

@@ -224,7 +224,7 @@ def test_contains_compares_exactly() -> None:
     assert 0.1 in Enclosure(0.1, 0.1)
     assert 2 not in found
     with pytest.raises(ParameterError):
-        assert math.nan in found
+        assert math.nan in found  # noqa: PLW0177
 
 
 def test_enclosures_are_frozen_and_not_ordered() -> None:

@@ -157,9 +157,9 @@ def _scalar(subject: Subject, outputs: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _sniped(subject: Subject, ours: _Ours) -> Iterator[Row]:
-    many = [_timed(subject, by_the_million(subject, seed)) for seed in range(SNIPER_SEEDS)]
+    many = [_timed(by_the_million(subject, seed)) for seed in range(SNIPER_SEEDS)]
     bound, batched = (median(column) for column in zip(*many, strict=True))
-    once = _timed(subject, by_release(subject))
+    once = _timed(by_release(subject))
     draws, (own, seconds) = reaching(bound, partial(ours.at, subject))
     work = f"{subject.name}, for the bound that 1,000,000 draws a phase give it"
     note = (
@@ -190,7 +190,7 @@ def _sniped(subject: Subject, ours: _Ours) -> Iterator[Row]:
     )
 
 
-def _timed(subject: Subject, draw: Draw) -> tuple[float, float]:
+def _timed(draw: Draw) -> tuple[float, float]:
     start = process_time()
     bound = snipe(draw, phase=PHASE, alpha=ALPHA)
     return bound, process_time() - start

@@ -121,7 +121,7 @@ def _extreme_records(
             pairs = []
             for name, base, sign in (("up from zero", start, 1), ("down from the end", high, -1)):
                 if not math.isfinite(base):
-                    base, name = start, "down from zero"
+                    base, name = start, "down from zero"  # noqa: PLW2901
                 record = np.full((1, attributes), start)
                 record[0, 0] = base
                 other = record.copy()

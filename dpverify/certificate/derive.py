@@ -339,7 +339,7 @@ def _sizes(inputs: str) -> list[SizeError]:
     """Kept by the inputs' own text: verification derives again and again from the same."""
     read = Inputs.model_validate_json(inputs)
     mechanism = build(read)
-    return meaning.size_errors(read, mechanism, _probes(read, mechanism)[-1], build)
+    return meaning.size_errors(read, _probes(read, mechanism)[-1], build)
 
 
 def _white_box(

@@ -78,7 +78,7 @@ def curve_points(
 
 
 def size_errors(
-    inputs: Inputs, mechanism: Certifiable, probe: Pair, build: Callable[[Inputs], Certifiable]
+    inputs: Inputs, probe: Pair, build: Callable[[Inputs], Certifiable]
 ) -> list[SizeError]:
     """Predicted error of the first estimator for one synthetic pair, by the sketch's size.
 

@@ -31,7 +31,7 @@ def sensitivity(file: Path, norm: str, as_json: bool) -> None:
     they are; multiply by beta for beta-adjacency.
     """
     matrix = open_records(file)
-    which = cast(Literal[1, 2], int(norm))
+    which = cast("Literal[1, 2]", int(norm))
     value = max((largest_row_norm(block, which) for block in matrix.read()), key=squared)
     exact = {"squared": str(squared(value))} if norm == "2" else {"exact": str(value)}
     ends = Enclosure.of_exact(value).as_json()

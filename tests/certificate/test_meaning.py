@@ -85,7 +85,7 @@ def test_no_size_no_errors(certificate: dict[str, Any]) -> None:
     mechanism = build(inputs)
     without = inputs.model_copy(update={"parameters": {}})
     pair = mechanism.worst_pairs()[0]
-    assert size_errors(without, mechanism, pair, build) == []
+    assert size_errors(without, pair, build) == []
 
 
 def test_a_size_that_the_mechanism_refuses_is_left_out(certificate: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def test_a_size_that_the_mechanism_refuses_is_left_out(certificate: dict[str, An
             return build(asked.model_copy(update={"mechanism": "none"}))
         return build(asked)
 
-    sizes = [point.size for point in size_errors(inputs, mechanism, pair, picky)]
+    sizes = [point.size for point in size_errors(inputs, pair, picky)]
     assert 2 not in sizes
     assert sizes == sorted(sizes)
 

@@ -141,7 +141,7 @@ def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path)
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> None:
-    name = case.split()[0]
+    name = case.split(maxsplit=1)[0]
     build = families()[name].build
     assert build is not None
     guarantee = build(CASES[case]).guarantee()

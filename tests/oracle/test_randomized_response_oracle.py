@@ -288,7 +288,7 @@ def moments(estimator: Estimator, x: Any, y: Any) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("kind", [HammingDistance, InnerProductOfBits])
-def test_moments_by_enumeration(kind: type[HammingDistance] | type[InnerProductOfBits]) -> None:
+def test_moments_by_enumeration(kind: type[HammingDistance | InnerProductOfBits]) -> None:
     estimator = kind(mechanism=mechanism(3, BitFlip(), FLIP))
     for x, y in (([0, 0, 0], [0, 0, 0]), ([1, 0, 1], [1, 1, 0]), ([0, 0, 0], [1, 1, 1])):
         mean, variance = moments(estimator, np.array(x, float), np.array(y, float))

@@ -258,7 +258,7 @@ class _Check:
         except DrawError as error:
             return _Seen(pair=pair, rank=_OUTSIDE_MODEL, reason=str(error), failed=True)
 
-    def _seen(self, pair: Pair, runs: list[Any]) -> _Seen:
+    def _seen(self, pair: Pair, runs: list[Any]) -> _Seen:  # noqa: C901  # a refusal a line
         def run(data: Any, noise: Vector | None = None) -> _Run:
             runs.append(self.source(noise))
             return _run(self.function, data, runs[-1])

@@ -266,7 +266,7 @@ class SparseProjection(_IndependentEntries):
 
     def _realise(self, rng: ReplayableWords) -> Any:
         if self._dense:
-            return _IndependentEntries._realise(self, rng)
+            return _IndependentEntries._realise(self, rng)  # noqa: SLF001  # of a base
         blocks = [sparse.csr_array(block) for block in self._generated(rng)]
         return sparse.vstack(blocks, format="csr")
 

@@ -114,7 +114,7 @@ class SignSketch(RandomisedSigns):
         """
         rule = ladder(Fraction(3, 4))
         draft = cls._draft(projection, rule, domain, adjacency, grid_steps, least_norm)
-        if rule.graded and not draft._adjacent:
+        if rule.graded and not draft._adjacent:  # noqa: SLF001  # of this class
             raise ParameterError(
                 "ladder",
                 "a graded one",
