@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dpverify.accounting.targets import check_delta
 from dpverify.auditing.outputs.draws import CHUNK
 from dpverify.certificate.schema import Inputs
 from dpverify.enclosure import short_string
@@ -21,7 +22,6 @@ from dpverify.privacy import Certifiable, Streaming
 
 __all__ = [
     "EPSILONS",
-    "LEAST_DELTA",
     "MOST_AT_ONCE",
     "MOST_DRAWN",
     "MOST_DRAWS",
@@ -47,8 +47,6 @@ MOST_AT_ONCE = 2**30
 """Numbers of the releases that an audit holds at once, 8 GiB, where they are of whole data sets."""
 EPSILONS = (Fraction(1, 10**300), Fraction(10**6))
 """Smallest and largest target; outside, doubles that only guide the proof overflow."""
-LEAST_DELTA = Fraction(1, 10**300)
-"""Smallest target but 0."""
 
 
 def check_size(inputs: Inputs) -> None:
@@ -88,8 +86,7 @@ def check_target(epsilon: Fraction, delta: Fraction) -> None:
     """
     least, most = EPSILONS
     require(least <= epsilon <= most, "epsilon", short_string(epsilon), "in [1e-300, 1e6]")
-    good = delta == 0 or LEAST_DELTA <= delta < 1
-    require(good, "delta", short_string(delta), "0, or in [1e-300, 1)")
+    check_delta(delta)
 
 
 def _sizes(inputs: Inputs) -> Iterator[tuple[str, int, int]]:

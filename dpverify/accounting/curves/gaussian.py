@@ -31,6 +31,7 @@ from scipy.special import erfcx, ndtri_exp
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.targets import check_delta, check_target
 from dpverify.enclosure import (
     Enclosure,
     Exact,
@@ -39,6 +40,7 @@ from dpverify.enclosure import (
     enclose,
     exact,
     rational,
+    short_string,
     squared,
     to_arb,
 )
@@ -60,7 +62,7 @@ def delta_gaussian(
     Parameters
     ----------
     epsilon : real, ≥ 0, in nats
-    sigma : real, > 0, same unit as `sensitivity`
+    sigma : real, same unit as `sensitivity`, of which it is at least 2**-500
     sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
 
     Returns
@@ -99,8 +101,8 @@ def epsilon_gaussian(
 
     Parameters
     ----------
-    delta : real, in (0, 1)
-    sigma : real, > 0, same unit as `sensitivity`
+    delta : real, in [1e-300, 1 - 1e-15]
+    sigma : real, same unit as `sensitivity`, of which it is at least 2**-500
     sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
 
     Returns
@@ -142,8 +144,8 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
 
     Parameters
     ----------
-    epsilon : real, ≥ 0, in nats
-    delta : real, in (0, 1)
+    epsilon : real, in [0, 1e100], in nats
+    delta : real, in [1e-300, 1 - 1e-15]
     sensitivity : real, > 0, ℓ2-sensitivity Δ of the query
 
     Returns
@@ -155,10 +157,11 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
     ParameterError
         If a value is outside its domain; δ = 0 is unreachable with Gaussian noise at any σ.
     NumericalError
-        If no root is certified, as can happen far outside ε ≤ 1e4, δ ≥ 1e-300, σ/Δ ≥ 1e-4.
+        If no root is certified: not seen for the targets that `check_target` admits.
     """
     eps = _epsilon(epsilon)
     target = _delta_target(delta)
+    check_target(eps, target)
     size = _positive("sensitivity", sensitivity)
     with ctx.workprec(_FIRST_PRECISION):
         e, log_target = float(to_arb(eps)), float(to_arb(target).log())
@@ -196,6 +199,8 @@ class GaussianCurve:
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu_squared", rational("mu_squared", self.mu_squared))
         require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
+        size = short_string(self.mu_squared)
+        require(self.mu_squared <= _MOST_MU_SQUARED, "mu_squared", size, "at most 2**1000")
 
     def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε): see `delta_gaussian`."""
@@ -221,8 +226,10 @@ Curve = Callable[[arb], tuple[arb, arb]]
 
 _FIRST_PRECISION, _LAST_PRECISION = 80, 1 << 14
 _NEWTON_STEPS = 200
+_MOST_MU_SQUARED = 2**1000  # ε is about half of it, and a double
 _NEAR_ONE = -0.01  # ln δ from which on doubles lose it
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
+_LOG_ROOT_TWO_PI = math.log(_ROOT_TWO_PI)
 
 
 def _epsilon(epsilon: Real) -> Fraction:
@@ -234,6 +241,7 @@ def _epsilon(epsilon: Real) -> Fraction:
 def _delta_target(delta: Real) -> Fraction:
     value = rational("delta", delta)
     require(0 <= value < 1, "delta", delta, "in [0, 1)")
+    check_delta(value)
     require(
         value != 0,
         "delta",
@@ -253,7 +261,14 @@ def _positive(name: str, given: Real | SquareRoot) -> Exact:
 
 def _mu(sigma: Real | SquareRoot, sensitivity: Real | SquareRoot) -> SquareRoot:
     size, scale = _positive("sensitivity", sensitivity), _positive("sigma", sigma)
-    return SquareRoot(squared(size) / squared(scale))
+    mu_squared = squared(size) / squared(scale)
+    rule = "at least 2**-500 (3.1e-151) times the sensitivity"
+    require(mu_squared <= _MOST_MU_SQUARED, "sigma", _short(scale), rule)
+    return SquareRoot(mu_squared)
+
+
+def _short(value: Exact) -> str:
+    return short_string(abs(value)) if isinstance(value, Fraction) else str(value)
 
 
 def _cdf(x: arb) -> arb:
@@ -286,7 +301,7 @@ def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:
     gap = _mills(s) - after if mu > 1e-5 else mu * (1 - middle * _mills(middle))
     if not (gap > 0 and after > 0):
         return math.nan, math.nan, math.nan
-    return math.log(gap / _ROOT_TWO_PI) - s * s / 2, gap, after
+    return math.log(gap) - _LOG_ROOT_TWO_PI - s * s / 2, gap, after
 
 
 def _mills(t: float) -> float:

@@ -58,6 +58,7 @@ from scipy.optimize import brentq
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import LaplaceLoss
+from dpverify.accounting.targets import check_delta, check_target
 from dpverify.enclosure import (
     Enclosure,
     Real,
@@ -65,6 +66,7 @@ from dpverify.enclosure import (
     enclose,
     exact,
     rational,
+    short_string,
     to_arb,
 )
 from dpverify.errors import NumericalError, require
@@ -107,6 +109,9 @@ class LaplaceCurve:
         b = rational("scale", scale)
         require(b > 0, "scale", scale, "positive")
         sizes = Counter(abs(rational("row", entry)) for entry in row)
+        rule = "at least 2**-1000 (9.3e-302) times the sum of the moves"
+        moved = sum(size * count for size, count in sizes.items())
+        require(moved <= b * 2**1000, "scale", short_string(b), rule)
         return cls(shifts=tuple((size / b, n) for size, n in sorted(sizes.items()) if size))
 
     @property
@@ -132,7 +137,8 @@ class LaplaceCurve:
         if eps >= self.epsilon_bound:
             return Enclosure(0.0, 0.0)
         if self.is_exact:
-            return enclose(lambda: _delta(self.shifts, eps))
+            value = enclose(lambda: _delta(self.shifts, eps))
+            return Enclosure(value.lower, min(value.upper, 1.0))
         return lattice_bounds(self.shifts, _POINTS).delta_at(eps)
 
     def epsilon_at(self, delta: Real) -> Enclosure:
@@ -143,6 +149,7 @@ class LaplaceCurve:
         """
         target = rational("delta", delta)
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
+        check_delta(target, least=Fraction(0))
         bound = Enclosure.of_exact(self.epsilon_bound)
         if target == 0:
             return bound
@@ -222,19 +229,24 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
 
     Parameters
     ----------
-    epsilon : real, ≥ 0, in nats; positive where delta is 0
-    delta : real, in [0, 1)
+    epsilon : real, in [0, 1e100], in nats; positive where delta is 0
+    delta : real, 0 or in [1e-300, 1 - 1e-15]
     row : the move of every coordinate
     """
     eps, target = rational("epsilon", epsilon), rational("delta", delta)
     require(eps >= 0, "epsilon", epsilon, "at least 0")
     require(0 <= target < 1, "delta", delta, "in [0, 1)")
-    moves = LaplaceCurve.of_row(row, scale=1)
-    size = moves.epsilon_bound
+    check_target(eps, target)
+    entries = [abs(rational("row", entry)) for entry in row]
+    size = sum(entries, Fraction(0))
+    require(size > 0, "row", 0, "a move of at least one coordinate")
     if target == 0:
         return scale_laplace(eps, sensitivity=size)
+    # δ ≤ TV ≤ Σaᵢ/2 puts b below Δ₁/2δ; the pure bound puts it at most at Δ₁/ε.
+    unit = size / max(eps, target)
+    moves = LaplaceCurve.of_row(entries, scale=unit)
 
-    def at(scale: float) -> LaplaceCurve:
+    def at(scale: float) -> LaplaceCurve:  # in units of about itself, where doubles are fine
         b = Fraction(scale)
         return LaplaceCurve(shifts=tuple((shift / b, count) for shift, count in moves.shifts))
 
@@ -244,9 +256,7 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
             return curve.delta_at(eps).upper
         return lattice_bounds(curve.shifts, _SEARCH_POINTS).delta_at(eps).upper
 
-    # δ ≤ TV ≤ Σaᵢ/2 puts b below ε₀/2δ; the pure bound puts it at most at Δ₁/ε.
-    most = min(float(size / eps) if eps else math.inf, float(size / target))
-    least = most
+    least = most = 1.0
     while proposed(least) <= target:
         least /= 2
     guess = _root(proposed, float(target), least, most)
@@ -254,10 +264,14 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
         error = proposed(guess) / at(guess).delta_at(eps).upper
         guess = _root(proposed, float(target) * error, least, most)
     first = 53 if moves.is_exact else 24
-    return Enclosure(
-        _outwards(guess, lambda b: at(b).delta_at(eps).lower >= target, upwards=False, first=first),
-        _outwards(guess, lambda b: at(b).delta_at(eps).upper <= target, upwards=True, first=first),
+    least = _outwards(
+        guess, lambda b: at(b).delta_at(eps).lower >= target, upwards=False, first=first
     )
+    most = _outwards(
+        guess, lambda b: at(b).delta_at(eps).upper <= target, upwards=True, first=first
+    )
+    ends = [Enclosure.of_exact(Fraction(end) * unit) for end in (least, most)]
+    return Enclosure(ends[0].lower, ends[1].upper)
 
 
 def majorant(rows: NDArray[np.int64]) -> tuple[Fraction, ...]:

@@ -1,0 +1,82 @@
+"""Noise at the edges of doubles: a number of the promised width, or a refusal with the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from dpverify.accounting.curves.gaussian import GaussianCurve, epsilon_gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import LaplaceCurve, scale_laplace_curve
+from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
+
+SIZES = [Fraction(10) ** n for n in (-9000, -400, -320, -150, -20, 0, 20, 150, 320, 400, 9000)]
+DELTAS = [Fraction(10) ** n for n in (-9000, -400, -300, -6)]
+DELTAS += [1 - Fraction(1, 10**n) for n in (12, 19)]
+TARGETS = list(product(DELTAS, [Fraction(0), Fraction(10**5), *SIZES]))
+
+
+def laplace_epsilon(delta: Fraction, scale: Fraction) -> Enclosure:
+    return LaplaceCurve.of_row([1], scale=scale).epsilon_at(delta)
+
+
+def gaussian_sigma(delta: Fraction, epsilon: Fraction) -> Enclosure:
+    return sigma_gaussian(epsilon, delta)
+
+
+def laplace_scale(delta: Fraction, epsilon: Fraction) -> Enclosure:
+    return scale_laplace_curve(epsilon, delta, row=[1])
+
+
+def answers(ask: Callable[..., Enclosure], cells: list[tuple[Fraction, ...]]) -> Iterator[bool]:
+    for cell in cells:
+        try:
+            found = ask(*cell)
+        except ParameterError:
+            yield False
+        else:
+            # δ is compared in doubles, which near 1 are coarse in 1 - δ.
+            width = 1e-12 if cell[0] < Fraction(1, 2) else 1e-4
+            assert 0 <= found.lower <= found.upper <= found.lower * (1 + width) + 1.1e-19
+            yield True
+
+
+@pytest.mark.parametrize("ask", [gaussian_sigma, laplace_scale])
+def test_a_target_is_reached_or_refused(ask: Callable[..., Enclosure]) -> None:
+    reached = [cell for cell, good in zip(TARGETS, answers(ask, TARGETS), strict=True) if good]
+    inside = [(d, e) for d, e in TARGETS if e <= 10**100 and d in DELTAS[2:5]]
+    assert reached == inside
+
+
+@pytest.mark.parametrize(("ask", "first"), [(epsilon_gaussian, 2), (laplace_epsilon, 0)])
+def test_a_noise_has_an_epsilon_or_is_refused(ask: Callable[..., Enclosure], first: int) -> None:
+    cells = list(product(DELTAS, SIZES))
+    reached = [cell for cell, good in zip(cells, answers(ask, cells), strict=True) if good]
+    assert reached == [(d, s) for d, s in cells if d in DELTAS[first:5] and s >= SIZES[3]]
+
+
+def test_refusals_name_what_was_given() -> None:
+    for ask, message in (
+        (lambda: epsilon_gaussian(Fraction(1, 10**6), SIZES[1]), "sigma=1e-400 must be at "),
+        (lambda: laplace_epsilon(Fraction(1, 10**6), SIZES[1]), "scale=1e-400 must be at "),
+        (lambda: GaussianCurve(mu_squared=SIZES[-1]), "mu_squared=1.000e.9000 must be at most "),
+        (lambda: sigma_gaussian(SIZES[-1], DELTAS[3]), "epsilon=1.000e.9000 must be in "),
+        (lambda: laplace_scale(DELTAS[-1], Fraction(1)), "delta=1 - 1e-19 must be 0, or in "),
+        (lambda: scale_laplace_curve(1, DELTAS[3], row=[0]), "row=0 must be a move"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            ask()
+
+
+@pytest.mark.parametrize("size", SIZES[3:-3])
+def test_the_scale_is_as_narrow_for_small_and_large_sensitivities(size: Fraction) -> None:
+    scale, unit = (scale_laplace_curve(1, Fraction(1, 10**6), row=[s]) for s in (size, 1))
+    assert Fraction(scale.upper) <= size * Fraction(unit.upper) * (1 + Fraction(1, 10**15))
+    assert scale.upper <= scale.lower * (1 + 1e-12)
+
+
+def test_no_delta_is_above_one() -> None:
+    assert LaplaceCurve.of_row([1], scale=Fraction(1, 10**200)).delta_at(1).upper == 1
