@@ -251,6 +251,7 @@ class MechanismFamily:
     parameters : what it takes beside the privacy target.
     build : makes the mechanism that meets a request; None where it can't be certified.
     refusal : why it can't be certified, where it can't.
+    seeded : whether it makes anything public from the request's seed.
     """
 
     name: str
@@ -262,3 +263,4 @@ class MechanismFamily:
     parameters: tuple[Parameter, ...]
     build: Callable[[Request], Certifiable] | None
     refusal: str = ""
+    seeded: bool = True

@@ -363,7 +363,7 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
             'size".'
         )
     draws = first.guarantee.draws
-    for name in ("rows", "attributes", "domain"):
+    for name in ("rows", "attributes", "domain", "ranges"):
         if draws and draws == second.guarantee.draws:
             values = [getattr(release.inputs, name) for release in (first, second)]
             if values[0] != values[1]:

@@ -123,14 +123,15 @@ def canonical(inputs: Inputs) -> Inputs:
     """The same inputs in the one form that certificates have, of a mechanism that can be built.
 
     Every number of a kind is there, also where it has a default, parameters that are numbers are
-    exact strings, and what is done with records outside the domain is said wherever there is a
-    choice.
+    exact strings, what is done with records outside the domain is said wherever there is a choice,
+    and the seed is 0 where nothing is made from it.
     """
     domain, adjacency = (
         _domain(inputs),
         ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
     )
-    exact = {p.name for p in families()[inputs.mechanism].parameters if p.kind == "number"}
+    family = families()[inputs.mechanism]
+    exact = {p.name for p in family.parameters if p.kind == "number"}
     return inputs.model_copy(
         update={
             "parameters": {
@@ -140,6 +141,7 @@ def canonical(inputs: Inputs) -> Inputs:
             "domain": KindInput.of(*DOMAINS.describe(domain)),
             "outside": getattr(domain, "outside", None),
             "adjacency": KindInput.of(*ADJACENCIES.describe(adjacency)),
+            "projection_seed": inputs.projection_seed if family.seeded else 0,
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 import click
 import rfc8785
 
-from dpverify.certificate.compose import OwnersWord
+from dpverify.certificate.compose import SCHEMA, OwnersWord
 from dpverify.certificate.compose import compose as compose_certificates
 from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import decimal, emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
+from dpverify.errors import CertificateError
 from dpverify.visible import hidden
 
 __all__ = ["compose"]
@@ -70,8 +72,10 @@ def compose(
     if unit is not None and (character := hidden(unit)):
         raise click.UsageError(f"--unit holds the hidden character {character}: leave it out.")
     parts = [read_certificate(path) for path in certificates]
-    if out is not None and out.resolve() in {path.resolve() for path in certificates}:
-        raise click.UsageError(f"--out {out} is one of the certificates: choose another file.")
+    if out is not None and os.path.lexists(out) and not _is_composed(out):
+        raise click.UsageError(
+            f"--out {out} is there already, and no composed certificate: choose another file."
+        )
     fields = compose_certificates(
         parts,
         delta=None if delta is None else decimal("delta", delta),
@@ -94,6 +98,14 @@ def compose(
     else:
         _report(certificates, found, fields, out)
     return code
+
+
+def _is_composed(path: Path) -> bool:
+    """Whether a file may be replaced: a released one, say, can't be made again."""
+    try:
+        return path.is_file() and read_certificate(path).get("schema") == SCHEMA
+    except CertificateError:
+        return False
 
 
 def _tell(certificates: Sequence[Path], found: Sequence[Sequence[Check]]) -> None:

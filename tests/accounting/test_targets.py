@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -31,7 +31,7 @@ def laplace_scale(delta: Fraction, epsilon: Fraction) -> Enclosure:
     return scale_laplace_curve(epsilon, delta, row=[1])
 
 
-def answers(ask: Callable[..., Enclosure], cells: list[tuple[Fraction, ...]]) -> Iterator[bool]:
+def answers(ask: Callable[..., Enclosure], cells: Sequence[tuple[Fraction, ...]]) -> Iterator[bool]:
     for cell in cells:
         try:
             found = ask(*cell)

@@ -185,6 +185,20 @@ def test_a_shared_public_draw_is_never_independent(both: list[dict[str, Any]]) -
             compose([first, again | {"inputs": again["inputs"] | {"rows": 8}}], owners_word=word)
 
 
+def test_ranges_that_differ_are_other_records(both: list[dict[str, Any]]) -> None:
+    """On the owner's word the units are one, but the scaled records aren't: signs differ apart."""
+
+    def scaled(number: int, high: str) -> dict[str, Any]:
+        ranges = [{"low": "0", "high": high}] * both[0]["inputs"]["attributes"]
+        unit = {"kind": "box", "numbers": {"low": "0", "high": "1"}}
+        return variant(both[0], number, **SIGNS | {"domain": unit, "ranges": ranges})
+
+    word = OwnersWord(unit="one answer", same_records=True)
+    compose([scaled(1, "1"), scaled(2, "1")], owners_word=word)
+    with pytest.raises(CertificateError, match="differ in ranges"):
+        compose([scaled(1, "1"), scaled(2, "100")], owners_word=word)
+
+
 def test_a_realised_projection_composes_with_its_own_seed(both: list[dict[str, Any]]) -> None:
     """A guarantee for every realised projection says nothing about the draw, and multiplies."""
     drawn, realised = variant(both[0], 1, **SIGNS), variant(both[0], 2, domain=SIGNS["domain"])
@@ -334,11 +348,28 @@ def test_nothing_is_composed_of_what_does_not_agree(
     assert "no sketch.npz with its SHA-256 was found" in capsys.readouterr().out
 
 
+def test_out_replaces_nothing_but_a_total(
+    releases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A release can't be made again: its noise is gone."""
+    folder = Path(shutil.copytree(releases, tmp_path / "copy"))
+    parts = [folder / name / CERTIFICATE for name in ("a", "b")]
+    (folder / "link.json").symlink_to(folder / "a" / "sketch.npz")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for out in before:
+        assert run("compose", *parts, "--no-replay", "--out", out) == 2
+        assert "no composed certificate" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in before} == before
+    assert (folder / "link.json").is_symlink()
+    for _ in range(2):
+        assert run("compose", *parts, "--no-replay", "--out", folder / "total.json") == 0
+
+
 def test_usage(releases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = [releases / name / CERTIFICATE for name in ("a", "b")]
     before = parts[0].read_bytes()
     cases: tuple[tuple[tuple[str | Path, ...], str], ...] = (
-        ((*parts, "--out", parts[0]), "is one of the certificates"),
+        ((*parts, "--out", parts[0]), "no composed certificate"),
         ((*parts, "--unit", ""), "--unit is empty"),
         ((*parts, "--delta", "x"), "delta='x' must be a number"),
         ((parts[0],), "certificates=1 must be at least two"),

@@ -39,6 +39,7 @@ RANDOMIZED_RESPONSE = MechanismFamily(
     estimates=("squared distance", "inner product"),
     parameters=(),
     build=_randomized_response,
+    seeded=False,
 )
 NOISE_ADDITION = MechanismFamily(
     name="noise-addition",
@@ -49,4 +50,5 @@ NOISE_ADDITION = MechanismFamily(
     estimates=("squared distance",),
     parameters=(),
     build=_noise_addition,
+    seeded=False,
 )

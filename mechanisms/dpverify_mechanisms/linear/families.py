@@ -155,6 +155,7 @@ def _family(
         estimates=estimates,
         parameters=parameters,
         build=build,
+        seeded=_K in parameters,
     )
 
 

@@ -44,6 +44,7 @@ JL_GRAPH_CUTS = MechanismFamily(
     estimates=("cut of any set of vertices",),
     parameters=(_ROWS,),
     build=_cuts,
+    seeded=False,
 )
 JL_COVARIANCE = MechanismFamily(
     name="jl-covariance",
@@ -54,4 +55,5 @@ JL_COVARIANCE = MechanismFamily(
     estimates=("squared norm of the data in any direction",),
     parameters=(_ROWS,),
     build=_covariance,
+    seeded=False,
 )
