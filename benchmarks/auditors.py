@@ -39,7 +39,7 @@ from dpverify.auditing.outputs.draws import both_sides
 from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
 from dpverify.data.adjacency import AttributeAdjacency, BitFlip, L1Ball
 from dpverify.data.domain import Box
-from dpverify.privacy import Pair, WhiteBox
+from dpverify.privacy import Mechanism, Pair, WhiteBox
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.base import Projection
@@ -58,7 +58,7 @@ DELTA = Fraction(1, 10**5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace:
+class Laplace(Mechanism):
     """x + Laplace noise in doubles, claimed to be 1-private."""
 
     scale: float = 1.0
@@ -76,7 +76,7 @@ class Laplace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bits:
+class Bits(Mechanism):
     """Randomized response on whole bytes of bits, ε = 1 for each bit."""
 
     adjacency = BitFlip()
@@ -93,7 +93,7 @@ class Bits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Normal:
+class Normal(WhiteBox):
     """x + standard normal noise in doubles, and its likelihood ratio."""
 
     adjacency = L1Ball(radius=Fraction(1))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify.auditing.attacks import precision
 from dpverify.data.adjacency import Adjacency, L1Ball
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
 
@@ -42,7 +42,7 @@ Drawn = tuple[NDArray[np.float64], float]
 
 
 @dataclass(slots=True)
-class Played:
+class Played(Mechanism):
     """Gives out, for 0 and for 1, what was drawn before.
 
     Attributes

@@ -40,7 +40,7 @@ from dpverify.auditing.settings import PROFILES
 from dpverify.auditing.statistics.claim_test import Counts, judge
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import L1Ball
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 
 __all__ = ["ALPHA", "AT_LEAST", "FACTOR", "SUBJECTS", "Law", "Rare", "draws_for", "finds", "whole"]
@@ -155,7 +155,7 @@ SUBJECTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mechanism:
+class Leak(Mechanism):
     """A subject with its δ and its claim."""
 
     subject: Rare
@@ -180,7 +180,7 @@ def _claim(delta: Fraction) -> PointCurve:
 
 def whole(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> Report:
     """The audit of all kinds, as it is by default where one develops."""
-    mechanism = Mechanism(subject, factor * float(delta), _claim(delta))
+    mechanism = Leak(subject, factor * float(delta), _claim(delta))
     without = PROFILES["dev"].without
     return audit(
         mechanism,

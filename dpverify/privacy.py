@@ -1,8 +1,7 @@
-"""What a mechanism offers, as protocols, and how a package announces its mechanisms.
+"""What a mechanism offers, as base classes, and how a package announces its mechanisms.
 
-A mechanism is frozen data. What it can do decides what can be done with it: anything with
-`release` and a guarantee can be audited; with a likelihood ratio, by the strongest attack; with all
-of `Certifiable`, certified.
+A mechanism is frozen data. What it can do decides what can be done with it: a `Mechanism` can be
+audited; a `WhiteBox`, by the strongest attack; a `Certifiable`, certified.
 
 **Data sets.** A mechanism releases a whole data set: most treat its rows alike and independently,
 one record a row; some (graphs, covariances) take it as one. A `Pair` therefore holds two
@@ -11,15 +10,17 @@ neighbouring *data sets*, which are single rows of shape (1, p) for the former.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.data.adjacency import Adjacency
+from dpverify.data.blocks import joined
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import Guarantee, PrivacyCurve
@@ -36,7 +37,6 @@ __all__ = [
     "Request",
     "Streaming",
     "WhiteBox",
-    "Within",
 ]
 
 
@@ -49,36 +49,81 @@ class Pair:
     neighbour: Any
 
 
-class Mechanism(Protocol):
-    """Anything that releases and claims."""
+class Mechanism(ABC):
+    """Anything that releases and claims: an adjacency and two methods are enough for an audit.
 
-    @property
-    def adjacency(self) -> Adjacency:
-        """Whom the claim protects."""
-        ...
+    Attributes
+    ----------
+    adjacency : whom the claim protects
+    """
 
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # a field or a property: a dataclass takes what stands here for its default
+
+        @property
+        def adjacency(self) -> Adjacency: ...
+
+    @abstractmethod
     def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
         """Release of shape (rows, …), by the code path that users run."""
-        ...
 
+    @abstractmethod
     def privacy(self) -> PrivacyCurve:
         """The accountant's claim."""
-        ...
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the words that `release` is given decide all that it draws."""
+        return True
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """Neighbouring data sets at which the privacy loss is largest: none that are known."""
+        return ()
+
+    def redrawn(self, seed: int) -> Self:
+        """The same mechanism with its public randomness drawn anew and its noise unchanged.
+
+        The mechanism itself, unless it has public randomness.
+        """
+        del seed
+        return self
 
 
-@runtime_checkable
-class Streaming(Mechanism, Protocol):
+class Streaming(Mechanism):
     """A mechanism that releases row after row, so that data needn't fit in memory."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
         """`release` in consecutive blocks of rows, each drawn when it is asked for."""
-        ...
+
+    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
+        """Release of every record, a row each.
+
+        Parameters
+        ----------
+        records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
+            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
+            has no influence on the result.
+        rng : `SecureWords` for anything that leaves the machine
+
+        Raises
+        ------
+        RecordsError
+            If the records don't fit the mechanism or its domain.
+        """
+        released: NDArray[Any] = joined(self.release_blocks(records, rng=rng))
+        return released
 
 
-@runtime_checkable
-class WhiteBox(Mechanism, Protocol):
+class WhiteBox(Mechanism):
     """A mechanism whose output distribution is known well enough for a likelihood ratio."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: Any, neighbour: Any
     ) -> NDArray[Any]:
@@ -86,117 +131,132 @@ class WhiteBox(Mechanism, Protocol):
 
         `outputs` are releases of one data set each, stacked: shape (draws, rows, …).
         """
-        ...
-
-    def worst_pairs(self) -> Sequence[Pair]:
-        """Neighbouring data sets at which the privacy loss is largest."""
-        ...
 
 
-@runtime_checkable
-class Exhaustive(Protocol):
+class Exhaustive(ABC):
     """A mechanism whose output distribution is finite and known exactly."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def distribution(self, record: Any) -> Mapping[Any, Fraction]:
         """Exact probability of every output (as a tuple or bytes) for one record."""
-        ...
 
 
-class Estimator(Protocol):
+class Estimator(ABC):
     """An estimate from what was released, with its moments in closed form.
 
     It compares two released rows, or one release with a public query (a set of vertices, a
-    direction); `compares` says which.
+    direction); `compares` says which. By default it is unbiased, with exact moments over the noise.
     """
 
+    __slots__ = ()
+
     @property
+    @abstractmethod
     def name(self) -> str:
         """What is estimated."""
-        ...
 
     @property
     def order(self) -> Literal["exact", "delta method"]:
         """Whether expectation and variance are exact or the delta method's."""
-        ...
+        return "exact"
 
     @property
     def compares(self) -> Literal["records", "release and query"]:
         """Whether the second argument is another released row or a public query."""
-        ...
+        return "records"
 
     @property
     def over(self) -> Literal["draw and noise", "noise"]:
         """Whether the moments are over the public randomness too, or for what was realised."""
-        ...
+        return "noise"
 
-    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-        """Estimates from released rows of equal shape (…, k), or from releases and a query."""
-        ...
+    @abstractmethod
+    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """Estimates from released rows of shapes (…, k) that broadcast, or releases and a query."""
 
+    @abstractmethod
     def truth(self, record: Any, other: Any) -> float:
         """What is estimated, for the records as the mechanism reads them."""
-        ...
 
     def expectation(self, record: Any, other: Any) -> float:
-        """Mean over what `over` says."""
-        ...
+        """Mean over what `over` says: the truth, unless the estimate is biased."""
+        return self.truth(record, other)
 
+    @abstractmethod
     def variance(self, record: Any, other: Any) -> float:
         """Variance over what `over` says."""
-        ...
 
 
-class Certifiable(WhiteBox, Protocol):
-    """All that a certificate needs."""
+class Certifiable(WhiteBox):
+    """All that a certificate needs.
 
-    @property
-    def domain(self) -> Domain:
-        """Declared domain of the records."""
-        ...
+    Attributes
+    ----------
+    domain : declared domain of the records
+    p : number of attributes of a record
+    """
 
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def domain(self) -> Domain: ...
+
+        @property
+        def p(self) -> int: ...
+
+    @abstractmethod
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
-        ...
+
+    def privacy(self) -> PrivacyCurve:
+        """The accountant's claim, the guarantee's curve."""
+        return self.guarantee().curve
 
     def facts(self) -> Mapping[str, Any]:
         """Public numbers that the claim rests on, each derived from the parameters alone.
 
-        Strings hold exact numbers; an `Enclosure` is allowed as a value.
+        Strings hold exact numbers; an `Enclosure` is allowed as a value. None by default.
         """
-        ...
+        return {}
 
     def step(self) -> Enclosure | None:
         """Size of one step of the released integers in the records' unit, where they have one."""
-        ...
+        return None
 
+    @abstractmethod
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many records."""
-        ...
+        """Shape of the release of this number of records."""
 
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """Type of the released numbers, whatever the records are."""
-        ...
-
-    def redrawn(self, seed: int) -> Certifiable:
-        """The same mechanism with its public randomness drawn anew and its noise unchanged."""
-        ...
-
-    def estimators(self) -> Sequence[Estimator]:
-        """Estimators of what was released, the most important first."""
-        ...
-
-    def probes(self, rng: Words) -> Sequence[Pair]:
-        """Synthetic arguments for the estimators; the formulas are tested at the last."""
-        ...
-
-
-@runtime_checkable
-class Within(Protocol):
-    """A mechanism that releases less than its type can hold: some bits of a byte, some buckets."""
 
     def possible(self, released: NDArray[Any]) -> bool:
-        """Whether nothing in these released rows, of its type, is what it never releases."""
-        ...
+        """Whether these rows, of its shape and type, hold nothing that it never releases.
+
+        Some bits of a byte, some buckets: whatever the type can hold, unless overridden.
+        """
+        del released
+        return True
+
+    @abstractmethod
+    def estimators(self) -> Sequence[Estimator]:
+        """Estimators of what was released, the most important first."""
+
+    def probes(self, rng: Words) -> Sequence[Pair]:
+        """Synthetic arguments for the estimators; the formulas are tested at the last.
+
+        Pairs of records of the domain by default, from almost equal to independent.
+        """
+        pairs = self.domain.probes(self.p, rng)
+        return [
+            Pair(name=f"synthetic {number}", record=record, neighbour=other)
+            for number, (record, other) in enumerate(pairs, start=1)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,7 +154,7 @@ def _precision(plan: Plan) -> list[Finding]:
 def _white_box(plan: Plan) -> list[Finding]:
     from dpverify.auditing.attacks import white_box
 
-    subject = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
+    subject: Any = plan.mechanism if plan.own_pairs else _AtPairs(plan.mechanism, plan.pairs)
     found = white_box.audit(
         subject,
         delta=plan.delta,

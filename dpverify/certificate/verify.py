@@ -20,7 +20,7 @@ from dpverify.certificate.report.check import likeness
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
 from dpverify.execution.versions import drawing_versions, versions
-from dpverify.privacy import Certifiable, Within
+from dpverify.privacy import Certifiable
 
 __all__ = [
     "MAX_BYTES",
@@ -328,12 +328,7 @@ def _release(
 
 def released(inputs: Inputs, mechanism: Certifiable) -> Contents:
     """What the released file must hold."""
-    contents = Contents(mechanism.shape(inputs.rows), mechanism.dtype())
-    return (
-        contents._replace(possible=mechanism.possible)
-        if isinstance(mechanism, Within)
-        else contents
-    )
+    return Contents(mechanism.shape(inputs.rows), mechanism.dtype(), mechanism.possible)
 
 
 def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Iterator[Check]:

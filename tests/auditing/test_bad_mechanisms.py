@@ -17,7 +17,7 @@ from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.outputs.draws import guarded
 from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.errors import DrawError
-from dpverify.privacy import Pair
+from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 
@@ -36,7 +36,7 @@ FAULTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tired:
+class Tired(WhiteBox):
     """Whole numbers with Laplace noise, until it has released `LATER` times on both sides."""
 
     fault: str

@@ -23,7 +23,7 @@ from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify_audits.planted.min_hash import drawn
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
@@ -143,7 +143,7 @@ def test_bets_are_against_the_whole_curve() -> None:
 
 @pytest.mark.parametrize("claim", [lambda: None, lambda: 1 / 0])
 def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
-    class Claimless:
+    class Claimless(Mechanism):
         adjacency = UNIT
 
         def release(self, records: Any, *, rng: Any) -> Any:

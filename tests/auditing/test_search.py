@@ -277,7 +277,7 @@ def test_a_function_that_never_works_is_named_and_nothing_is_said() -> None:
 
 def test_what_can_not_be_searched() -> None:
     @dataclass(frozen=True)
-    class Bare:
+    class Bare(Mechanism):
         adjacency = UNIT
 
         def release(self, records: Any, *, rng: Words) -> Any:
@@ -296,7 +296,7 @@ def test_what_can_not_be_searched() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Unnamed:
+class Unnamed(Mechanism):
     """A planted release that doesn't say where its bug shows."""
 
     subject: Counts | Reports

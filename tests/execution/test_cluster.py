@@ -33,6 +33,7 @@ from dpverify.execution import cluster as clusters
 from dpverify.execution.parallel import spread, workplace
 from dpverify.execution.versions import versions
 from dpverify.ledger.statements import judge_all, known_statements
+from dpverify.privacy import Mechanism
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.conftest import CONFIGURATION
@@ -132,7 +133,7 @@ def two(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> LocalCluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deadly:
+class Deadly(Mechanism):
     """Noise of half the claimed scale; a release elsewhere kills its process, once or always."""
 
     marker: Path
@@ -296,7 +297,7 @@ def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: 
 
 def test_what_cannot_be_sent(two: LocalCluster) -> None:
     held = (value for value in range(3))  # generators can't be pickled
-    mechanism = types.SimpleNamespace(
+    mechanism: Any = types.SimpleNamespace(
         release=lambda records, rng: 0.0 if held else 1.0, privacy=None, adjacency=None
     )
     pair = HALVED.pair

@@ -12,7 +12,7 @@ import numpy as np
 from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify.data.adjacency import Adjacency
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 
 __all__ = ["Case", "Close", "Function", "Release", "case", "claim"]
@@ -39,7 +39,7 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class Function(Mechanism):
     """A function of a whole data set and numpy's generator, with its claim.
 
     Attributes

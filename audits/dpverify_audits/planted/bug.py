@@ -18,7 +18,7 @@ from dpverify.data.domain import Domain, is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.errors import require
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Estimator, Mechanism, Pair
+from dpverify.privacy import Certifiable, Estimator, Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import Words
 
 __all__ = [
@@ -70,7 +70,7 @@ class PlantedBug(Generic[_M]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mislabelled:
+class Mislabelled(Certifiable):
     """Says what one mechanism says, and releases what another one releases.
 
     The likelihood ratio and the pairs are those of the claim too: an audit is handed a mechanism by
@@ -102,6 +102,11 @@ class Mislabelled:
     def domain(self) -> Domain:
         """As claimed."""
         return self.claim.domain
+
+    @property
+    def p(self) -> int:
+        """As claimed."""
+        return self.claim.p
 
     def privacy(self) -> PrivacyCurve:
         """As claimed."""
@@ -147,7 +152,7 @@ class Mislabelled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enumerable(Mislabelled):
+class Enumerable(Mislabelled, Exhaustive):
     """One whose releases have a finite law: that of what is really released."""
 
     actual: Any

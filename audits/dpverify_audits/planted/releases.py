@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify.auditing.finding import AuditKind
 from dpverify.data.adjacency import Adjacency, BitFlip, L1Ball
-from dpverify.privacy import Pair
+from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords, Words
@@ -36,7 +36,7 @@ _UNIT = L1Ball(radius=Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Mechanism):
     """Noise on counts.
 
     Attributes
@@ -69,7 +69,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
+class Reports(Mechanism, Exhaustive):
     """One value of a few for each row, drawn by integer weights.
 
     Attributes

@@ -240,7 +240,7 @@ def _chunk(
 
     def draw() -> None:
         for _ in range(size):
-            fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))  # type: ignore[attr-defined]
+            fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))
             output = fresh.release(copy.deepcopy(data), rng=rng)[None]
             scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
 

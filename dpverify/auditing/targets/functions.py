@@ -40,7 +40,7 @@ Element = Literal["any", "float", "whole", "truth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapted:
+class Adapted(Mechanism):
     """A mechanism made of a callable.
 
     Attributes

@@ -18,11 +18,10 @@ x, y. Summed: ⟨x, y⟩ is estimated with variance pv² + v(|x| + |y|), |x| bei
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from flint import arb, arb_poly
@@ -31,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpverify.data.domain import as_rows
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
+from dpverify.privacy import Estimator
 
 if TYPE_CHECKING:
     from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
@@ -39,23 +39,10 @@ __all__ = ["HammingDistance", "InnerProductOfBits", "ones", "unused_are_zero"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _BitEstimator(ABC):
+class _BitEstimator(Estimator):
     """What both estimators share: the mechanism and the records' bits."""
 
-    name: ClassVar[str]
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
-
     mechanism: RandomizedResponse
-
-    @abstractmethod
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """What is estimated."""
-
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """The truth: the estimate is unbiased."""
-        return self.truth(record, other)
 
     def _bits(self, *records: ArrayLike) -> Iterator[NDArray[np.uint8]]:
         return (self.mechanism.packed(as_rows(x))[0] for x in records)

@@ -42,7 +42,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.privacy import Estimator, Pair
+from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
@@ -84,7 +84,7 @@ def published_sigma(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseAddition:
+class NoiseAddition(Certifiable):
     """Release of all pairwise squared distances of one data set, plus Gaussian noise, exactly.
 
     Parameters
@@ -176,7 +176,6 @@ class NoiseAddition:
         return GaussianCurve(mu_squared=self._distance().radicand / Fraction(self.noise.scale) ** 2)
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return Guarantee(
             curve=self.privacy(),
             adjacency=self.adjacency,
@@ -224,10 +223,6 @@ class NoiseAddition:
         """Size h² of one step of the released integers."""
         return Enclosure.of_exact(self.grid.step**2)
 
-    def redrawn(self, seed: int) -> Self:
-        """Itself: there is no public randomness."""
-        return self
-
     def largest_distance(self) -> int:
         """Largest squared distance of two records, in steps of h²."""
         return self.p * self._width() ** 2
@@ -264,12 +259,10 @@ class NoiseAddition:
         return distances
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many records."""
         return (rows * (rows - 1) // 2,)
 
     def dtype(self) -> np.dtype[Any]:
-        """Whole numbers of steps."""
-        return np.dtype(np.int64)
+        return np.dtype(np.int64)  # whole numbers of steps
 
     def noiseless(self, records: Any) -> NDArray[np.int64]:
         """Exact squared distances in steps: for likelihoods and tests, never for release."""

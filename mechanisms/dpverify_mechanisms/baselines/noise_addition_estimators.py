@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.errors import require
+from dpverify.privacy import Estimator
 
 if TYPE_CHECKING:
     from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
@@ -17,7 +18,7 @@ __all__ = ["PairDistance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairDistance:
+class PairDistance(Estimator):
     """‖x_a − x_b‖² of the gridded records a and b: algorithm 4, the entry as it is.
 
     The rounded noise has mean 0, so the estimate is unbiased; its variance is that of the rounded
@@ -25,9 +26,7 @@ class PairDistance:
     """
 
     name: ClassVar[str] = "squared distance"
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
     compares: ClassVar[Literal["records", "release and query"]] = "release and query"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
 
     mechanism: NoiseAddition
 
@@ -47,10 +46,6 @@ class PairDistance:
         """‖x_a − x_b‖² of the gridded records."""
         place = int(self._places(np.asarray(other).reshape(2)))
         return int(self.mechanism.noiseless(record)[place]) * float(self.mechanism.grid.step**2)
-
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """The truth: the estimate is unbiased."""
-        return self.truth(record, other)
 
     def variance(self, record: ArrayLike, other: ArrayLike) -> float:
         """Variance of the rounded noise, about σ² + h⁴/12."""

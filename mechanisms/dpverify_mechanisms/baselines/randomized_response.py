@@ -28,7 +28,7 @@ from dpverify.data.domain import Box, as_rows, first_where, is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.privacy import Estimator, Pair
+from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Streaming
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.bit_estimators import (
@@ -46,7 +46,7 @@ _SMALL = 16  # bits whose outputs `distribution` enumerates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse:
+class RandomizedResponse(Certifiable, Streaming, Exhaustive):
     """Release of bit vectors with every bit flipped by a coin of its own.
 
     Parameters
@@ -102,7 +102,6 @@ class RandomizedResponse:
         )
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return Guarantee(
             curve=self.privacy(),
             adjacency=self.adjacency,
@@ -113,7 +112,6 @@ class RandomizedResponse:
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         curve = self.privacy()
         return {
             "coins": {
@@ -128,35 +126,7 @@ class RandomizedResponse:
             },
         }
 
-    def step(self) -> None:
-        """None: bits are released, not whole numbers of a step."""
-
-    def redrawn(self, seed: int) -> Self:
-        """Itself: there is no public randomness."""
-        return self
-
     # The release
-
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
-        """Flipped bits of every record, eight in a byte as `numpy.packbits` packs them.
-
-        Parameters
-        ----------
-        records : (n, p) array of zeros and ones, dense or scipy sparse, or an iterable of such
-            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
-            has no influence on the result.
-        rng : `SecureWords` for anything that leaves the machine
-
-        Returns
-        -------
-        (n, ⌈p/8⌉) uint8 array; ``numpy.unpackbits(…, axis=1, count=p)`` gives the bits.
-
-        Raises
-        ------
-        RecordsError
-            If the records aren't p bits each.
-        """
-        return np.concatenate(list(self.release_blocks(records, rng=rng)))
 
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
         """`release` in blocks of rows, as they come.
@@ -181,15 +151,12 @@ class RandomizedResponse:
         return np.packbits(_dense(x) != 0, axis=1)
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many records."""
         return rows, -(-self.p // 8)
 
     def dtype(self) -> np.dtype[Any]:
-        """Bytes of eight bits."""
-        return np.dtype(np.uint8)
+        return np.dtype(np.uint8)  # eight bits each
 
     def possible(self, released: NDArray[np.uint8]) -> bool:
-        """Whether the bits beyond p are 0."""
         return unused_are_zero(released, self.p)
 
     # The attack

@@ -28,7 +28,6 @@ and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -37,6 +36,7 @@ from numpy.typing import NDArray
 
 from dpverify.data.domain import as_rows, is_sparse
 from dpverify.errors import ParameterError
+from dpverify.privacy import Estimator
 from dpverify_mechanisms.linear._dot import dot
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ __all__ = ["Cosine", "InnerProduct", "SquaredDistance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SketchEstimator(ABC):
+class _SketchEstimator(Estimator):
     """What the estimators share: the units, the noise's moments, the quadratic forms.
 
     Parameters
@@ -55,32 +55,11 @@ class _SketchEstimator(ABC):
     realised : if true, moments are over the noise alone, for the realised projection
     """
 
-    name: ClassVar[str]
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
-
     sketch: LinearSketch
     realised: bool = False
 
-    @abstractmethod
-    def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Estimates from rows of different records, of shapes (…, k) that broadcast."""
-
-    @abstractmethod
-    def truth(self, record: Any, other: Any) -> float:
-        """What is estimated, for the gridded records."""
-
-    @abstractmethod
-    def expectation(self, record: Any, other: Any) -> float:
-        """Mean of the estimate."""
-
-    @abstractmethod
-    def variance(self, record: Any, other: Any) -> float:
-        """Variance of the estimate."""
-
     @property
     def over(self) -> Literal["draw and noise", "noise"]:
-        """What the moments are over."""
         return "noise" if self.realised else "draw and noise"
 
     def __post_init__(self) -> None:

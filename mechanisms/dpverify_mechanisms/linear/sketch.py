@@ -28,13 +28,13 @@ from scipy import sparse
 from dpverify.accounting.curves.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
-from dpverify.data.blocks import ROWS, admitted_blocks, joined, row_blocks
+from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, is_sparse
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.privacy import Estimator, Pair
+from dpverify.privacy import Certifiable, Estimator, Pair, Streaming
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.calibration import Level, Neighbours, Noise
@@ -62,7 +62,7 @@ _NORMS: Mapping[str, Literal[1, 2]] = {"l1": 1, "l2": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinearSketch:
+class LinearSketch(Certifiable, Streaming):
     """Release of records @ P + noise, or of (records + noise) @ P, exactly.
 
     Parameters
@@ -198,6 +198,11 @@ class LinearSketch:
         """One permutation and one random projection: algorithm 5."""
         return cls.calibrated(OPORP(p=p, k=k, seed=seed), **target)
 
+    @property
+    def p(self) -> int:
+        """Number of attributes of a record."""
+        return self.projection.p
+
     # The claim
 
     def privacy(self) -> PrivacyCurve:
@@ -205,7 +210,6 @@ class LinearSketch:
         return self._neighbours().curve(self.noise)
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         gaussian = isinstance(self.noise, RoundedGaussian)
         return Guarantee(
             curve=self.privacy(),
@@ -225,7 +229,6 @@ class LinearSketch:
         return SquareRoot(squared(self._distance()) * squared(self._noise_step()))
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         projection, neighbours = self.projection, self._neighbours()
         reach = self.grid.check_reach(self.domain)
         gaussian = isinstance(self.noise, RoundedGaussian)
@@ -296,7 +299,6 @@ class LinearSketch:
         return self._step() if self.at == "output" else self.grid.step
 
     def step(self) -> Enclosure:
-        """Size of one step of the released integers, in the records' unit."""
         return Enclosure.of_exact(self._step())
 
     def _distance(self) -> Exact:
@@ -316,30 +318,7 @@ class LinearSketch:
 
     # The release
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
-        """Noisy sketch of every record, in whole steps.
-
-        Parameters
-        ----------
-        records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
-            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
-            has no influence on the result.
-        rng : `SecureWords` for anything that leaves the machine
-
-        Returns
-        -------
-        (n, k) int64 array; `step` is the size of one.
-
-        Raises
-        ------
-        RecordsError
-            If the records don't fit the projection or the domain.
-        """
-        released: NDArray[np.int64] = joined(self.release_blocks(records, rng=rng))
-        return released
-
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
-        """`release` in blocks of rows, one in memory at a time."""
         admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
         if self.at == "input":
             for block in row_blocks(admitted):
@@ -394,12 +373,10 @@ class LinearSketch:
         return self.grid.round(x)
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many records."""
         return rows, self.projection.k
 
     def dtype(self) -> np.dtype[Any]:
-        """Whole numbers of steps."""
-        return np.dtype(np.int64)
+        return np.dtype(np.int64)  # whole numbers of steps
 
     # The attack
 
@@ -424,14 +401,6 @@ class LinearSketch:
         )
 
     # Utility
-
-    def probes(self, rng: Words) -> Sequence[Pair]:
-        """Synthetic records of the domain, from almost equal to independent."""
-        pairs = self.domain.probes(self.projection.p, rng)
-        return [
-            Pair(name=f"synthetic {number}", record=record, neighbour=other)
-            for number, (record, other) in enumerate(pairs, start=1)
-        ]
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with another projection of its kind and the same noise.

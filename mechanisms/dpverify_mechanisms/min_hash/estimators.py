@@ -28,7 +28,7 @@ same.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.errors import require
+from dpverify.privacy import Estimator
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 
 if TYPE_CHECKING:
@@ -53,19 +54,13 @@ def jaccard(first: sparse.csr_array, second: sparse.csr_array) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SimilarityEstimator(ABC):
+class _SimilarityEstimator(Estimator):
     """A linear function of a mean over the K positions."""
 
     name: ClassVar[str] = "Jaccard similarity"
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
     over: ClassVar[Literal["draw and noise", "noise"]] = "draw and noise"
 
     sketch: MinHash
-
-    @abstractmethod
-    def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-        """Unbiased estimates from released rows of shapes (…, K) that broadcast."""
 
     @abstractmethod
     def variance_at(self, similarity: Fraction) -> Fraction:
@@ -74,10 +69,6 @@ class _SimilarityEstimator(ABC):
     def truth(self, record: Any, other: Any) -> float:
         """Jaccard similarity of the two sets."""
         return float(self._similarity(record, other))
-
-    def expectation(self, record: Any, other: Any) -> float:
-        """The same: the estimate is unbiased."""
-        return self.truth(record, other)
 
     def variance(self, record: Any, other: Any) -> float:
         """Exact variance over hash functions and randomisation."""

@@ -30,7 +30,7 @@ from dpverify.data.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Certifiable, Exhaustive, Pair, Streaming
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import HashFamily, KeyedHashes
@@ -49,7 +49,7 @@ Reading = Literal["over the draw", "realised"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinHash:
+class MinHash(Certifiable, Streaming, Exhaustive):
     """Release of randomised buckets of sets.
 
     Parameters
@@ -142,6 +142,11 @@ class MinHash:
         hashes = KeyedHashes(items=items, functions=k, buckets=buckets, seed=seed)
         return cls.calibrated(hashes, rule=BucketNoise, **target)
 
+    @property
+    def p(self) -> int:
+        """Number of items that a set may hold."""
+        return self.hashes.items
+
     # The claim
 
     def privacy(self) -> PrivacyCurve:
@@ -155,7 +160,6 @@ class MinHash:
         return self._curve(self.reading)
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return self.over_the_draw() if self.reading == "over the draw" else self.realised()
 
     def over_the_draw(self) -> Guarantee:
@@ -196,7 +200,6 @@ class MinHash:
         return levels(self, delta)
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         hashes, differing = self.hashes, Fraction(self.adjacency.changes, self.domain.least)
         facts: dict[str, dict[str, Any]] = {
             "projection": {
@@ -222,39 +225,13 @@ class MinHash:
             facts["sensitivity"]["epsilon_realised"] = self._curve("realised").epsilon_at(0)
         return facts
 
-    def step(self) -> Enclosure | None:
-        """Nothing: buckets have no unit."""
-        return None
-
     def _curve(self, reading: Reading) -> PrivacyCurve:
         differ = self.differ() if reading == "over the draw" else None
         return self.rule.curve(self.hashes.functions, self.hashes.buckets, differ)
 
     # The release
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
-        """Randomised buckets of every set.
-
-        Parameters
-        ----------
-        records : (n, items) rows of zeros and ones inside the domain, dense or scipy sparse, or an
-            iterable of such arrays: blocks of rows, for data that doesn't fit in memory. How the
-            rows are blocked has no influence on the result.
-        rng : `SecureWords` for anything that leaves the machine
-
-        Returns
-        -------
-        (n, K) array: the smallest unsigned type that holds B − 1, or int64 with noise.
-
-        Raises
-        ------
-        RecordsError
-            If a record isn't a set of the domain.
-        """
-        return np.concatenate(list(self.release_blocks(records, rng=rng)))
-
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
-        """`release` in blocks of rows, one in memory at a time."""
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.hashes.items)
         ):
@@ -264,11 +241,9 @@ class MinHash:
         return self.rule.draw(self.hashes.values(sets), self.hashes.buckets, rng=rng)
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many sets."""
         return rows, self.hashes.functions
 
     def dtype(self) -> np.dtype[Any]:
-        """As the rule gives it."""
         return self.rule.dtype(self.hashes.buckets)
 
     def possible(self, released: NDArray[Any]) -> bool:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpverify.privacy import Estimator
+
 if TYPE_CHECKING:
     from dpverify_mechanisms.secret.rows import SecretRows
 
@@ -20,22 +22,19 @@ __all__ = ["QuadraticForm"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuadraticForm:
+class QuadraticForm(Estimator):
     """Quadratic form of the data in a public query: a cut, or ‖Ax‖².
 
     (‖Yc‖²/r − ‖c‖²(floor + h²/12))/share, unbiased, of variance 2V²/r/share² with
     V = cᵀΣc + ‖c‖²h²/12.
     """
 
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
     compares: ClassVar[Literal["records", "release and query"]] = "release and query"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
 
     sketch: SecretRows
 
     @property
     def name(self) -> str:
-        """What is estimated."""
         return self.sketch.answers
 
     def estimate(self, first: NDArray[np.int64], second: ArrayLike) -> NDArray[np.float64]:
@@ -51,10 +50,6 @@ class QuadraticForm:
         return float(self._form(record, c) - float(self.sketch.floor) * (c @ c)) / float(
             self.sketch.share
         )
-
-    def expectation(self, record: Any, other: ArrayLike) -> float:
-        """The truth: the estimator is unbiased."""
-        return self.truth(record, other)
 
     def variance(self, record: Any, other: ArrayLike) -> float:
         """2V²/r/share²."""

@@ -11,11 +11,11 @@ estimators' variance by a relative 1e-10 at most.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
 from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.guarantee import Guarantee
-from dpverify.privacy import Estimator
+from dpverify.privacy import Certifiable, Estimator
 from dpverify.sampling.normal_vectors import rounded_normals
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.secret.estimators import QuadraticForm
@@ -38,7 +38,7 @@ _DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the publi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretRows(ABC):
+class SecretRows(Certifiable):
     """Release of secret normal rows, their law, its likelihood and the step.
 
     Parameters
@@ -105,8 +105,7 @@ class SecretRows(ABC):
         return self.rows, self.columns
 
     def dtype(self) -> np.dtype[Any]:
-        """Whole numbers of steps."""
-        return np.dtype(np.int64)
+        return np.dtype(np.int64)  # whole numbers of steps
 
     def step(self) -> Enclosure:
         """Size of one step of the released integers."""
@@ -125,17 +124,11 @@ class SecretRows(ABC):
         squares = np.einsum("dri,ij,drj->d", y, form, y, optimize=True)
         return np.asarray((squares + y.shape[1] * logs) / 2)
 
-    def redrawn(self, seed: int) -> Self:
-        """The sketch itself: none of its randomness is public."""
-        del seed
-        return self
-
     def estimators(self) -> Sequence[Estimator]:
         """The quadratic form of a public query."""
         return (QuadraticForm(sketch=self),)
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         curve = self.privacy()
         return {
             "sketch": {

@@ -167,7 +167,6 @@ class CutSketch(SecretRows):
         return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return self._guarantee(
             self.adjacency,
             "exact curve of a covariance's rank-one change, `dpverify.accounting.curves.rank_one`, "
@@ -308,7 +307,6 @@ class CovarianceSketch(SecretRows):
         return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return self._guarantee(
             self.adjacency,
             "curve of a covariance when a row is replaced, `dpverify.accounting.curves.rank_two`, "

@@ -22,12 +22,13 @@ depends on more than the angle; moments are then over the flips alone, for the r
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dpverify.privacy import Estimator
 
 if TYPE_CHECKING:
     from dpverify_mechanisms.sign.sketch import SignSketch
@@ -38,7 +39,7 @@ Packed = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SignEstimator(ABC):
+class _SignEstimator(Estimator):
     """A function of the number of agreeing bits.
 
     Parameters
@@ -47,33 +48,12 @@ class _SignEstimator(ABC):
     realised : if true, moments are over the flips alone, for the realised projection
     """
 
-    name: ClassVar[str]
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
-
     sketch: SignSketch
     realised: bool
 
     @property
     def over(self) -> Literal["draw and noise", "noise"]:
-        """Whether the moments are over the draw of the projection too."""
         return "noise" if self.realised else "draw and noise"
-
-    @abstractmethod
-    def estimate(self, first: Packed, second: Packed) -> NDArray[np.float64]:
-        """Estimates from packed rows of shapes (…, bytes) that broadcast."""
-
-    @abstractmethod
-    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
-        """What is estimated, for the gridded records."""
-
-    @abstractmethod
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Mean of the estimate."""
-
-    @abstractmethod
-    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Variance of the estimate."""
 
     @property
     def _k(self) -> int:
@@ -112,10 +92,6 @@ class BitAgreement(_SignEstimator):
         """Mean of p_j."""
         return float(self._probabilities(record, other).mean())
 
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Mean of p_j."""
-        return self.truth(record, other)
-
     def variance(self, record: ArrayLike, other: ArrayLike) -> float:
         """Σp_j(1 − p_j)/k²."""
         p = self._probabilities(record, other)
@@ -127,6 +103,7 @@ class SignCollision(_SignEstimator):
     """Probability that two signs agree, from randomized response: the flips are divided out.
 
     Li and Li 2023, equation 21: ½ + (agreeing − ½)/c² with c = 1 − 2f. A sign of 0 agrees half.
+    Unbiased for a real Gaussian matrix, from which `_angle_law` bounds the distance.
     """
 
     name: ClassVar[str] = "sign collision"
@@ -141,10 +118,6 @@ class SignCollision(_SignEstimator):
             signs = (np.sign(self.sketch.noiseless(np.atleast_2d(r))[0]) for r in (record, other))
             return float(0.5 + 0.5 * np.mean(math.prod(signs)))
         return 1 - self._theta(record, other) / math.pi
-
-    def expectation(self, record: ArrayLike, other: ArrayLike) -> float:
-        """The truth: for a real Gaussian matrix, from which `angle_law` bounds the distance."""
-        return self.truth(record, other)
 
     def variance(self, record: ArrayLike, other: ArrayLike) -> float:
         """Σp_j(1 − p_j)/(k²c⁴)."""

@@ -31,8 +31,9 @@ from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ba
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Box, is_sparse
 from dpverify.data.grid import Grid
-from dpverify.enclosure import Enclosure, exact_string
+from dpverify.enclosure import exact_string
 from dpverify.errors import ParameterError, require
+from dpverify.privacy import Certifiable, Exhaustive, Streaming
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
 from dpverify_mechanisms.projections.independent import Projection
@@ -50,7 +51,7 @@ _ROWS = 128  # records a product: their doubles stay in the cache between the st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomisedSigns:
+class RandomisedSigns(Certifiable, Streaming, Exhaustive):
     """Signs of records @ P, each randomised by a flip rule, packed into bytes.
 
     Parameters
@@ -138,29 +139,12 @@ class RandomisedSigns:
 
     # The release
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
-        """Randomised signs of every record, packed; a set bit is a positive sign.
-
-        Parameters
-        ----------
-        records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
-            arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
-            has no influence on the result.
-        rng : `SecureWords` for anything that leaves the machine
-
-        Returns
-        -------
-        (n, ⌈k/8⌉) uint8 array; the bits of the last byte beyond k are 0.
-
-        Raises
-        ------
-        RecordsError
-            If the records don't fit the projection or the domain.
-        """
-        return np.concatenate(list(self.release_blocks(records, rng=rng)))
+    @property
+    def p(self) -> int:
+        """Number of attributes of a record."""
+        return self.projection.p
 
     def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
-        """`release` in blocks of rows, one in memory at a time."""
         divisors = self.divisors()
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.projection.p)
@@ -170,20 +154,13 @@ class RandomisedSigns:
             yield np.packbits((sums >= 0) ^ flipped, axis=-1)
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many records."""
         return rows, -(-self.projection.k // 8)
 
     def dtype(self) -> np.dtype[Any]:
-        """Bytes of eight bits."""
-        return np.dtype(np.uint8)
+        return np.dtype(np.uint8)  # eight bits each
 
     def possible(self, released: NDArray[np.uint8]) -> bool:
-        """Whether the bits beyond k are 0."""
         return unused_are_zero(released, self.projection.k)
-
-    def step(self) -> Enclosure | None:
-        """None: bits have no step."""
-        return None
 
     def noiseless(self, records: ArrayLike) -> NDArray[np.int64]:
         """Exact projected values in steps: for likelihoods and tests, never for release."""

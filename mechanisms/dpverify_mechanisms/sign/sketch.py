@@ -28,9 +28,8 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee
 from dpverify.privacy import Estimator, Pair
-from dpverify.sampling.words import Words
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     Projection,
@@ -224,12 +223,8 @@ class SignSketch(RandomisedSigns):
 
     # The claim
 
-    def privacy(self) -> PrivacyCurve:
-        """The claim: for the realised projection, or over its draw if a least norm is declared."""
-        return self.guarantee().curve
-
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
+        """The claim for the realised projection, or over its draw if a least norm is declared."""
         return self.realised() if self.least_norm is None else self.over_the_draw()
 
     def realised(self) -> Guarantee:
@@ -334,7 +329,6 @@ class SignSketch(RandomisedSigns):
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         facts = {
             "grid": {
                 "step": exact_string(self.grid.step),
@@ -385,14 +379,6 @@ class SignSketch(RandomisedSigns):
         if not isinstance(self.rule, Ladder) or self.rule.graded:
             raise ParameterError("rule", type(self.rule).__name__, "randomized response")
         return 1 - 2 * self.rule.flips[1] / UNIT
-
-    def probes(self, rng: Words) -> Sequence[Pair]:
-        """Synthetic records of the domain, from almost equal to independent."""
-        pairs = self.domain.probes(self.projection.p, rng)
-        return [
-            Pair(name=f"synthetic {number}", record=record, neighbour=other)
-            for number, (record, other) in enumerate(pairs, start=1)
-        ]
 
     def estimators(self) -> Sequence[Estimator]:
         """What can be estimated: the angle for a Gaussian matrix and randomized response alone."""

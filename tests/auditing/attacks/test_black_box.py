@@ -22,7 +22,7 @@ from dpverify.auditing.outputs import draws
 from dpverify.auditing.outputs.draws import CHUNK, both_sides
 from dpverify.data.adjacency import ItemAdjacency, RecordAdjacency
 from dpverify.errors import DrawError, ParameterError
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS
@@ -30,7 +30,7 @@ PAIR = LAPLACE.pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class Function(Mechanism):
     """A mechanism made of one function."""
 
     function: Callable[[Any, Words], Any]

@@ -16,7 +16,7 @@ from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify.auditing.attacks.determinism import audit
 from dpverify.auditing.finding import Finding
 from dpverify.data.adjacency import AttributeAdjacency
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 
@@ -24,7 +24,7 @@ PAIR = Pair(name="0 or 1", record=np.zeros((1, 2)), neighbour=np.array([[1.0, 0.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Mechanism):
     """A function of (records, numpy generator), with a claim."""
 
     function: Callable[[Any, np.random.Generator], Any]
@@ -133,7 +133,7 @@ def test_bugs_are_accused(function: Any, check: str) -> None:
     assert "violation" not in others
 
 
-class Ending:
+class Ending(Mechanism):
     """Its budget ends between, or after, the releases of the two sides."""
 
     adjacency = AttributeAdjacency(beta=Fraction(1))

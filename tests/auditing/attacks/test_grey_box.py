@@ -19,7 +19,7 @@ from dpverify.auditing.finding import Finding
 from dpverify.data.adjacency import Adjacency, AttributeAdjacency
 from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 
@@ -37,7 +37,7 @@ OUTSIDE = "outside the model: "
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class Generated(Mechanism):
     """A function of a whole data set and numpy's generator."""
 
     function: Any

@@ -20,7 +20,7 @@ from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.data.domain import Box
 from dpverify.errors import DrawError, ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -38,7 +38,7 @@ DELTA = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Mechanism):
     """A function of (records, numpy generator), with a claim."""
 
     function: Callable[[Any, np.random.Generator], Any]
@@ -57,7 +57,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exact:
+class Exact(Mechanism):
     """Rounded Laplace noise on a grid of 1/1024."""
 
     @property

@@ -17,7 +17,7 @@ from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import Adjacency, RecordAdjacency
 from dpverify.errors import DrawError, ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Pair
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE, PlantedBug
 
@@ -27,7 +27,7 @@ ONE = claim_lines(1.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Mechanism):
     """Textbook Laplace noise beside `others` coordinates of noise alone."""
 
     scale: float

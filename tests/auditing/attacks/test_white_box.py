@@ -383,7 +383,7 @@ def test_the_two_orders_are_alike(small_sketch: Sketch) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Transparent:
+class Transparent(WhiteBox):
     """Releases its record's first value, which is the loss too, and notes what it was given."""
 
     given: list[tuple[tuple[int, ...], str]]

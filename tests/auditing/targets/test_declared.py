@@ -25,7 +25,7 @@ from dpverify.data.adjacency import (
 )
 from dpverify.data.domain import Box, Graphs
 from dpverify.errors import ParameterError
-from dpverify.privacy import Mechanism, Pair
+from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
 UNIT = AttributeAdjacency(beta=Fraction(1))
@@ -359,7 +359,7 @@ def test_what_a_release_changes_in_its_argument_is_gone_at_the_next() -> None:
         return data.copy()
 
     @dataclass(frozen=True)
-    class Adds:
+    class Adds(Mechanism):
         adjacency = RecordAdjacency()
 
         def release(self, records: Any, *, rng: Any) -> Any:
@@ -378,7 +378,7 @@ def test_a_release_of_two_numbers_is_not_of_two_rows() -> None:
     """Its halves may depend on each other, as they are one output."""
 
     @dataclass(frozen=True)
-    class TwiceTheSame:
+    class TwiceTheSame(Mechanism):
         adjacency = RecordAdjacency()
 
         def release(self, records: Any, *, rng: Any) -> Any:
@@ -396,7 +396,7 @@ def test_a_release_of_two_numbers_is_not_of_two_rows() -> None:
 
 def test_several_rows_are_not_enumerated_by_the_first() -> None:
     @dataclass(frozen=True)
-    class Enumerated:
+    class Enumerated(Mechanism, Exhaustive):
         adjacency = RecordAdjacency()
 
         def release(self, records: Any, *, rng: Any) -> Any:
@@ -538,7 +538,7 @@ def test_arguments_of_a_wrong_kind_are_named(options: dict[str, Any], says: str)
 
 
 @dataclass(frozen=True)
-class NamesPairs:
+class NamesPairs(Mechanism):
     """A mechanism with pairs of its own, which may be wrong."""
 
     pairs: Sequence[Any]

@@ -198,7 +198,7 @@ def test_claim(adjacency: BitFlip | RecordAdjacency) -> None:
         1 if isinstance(adjacency, BitFlip) else 11
     )
     assert mechanism.redrawn(5) is mechanism
-    assert mechanism.step() is None  # type: ignore[func-returns-value]
+    assert mechanism.step() is None
 
 
 def test_every_bit_has_a_coin_of_its_own() -> None:

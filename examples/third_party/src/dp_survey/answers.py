@@ -26,7 +26,7 @@ from dpverify.data.domain import Box, as_rows
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.privacy import Estimator, Pair
+from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
 
@@ -34,7 +34,7 @@ _COIN = 2**64  # a coin's probability is a whole number of these parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyAnswers:
+class SurveyAnswers(Certifiable, Exhaustive):
     """Release of answers, each kept with probability `keep` or replaced by another choice.
 
     Parameters
@@ -83,6 +83,11 @@ class SurveyAnswers:
     # The claim
 
     @property
+    def p(self) -> int:
+        """Number of questions."""
+        return self.questions
+
+    @property
     def domain(self) -> Box:
         """All choices."""
         return Box(low=Fraction(0), high=Fraction(self.choices - 1), outside=self.outside)
@@ -100,7 +105,6 @@ class SurveyAnswers:
         )
 
     def guarantee(self) -> Guarantee:
-        """The claim with its conditions."""
         return Guarantee(
             curve=self.privacy(),
             adjacency=self.adjacency,
@@ -110,7 +114,6 @@ class SurveyAnswers:
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Public numbers that the claim rests on."""
         return {
             "coins": {
                 "choices": self.choices,
@@ -119,13 +122,6 @@ class SurveyAnswers:
                 "loss_of_one_answer": self.privacy().loss(),
             }
         }
-
-    def step(self) -> None:
-        """None: answers are released, not whole numbers of a step."""
-
-    def redrawn(self, seed: int) -> Self:
-        """Itself: there is no public randomness."""
-        return self
 
     # The release
 
@@ -138,11 +134,9 @@ class SurveyAnswers:
         return np.where(kept, answers, (answers + turned) % self.choices)
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        """Shape of the release of so many people's answers."""
         return rows, self.questions
 
     def dtype(self) -> np.dtype[np.int64]:
-        """Type of the answers."""
         return np.dtype(np.int64)
 
     def possible(self, released: NDArray[np.int64]) -> bool:
@@ -160,7 +154,6 @@ class SurveyAnswers:
     def log_likelihood_ratio(
         self, outputs: NDArray[np.int64], record: Any, neighbour: Any
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour), of shape (draws,)."""
         first, second = (self._answers(data) for data in (record, neighbour))
         differs = first != second
         own = ((outputs == first) & differs).sum(axis=(1, 2))
@@ -211,7 +204,7 @@ class SurveyAnswers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class Agreement(Estimator):
     """Unbiased estimate of the number of answers in which two people agree.
 
     Answers that agree still do with probability a = k² + (c − 1)o², answers that differ come to
@@ -220,9 +213,6 @@ class Agreement:
     """
 
     name: ClassVar[str] = "agreement"
-    order: ClassVar[Literal["exact", "delta method"]] = "exact"
-    compares: ClassVar[Literal["records", "release and query"]] = "records"
-    over: ClassVar[Literal["draw and noise", "noise"]] = "noise"
 
     mechanism: SurveyAnswers
 
@@ -239,10 +229,6 @@ class Agreement:
     def truth(self, record: Any, other: Any) -> float:
         """The number of answers in which both agree."""
         return float((np.asarray(record) == np.asarray(other)).sum())
-
-    def expectation(self, record: Any, other: Any) -> float:
-        """The truth: the estimate is unbiased."""
-        return self.truth(record, other)
 
     def variance(self, record: Any, other: Any) -> float:
         """Over the coins and dice."""
