@@ -144,7 +144,7 @@ def min_hash(epsilon: Fraction) -> Row:
     """RRMinHash over the draw: lemma 1 of the paper is no bound where it misuses Chernoff's."""
     k, buckets = 40, 4
     exact = MinHash.rr_min_hash(
-        items=2000,
+        p=2000,
         k=k,
         buckets=buckets,
         seed=1,
@@ -194,7 +194,7 @@ def secret(epsilon: Fraction) -> Iterator[Row]:
         variance=(published / w) ** 2,
     )
     covariance = CovarianceSketch.calibrated(
-        attributes=64, rows=rows, epsilon=epsilon, delta=DELTA, domain=Ball(radius=Fraction(1))
+        p=64, sketch_rows=rows, epsilon=epsilon, delta=DELTA, domain=Ball(radius=Fraction(1))
     )
     published = 16 * root * math.log(16 * rows / float(DELTA)) / eps
     w = math.sqrt(covariance.w_squared)

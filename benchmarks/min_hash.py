@@ -73,7 +73,7 @@ def peer(python: str) -> list[float]:
 def rr_min_hash() -> MinHash:
     """RRMinHash on a million items for sets of at least 50."""
     return MinHash.rr_min_hash(
-        items=UNIVERSE,
+        p=UNIVERSE,
         k=K,
         buckets=2,
         seed=1,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpverify.auditing.engine import Report
     from dpverify.auditing.finding import Finding
     from dpverify.auditing.targets.functions import adapt
+    from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.open_release import open_release
     from dpverify.data.domain import Ball, Box, Graphs, Sets
     from dpverify.enclosure import Enclosure
@@ -42,6 +43,8 @@ __all__ = [
     "__version__",
     "adapt",
     "compose",
+    "mechanism",
+    "mechanisms",
     "open_release",
 ]
 
@@ -51,6 +54,7 @@ _MODULES = {
     "dpverify.auditing.engine": ("Report",),
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.functions": ("adapt",),
+    "dpverify.catalogue": ("mechanism", "mechanisms"),
     "dpverify.certificate.open_release": ("open_release",),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),
     "dpverify.enclosure": ("Enclosure",),

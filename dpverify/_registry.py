@@ -75,9 +75,14 @@ class Kinds(Generic[_T]):
         )
         return made
 
+    def kind(self, made: object) -> str:
+        """The name of its kind, or of its class where it is of none of them."""
+        names = (name for name, known in self.classes.items() if type(made) is known)
+        return next(names, type(made).__name__)
+
     def describe(self, made: _T) -> tuple[str, dict[str, Fraction]]:
         """Kind and numbers that `make` would take."""
-        kind = next(name for name, known in self.classes.items() if type(made) is known)
+        kind = self.kind(made)
         values = {f.name: getattr(made, f.name) for f in fields(self.classes[kind])}
         numeric = {f.name for f in fields(self.classes[kind]) if _is_number(f)}
         return kind, {

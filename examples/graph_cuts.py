@@ -78,7 +78,7 @@ def main() -> None:
     sizes = sets.sum(axis=1)
     truths = np.einsum("qi,ij,qj->q", sets, graph, 1 - sets)
 
-    sketch = CutSketch.calibrated(vertices=n, rows=given.rows, epsilon=given.epsilon, delta=DELTA)
+    sketch = CutSketch.calibrated(p=n, sketch_rows=given.rows, epsilon=given.epsilon, delta=DELTA)
     (cut,) = sketch.estimators()
     released = sketch.release(graph, rng=SecureWords())
     edge_sigma = sigma_gaussian(given.epsilon, DELTA).upper
@@ -93,14 +93,14 @@ def main() -> None:
     }
     lifted = float(sketch.w / sketch.share) / n
     deviations = {
-        "sketch": math.sqrt(2 / sketch.rows) * (lifted * sizes * (n - sizes) + truths),
+        "sketch": math.sqrt(2 / sketch.sketch_rows) * (lifted * sizes * (n - sizes) + truths),
         "edges": edge_sigma * np.sqrt(sizes * (n - sizes)),
         "answers": np.full(q, answer_sigma),
     }
 
     published = sketch.published(DELTA).epsilon_bound().upper
     print(f"{n} digits, {int(graph.sum()) // 2} edges, {q} cuts, delta = {float(DELTA)}")
-    print(f"epsilon = {float(given.epsilon)}: r = {sketch.rows}, w = {float(sketch.w):.1f}")
+    print(f"epsilon = {float(given.epsilon)}: r = {sketch.sketch_rows}, w = {float(sketch.w):.1f}")
     print(f"(the published theorem proves epsilon = {published:.0f} for this r and w)")
     print(f"{'set':>16} {'size':>5} {'cut':>7}   error, and (its standard deviation)")
     print(f"{'':>30}   " + "".join(f"{way:>18}" for way in estimates))

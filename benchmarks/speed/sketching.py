@@ -153,7 +153,7 @@ def _bits(digits: NDArray[np.float64]) -> Row:
     bits, rng = np.asarray(digits > 0.5, dtype=np.float64), np.random.default_rng()
     p = bits.shape[1]
     response = RandomizedResponse.calibrated(
-        p, epsilon=Fraction(1), delta=Fraction(0), domain=UNIT, adjacency=BitFlip()
+        p=p, epsilon=Fraction(1), delta=Fraction(0), domain=UNIT, adjacency=BitFlip()
     )
     flip = float(response.flip)
     return _row(

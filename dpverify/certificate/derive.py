@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import lru_cache
-from importlib.metadata import entry_points
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.auditing.attacks import white_box as whitebox
 from dpverify.auditing.finding import shares
 from dpverify.auditing.statistics import power as planning
 from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.catalogue import families
 from dpverify.certificate import meaning
 from dpverify.certificate.limits import check_release, check_size, check_target
 from dpverify.certificate.schema import (
@@ -39,10 +39,10 @@ from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.estimation import moments
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable, MechanismFamily, Pair, Parameter, Request
+from dpverify.privacy import Certifiable, MechanismFamily, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["build", "canonical", "collect", "derive", "families", "misfits", "total_draws"]
+__all__ = ["build", "canonical", "collect", "derive", "misfits", "total_draws"]
 
 Progress = Callable[[int], None]
 
@@ -53,12 +53,6 @@ _OUTSIDE = {
     "clip": "Records outside the declared domain are moved to its nearest point first.",
 }
 _SHARES = {"attack": 39.0, "moments": 1.0}
-
-
-def families() -> Mapping[str, MechanismFamily]:
-    """Every mechanism that an installed package announces, by name."""
-    found = entry_points(group="dpverify.mechanisms")
-    return {entry.name: entry.load() for entry in sorted(found, key=lambda entry: entry.name)}
 
 
 def build(inputs: Inputs) -> Certifiable:
@@ -72,23 +66,7 @@ def build(inputs: Inputs) -> Certifiable:
         If a parameter is outside its domain, or the inputs ask for more than `limits` allows.
     """
     check_size(inputs)
-    known = {entry.name: entry for entry in entry_points(group="dpverify.mechanisms")}
-    if inputs.mechanism not in known:
-        raise ConfigurationError(
-            f"mechanism.name={inputs.mechanism} is not installed. "
-            f"{did_you_mean(inputs.mechanism, sorted(known))}"
-        )
-    family: MechanismFamily = known[inputs.mechanism].load()
-    if family.build is None:
-        raise ConfigurationError(f"{family.name} can't be certified: {family.refusal}")
-    for what, kind, supported in (
-        ("adjacency", inputs.adjacency.kind, family.adjacency),
-        ("domain", inputs.domain.kind, family.domain),
-    ):
-        if kind not in supported:
-            raise ConfigurationError(
-                f"{what}.kind={kind} must be one of {', '.join(supported)} for {family.name}."
-            )
+    family = _family(inputs)
     if inputs.ranges and len(inputs.ranges) != inputs.attributes:
         raise ConfigurationError(
             f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
@@ -96,27 +74,30 @@ def build(inputs: Inputs) -> Certifiable:
         )
     epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
     check_target(epsilon, delta)
-    mechanism = family.build(
+    mechanism = family.make(
         Request(
             rows=inputs.rows,
-            attributes=inputs.attributes,
+            p=inputs.attributes,
             domain=_domain(inputs),
             adjacency=ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
             epsilon=epsilon,
             delta=delta,
             seed=inputs.projection_seed,
-            parameters=_parameters(family, inputs.parameters),
+            parameters=inputs.parameters,
         )
     )
-    # Calibration meets the target; a published noise level may miss it.
-    reached = mechanism.privacy().delta_at(epsilon)
-    if Fraction(reached.upper) > delta:
-        raise ConfigurationError(
-            f"{family.name} with these parameters has delta({inputs.epsilon}) of up to "
-            f"{reached.upper}, and not {inputs.delta}: it can't be certified for this target."
-        )
     check_release(inputs, mechanism)
     return mechanism
+
+
+def _family(inputs: Inputs) -> MechanismFamily:
+    known = families()
+    if inputs.mechanism not in known:
+        raise ConfigurationError(
+            f"mechanism.name={inputs.mechanism} is not installed. "
+            f"{did_you_mean(inputs.mechanism, known)}"
+        )
+    return known[inputs.mechanism]
 
 
 def canonical(inputs: Inputs) -> Inputs:
@@ -130,13 +111,14 @@ def canonical(inputs: Inputs) -> Inputs:
         _domain(inputs),
         ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
     )
-    family = families()[inputs.mechanism]
-    exact = {p.name for p in family.parameters if p.kind == "number"}
+    family = _family(inputs)
+    values = family.read(inputs.parameters)
     return inputs.model_copy(
         update={
             "parameters": {
-                name: exact_string(_fraction(name, str(value))) if name in exact else value
-                for name, value in inputs.parameters.items()
+                name: exact_string(value) if isinstance(value, Fraction) else value
+                for name, value in values.items()
+                if name in inputs.parameters
             },
             "domain": KindInput.of(*DOMAINS.describe(domain)),
             "outside": getattr(domain, "outside", None),
@@ -149,43 +131,6 @@ def canonical(inputs: Inputs) -> Inputs:
 def _domain(inputs: Inputs) -> Domain:
     outside = {} if inputs.outside is None else {"outside": inputs.outside}
     return DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside)
-
-
-def _parameters(family: MechanismFamily, given: Mapping[str, int | str]) -> dict[str, Any]:
-    """Values by name, defaults filled in, each read as its kind."""
-    known = {parameter.name: parameter for parameter in family.parameters}
-    needed = [parameter.name for parameter in family.parameters if parameter.default is None]
-    unknown, missing = given.keys() - known.keys(), [name for name in needed if name not in given]
-    if unknown or missing:
-        takes = ", ".join(known) or "no parameters"
-        if unknown:
-            first = sorted(unknown)[0]
-            hint = did_you_mean(first, known, otherwise=f"It takes {takes} beside its name.")
-            raise ConfigurationError(f"{family.name} doesn't know {first}. {hint}")
-        raise ConfigurationError(
-            f"{family.name} needs {missing[0]}: it takes {takes} beside its name."
-        )
-    return {
-        name: _parameter(parameter, given[name]) if name in given else parameter.default
-        for name, parameter in known.items()
-    }
-
-
-def _parameter(parameter: Parameter, value: int | str) -> int | Fraction | str:
-    match parameter.kind:
-        case "whole":
-            if isinstance(value, int):
-                return value
-            raise ConfigurationError(f"mechanism.{parameter.name}={value} must be a whole number.")
-        case "number":
-            return _fraction(parameter.name, str(value))
-        case "choice":
-            if value in parameter.choices:
-                return str(value)
-            raise ConfigurationError(
-                f"mechanism.{parameter.name}={value} is unknown. "
-                f"{did_you_mean(str(value), parameter.choices)}"
-            )
 
 
 class _Plan(NamedTuple):

@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
-from dpverify.certificate.derive import build, families
+from dpverify.catalogue import families
+from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import ConfigurationError, did_you_mean

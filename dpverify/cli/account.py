@@ -113,7 +113,7 @@ def _point(curve: PrivacyCurve, epsilon: str | None, delta: str | None) -> dict[
 
 def _made(name: str, parameters: Sequence[str]) -> Certifiable:
     # Imports every installed mechanism: a noise distribution's accountant doesn't wait for that.
-    from dpverify.certificate.derive import families
+    from dpverify.catalogue import families
     from dpverify.certificate.named import named_mechanism
 
     if name not in families():

@@ -217,9 +217,9 @@ BAD_CONFIGURATIONS = {
         'kind = "bit-flip"',
         "adjacency.kind=bit-flip must be one of attribute, l1-ball, record, items for dp-oporp",
     ),
-    "k 0": ("k = 4", "k = 0", "k=0 must be at least 1"),
+    "k 0": ("k = 4", "k = 0", "k=0 must be a whole number from 1"),
     "k beyond p": ("k = 4", "k = 19", "k=19 must be at most p=18 for OPORP"),
-    "k not whole": ("k = 4", "k = 4.5", "mechanism.k=4.5 must be a whole number"),
+    "k not whole": ("k = 4", "k = 4.5", "k=4.5 must be a whole number from 1"),
     "unknown parameter": (
         "k = 4",
         "k = 4\nj = 1",
@@ -233,7 +233,7 @@ BAD_CONFIGURATIONS = {
     "mistyped choice": (
         "k = 4",
         "k = 4\nnoise = 'laplce'",
-        "mechanism.noise=laplce is unknown. Did you mean laplace?",
+        "noise=laplce must be one of gaussian, laplace. Did you mean laplace?",
     ),
     "mistyped adjacency": (
         'kind = "attribute"',

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.certificate.derive import families
+from dpverify.catalogue import families
 from dpverify.enclosure import Enclosure
 from dpverify.estimation import moments
 from dpverify.guarantee import PrivacyCurve

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dpverify.catalogue import families
 from dpverify.certificate.certify import certify
 from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.derive import families
 from dpverify.certificate.verify import read_certificate, verify
 
 EXAMPLES = sorted(Path("examples/mechanisms").glob("*.toml"))

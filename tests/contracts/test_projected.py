@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from dpverify.certificate.derive import families
+from dpverify.catalogue import families
 from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
@@ -116,16 +116,16 @@ def _pair(domain: Domain, adjacency: Adjacency, mechanism: Any, rng: Any) -> tup
     bits = isinstance(mechanism, RandomizedResponse) or mechanism.adjacency == BitFlip()
     match domain:
         case Graphs():
-            return _graphs(adjacency, mechanism.vertices, rng)
+            return _graphs(adjacency, mechanism.p, rng)
         case Sets():
-            return _sets(domain, adjacency, _attributes(mechanism), rng)
+            return _sets(domain, adjacency, mechanism.p, rng)
         case Box() if bits:
-            one = _bits(domain, (_rows(mechanism), _attributes(mechanism)), rng)
+            one = _bits(domain, (_rows(mechanism), mechanism.p), rng)
         case Box():
             step = float(mechanism.grid.step)
-            one = _numbers(domain, step, (_rows(mechanism), _attributes(mechanism)), rng)
+            one = _numbers(domain, step, (_rows(mechanism), mechanism.p), rng)
         case Ball():
-            one = _in_ball(domain, _attributes(mechanism), rng)
+            one = _in_ball(domain, mechanism.p, rng)
     while True:
         two = one.copy()
         _move(two[-1], domain, adjacency, rng, bits=bits)
@@ -139,18 +139,6 @@ def _admitted(domain: Box | Ball, records: Any) -> bool:
 
 def _rows(mechanism: Any) -> int:
     return int(getattr(mechanism, "rows", 1)) if isinstance(mechanism, NoiseAddition) else 1
-
-
-def _attributes(mechanism: Any) -> int:
-    match mechanism:
-        case MinHash():
-            return mechanism.hashes.items
-        case SecretRows():
-            return mechanism.columns
-        case NoiseAddition() | RandomizedResponse():
-            return mechanism.p
-        case _:
-            return int(mechanism.projection.p)
 
 
 def _numbers(domain: Box, step: float, shape: tuple[int, int], rng: Any) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpverify.certificate.derive import families
+from dpverify.catalogue import families
 from dpverify.data.adjacency import AttributeAdjacency
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid

@@ -49,10 +49,10 @@ MECHANISMS: dict[str, Any] = {
         p=P, k=4, seed=1, domain=UNIT, adjacency=ONE, epsilon=Fraction(2)
     ),
     "randomized response": RandomizedResponse.calibrated(
-        P, domain=UNIT, adjacency=BitFlip(), **TARGET
+        p=P, domain=UNIT, adjacency=BitFlip(), **TARGET
     ),
-    "min-hash response": MinHash.rr_min_hash(items=P, k=3, buckets=3, seed=1, **SETS),
-    "min-hash noise": MinHash.noisy_min_hash(items=P, k=3, buckets=3, seed=1, **SETS),
+    "min-hash response": MinHash.rr_min_hash(p=P, k=3, buckets=3, seed=1, **SETS),
+    "min-hash noise": MinHash.noisy_min_hash(p=P, k=3, buckets=3, seed=1, **SETS),
 }
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 
@@ -219,8 +219,8 @@ def test_distances_take_blocks() -> None:
 
 def test_covariances_take_blocks() -> None:
     sketch = CovarianceSketch.calibrated(
-        attributes=P,
-        rows=8,
+        p=P,
+        sketch_rows=8,
         domain=Ball(radius=Fraction(4)),
         adjacency=RowAdjacency(radius=Fraction(1)),
         **TARGET,
@@ -239,7 +239,7 @@ def test_covariances_take_blocks() -> None:
 
 
 def test_a_graph_is_taken_whole() -> None:
-    sketch = CutSketch(vertices=4, rows=8, w=Fraction(1))
+    sketch = CutSketch(p=4, sketch_rows=8, w=Fraction(1))
     with pytest.raises(RecordsError, match="whole, and not in blocks"):
         released(sketch, iter([np.zeros((2, 4)), np.zeros((2, 4))]))
     assert released(sketch, np.zeros((4, 4))).shape == (8, 4)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpverify.certificate.derive import families
+from dpverify.catalogue import families
 from dpverify.data.adjacency import (
     Adjacency,
     AttributeAdjacency,
@@ -25,7 +25,7 @@ DELTA = Fraction(1, 1000)
 
 
 def request(
-    attributes: int = 9,
+    p: int = 9,
     domain: Domain = BOX,
     adjacency: Adjacency = BETA,
     delta: Fraction = DELTA,
@@ -34,7 +34,7 @@ def request(
 ) -> Request:
     return Request(
         rows=rows,
-        attributes=attributes,
+        p=p,
         domain=domain,
         adjacency=adjacency,
         epsilon=Fraction(2),
@@ -63,14 +63,14 @@ CASES: Mapping[str, Request] = {
         adjacency=RecordAdjacency(),
     ),
     "dp-oporp sets": request(
-        attributes=30,
+        p=30,
         k=4,
         noise="gaussian",
         domain=Sets(least=3, most=10),
         adjacency=ItemAdjacency(changes=2),
     ),
     "dp-oporp whole sets": request(
-        attributes=30,
+        p=30,
         k=4,
         noise="gaussian",
         domain=Sets(least=3, most=5),
@@ -87,20 +87,20 @@ CASES: Mapping[str, Request] = {
     ),
     "noise-addition": request(),
     "jl-graph-cuts": request(
-        attributes=300,
+        p=300,
         rows=300,
         domain=Graphs(),
         adjacency=EdgeAdjacency(weight=Fraction(1)),
         sketch_rows=4,
     ),
     "jl-covariance": request(
-        attributes=3,
+        p=3,
         domain=Ball(radius=Fraction(2)),
         adjacency=RowAdjacency(radius=Fraction(1)),
         sketch_rows=8,
     ),
     "rr-min-hash": request(
-        attributes=40,
+        p=40,
         domain=Sets(least=6),
         adjacency=ItemAdjacency(changes=1),
         k=8,
@@ -108,7 +108,7 @@ CASES: Mapping[str, Request] = {
         reading="over the draw",
     ),
     "rr-min-hash realised": request(
-        attributes=40,
+        p=40,
         domain=Sets(least=6),
         adjacency=ItemAdjacency(changes=1),
         k=8,
@@ -116,7 +116,7 @@ CASES: Mapping[str, Request] = {
         reading="realised",
     ),
     "noisy-min-hash": request(
-        attributes=40,
+        p=40,
         domain=Sets(least=6),
         adjacency=ItemAdjacency(changes=2),
         k=8,
@@ -134,6 +134,4 @@ CASES: Mapping[str, Request] = {
 
 def made(case: str) -> Certifiable:
     """The mechanism of a case."""
-    build = families()[case.partition(" ")[0]].build
-    assert build is not None
-    return build(CASES[case])
+    return families()[case.partition(" ")[0]].make(CASES[case])

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from dpverify.catalogue import families
 from dpverify.certificate.compose import compose
-from dpverify.certificate.derive import families
 from dpverify.certificate.verify import verify
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError

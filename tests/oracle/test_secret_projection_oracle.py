@@ -98,7 +98,7 @@ def test_published_smoothing_against_the_exact_one() -> None:
     rows, delta = 4239, Fraction(1, 10**6)
     gamma = largest_gamma(rows, epsilon=1, delta=delta)
     assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
-    published = CutSketch(vertices=10**5, rows=rows, w=Fraction(33043))
+    published = CutSketch(p=10**5, sketch_rows=rows, w=Fraction(33043))
     assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)
     assert published.privacy().delta_at(1).upper < 1e-300
 
@@ -107,10 +107,10 @@ def test_published_smoothing_against_the_exact_one() -> None:
 def test_published_points_are_conservative(rows: int) -> None:
     delta = Fraction(1, 1000)
     for sketch in (
-        CutSketch(vertices=40_000, rows=rows, w=Fraction(20_000)),
+        CutSketch(p=40_000, sketch_rows=rows, w=Fraction(20_000)),
         CovarianceSketch(
-            attributes=2,
-            rows=rows,
+            p=2,
+            sketch_rows=rows,
             w_squared=Fraction(10**6),
             domain=Ball(radius=Fraction(10**5)),
             adjacency=RowAdjacency(radius=Fraction(1)),

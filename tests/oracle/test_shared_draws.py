@@ -57,7 +57,7 @@ SIGNS: dict[str, Any] = {
 def buckets(**changed: Any) -> MinHash:
     """The cell of Aumüller et al. that was reported."""
     options: dict[str, Any] = {
-        "items": 4000,
+        "p": 4000,
         "k": 100,
         "buckets": 2,
         "seed": 0,
@@ -150,7 +150,7 @@ def test_nested_projections_are_refused() -> None:
     [
         (buckets, {"k": 101}),
         (buckets, {"buckets": 3}),
-        (buckets, {"items": 4001}),
+        (buckets, {"p": 4001}),
         (signs, {"p": 9}),
         (signs, {"k": 5}),
         (signs, {"grid_steps": 512}),  # other records are projected

@@ -38,7 +38,7 @@ _EPSILON, _DELTA = Fraction(2), Fraction(1, 1000)
 def response() -> MinHash:
     """Randomized response for any hash functions; two single items differ under both of these."""
     return MinHash.rr_min_hash(
-        items=12,
+        p=12,
         k=2,
         buckets=4,
         seed=1,
@@ -52,7 +52,7 @@ def response() -> MinHash:
 def noisy() -> MinHash:
     """Noise for any hash functions; two single items are B − 1 apart under both of these."""
     return MinHash.noisy_min_hash(
-        items=12,
+        p=12,
         k=2,
         buckets=3,
         seed=6,
@@ -66,7 +66,7 @@ def noisy() -> MinHash:
 def drawn() -> MinHash:
     """Randomized response over the draw of the functions, of which 0.8 differ on average."""
     return MinHash.rr_min_hash(
-        items=12,
+        p=12,
         k=8,
         buckets=2,
         seed=1,

@@ -29,7 +29,7 @@ _APPROXIMATION = Fraction(1, 2) - _EPSILON / 4
 def bits() -> RandomizedResponse:
     """Twelve bits, of which the last four share a byte with nothing."""
     return RandomizedResponse.calibrated(
-        12,
+        p=12,
         epsilon=_EPSILON,
         delta=Fraction(0),
         domain=Box(low=Fraction(0), high=Fraction(1)),

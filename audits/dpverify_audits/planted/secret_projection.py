@@ -26,14 +26,14 @@ _EPSILON, _DELTA = Fraction(2), Fraction(1, 1000)
 
 def cuts() -> CutSketch:
     """Six vertices, eight secret rows."""
-    return CutSketch.calibrated(vertices=6, rows=8, epsilon=_EPSILON, delta=_DELTA)
+    return CutSketch.calibrated(p=6, sketch_rows=8, epsilon=_EPSILON, delta=_DELTA)
 
 
 def covariance() -> CovarianceSketch:
     """Three attributes, eight secret rows; w² is just below 4, so that w has the same grid."""
     return CovarianceSketch.calibrated(
-        attributes=3,
-        rows=8,
+        p=3,
+        sketch_rows=8,
         epsilon=_EPSILON,
         delta=_DELTA,
         domain=Ball(radius=Fraction(15, 16)),
@@ -52,7 +52,7 @@ class _Unshrunk(CutSketch):
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
         """Integer matrix and unit of w·I + L."""
         matrix, unit = CutSketch.covariance(self, records)
-        p, q, n = self.w.numerator, self.w.denominator, self.vertices
+        p, q, n = self.w.numerator, self.w.denominator, self.p
         lift = np.diag(np.full(n, int(self.w / unit)))
         return (matrix - lift) // (n * q - p) * (n * q) + lift, unit
 
@@ -60,7 +60,7 @@ class _Unshrunk(CutSketch):
 def unshrunk(sketch: CutSketch) -> Certifiable:
     """The sketch that leaves the factor 1 − w/n out."""
     actual = _Unshrunk(
-        rows=sketch.rows, vertices=sketch.vertices, w=sketch.w, adjacency=sketch.adjacency
+        sketch_rows=sketch.sketch_rows, p=sketch.p, w=sketch.w, adjacency=sketch.adjacency
     )
     return Mislabelled(claim=sketch, actual=actual)
 
@@ -70,7 +70,7 @@ def one_direction(sketch: CutSketch) -> Fraction:
 
     The wider law's own, which is the larger one, is forgotten.
     """
-    half, eps = sketch.rows / 2, float(_EPSILON)
+    half, eps = sketch.sketch_rows / 2, float(_EPSILON)
 
     def excess(gamma: float) -> float:
         s = (1 + gamma) / gamma * (half * math.log1p(gamma) - eps)
@@ -78,7 +78,7 @@ def one_direction(sketch: CutSketch) -> Fraction:
         return own - math.exp(eps) * other - float(_DELTA)
 
     gamma = brentq(excess, 0.1, 100.0)
-    return Fraction(round(2 / (gamma + 2 / sketch.vertices) * 1024), 1024)
+    return Fraction(round(2 / (gamma + 2 / sketch.p) * 1024), 1024)
 
 
 def _unsquared(sketch: CovarianceSketch) -> CovarianceSketch:
@@ -91,7 +91,7 @@ def _turned(sketch: CovarianceSketch, threshold: float) -> Rates:
 
     Its eigenvalues under the broken law are one above 0, one below, and zeros.
     """
-    turned, half = sketch.worst_pairs()[0], sketch.rows / 2
+    turned, half = sketch.worst_pairs()[0], sketch.sketch_rows / 2
     (own, other), broken = (
         [
             matrix * float(unit)
@@ -106,7 +106,7 @@ def _turned(sketch: CovarianceSketch, threshold: float) -> Rates:
         spectrum = np.sort(np.linalg.eigvals(law @ form).real)
         down, up = float(spectrum[0]), float(spectrum[-1])
         return float(
-            chi2(sketch.rows).expect(
+            chi2(sketch.sketch_rows).expect(
                 lambda x: gammaincc(half, max(least - down * x, 0.0) / (2 * up))
             )
         )
@@ -123,7 +123,7 @@ def _smoothed(
     """
 
     def rates(sketch: CutSketch, threshold: float) -> Rates:
-        gamma, half = float(sketch.privacy().gamma), sketch.rows / 2
+        gamma, half = float(sketch.privacy().gamma), sketch.sketch_rows / 2
         least = (1 + gamma) / gamma * (threshold + half * math.log1p(gamma))
         own, other = (float((floor(sketch) + edges * share(sketch)) / sketch.w) for edges in (2, 0))
         return float(gammaincc(half, least / own)), float(gammaincc(half, least / other))
@@ -137,7 +137,7 @@ BUGS: tuple[PlantedBug[Any], ...] = (
         mistake="the covariance is lifted by w/2, and the claim is for w",
         twin=cuts,
         plant=lambda sketch: with_floor(sketch, sketch.w / 2),
-        rates=_smoothed(lambda s: s.w / 2, lambda s: 1 - s.w / 2 / s.vertices),
+        rates=_smoothed(lambda s: s.w / 2, lambda s: 1 - s.w / 2 / s.p),
         epsilon=by_its_accountant,
     ),
     PlantedBug(
@@ -154,7 +154,7 @@ BUGS: tuple[PlantedBug[Any], ...] = (
         mistake="w calibrated to the divergence of the narrower law from the wider one alone",
         twin=cuts,
         plant=lambda sketch: with_floor(sketch, one_direction(sketch)),
-        rates=_smoothed(one_direction, lambda s: 1 - one_direction(s) / s.vertices),
+        rates=_smoothed(one_direction, lambda s: 1 - one_direction(s) / s.p),
         epsilon=by_its_accountant,
     ),
     PlantedBug(

@@ -82,8 +82,8 @@ class RandomizedResponse(Certifiable, Streaming, Exhaustive):
     @classmethod
     def calibrated(
         cls,
-        p: int,
         *,
+        p: int,
         epsilon: Fraction,
         delta: Fraction,
         domain: Box,

@@ -119,7 +119,7 @@ class MinHash(Certifiable, Streaming, Exhaustive):
     def range_b(
         cls,
         *,
-        items: int,
+        p: int,
         k: int,
         buckets: int,
         seed: int,
@@ -127,19 +127,19 @@ class MinHash(Certifiable, Streaming, Exhaustive):
         adjacency: ItemAdjacency,
     ) -> Self:
         """Range-B MinHash, section 3.1: not private, for comparison."""
-        hashes = KeyedHashes(items=items, functions=k, buckets=buckets, seed=seed)
+        hashes = KeyedHashes(items=p, functions=k, buckets=buckets, seed=seed)
         return cls(hashes=hashes, rule=Plain(), domain=domain, adjacency=adjacency)
 
     @classmethod
-    def rr_min_hash(cls, *, items: int, k: int, buckets: int, seed: int, **target: Any) -> Self:
+    def rr_min_hash(cls, *, p: int, k: int, buckets: int, seed: int, **target: Any) -> Self:
         """RRMinHash, section 4. `target`: see `calibrated`."""
-        hashes = KeyedHashes(items=items, functions=k, buckets=buckets, seed=seed)
+        hashes = KeyedHashes(items=p, functions=k, buckets=buckets, seed=seed)
         return cls.calibrated(hashes, rule=BucketResponse, **target)
 
     @classmethod
-    def noisy_min_hash(cls, *, items: int, k: int, buckets: int, seed: int, **target: Any) -> Self:
+    def noisy_min_hash(cls, *, p: int, k: int, buckets: int, seed: int, **target: Any) -> Self:
         """NoisyMinHash, section 5, with discrete Laplace noise. `target`: see `calibrated`."""
-        hashes = KeyedHashes(items=items, functions=k, buckets=buckets, seed=seed)
+        hashes = KeyedHashes(items=p, functions=k, buckets=buckets, seed=seed)
         return cls.calibrated(hashes, rule=BucketNoise, **target)
 
     @property

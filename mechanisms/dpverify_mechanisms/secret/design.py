@@ -24,7 +24,7 @@ class CutDesign:
 
 def cut_designs(
     *,
-    vertices: int,
+    p: int,
     epsilon: Fraction,
     delta: Fraction,
     size: int,
@@ -40,15 +40,15 @@ def cut_designs(
 
     Parameters
     ----------
-    vertices, epsilon, delta : as in `CutSketch.calibrated`
+    p, epsilon, delta : as in `CutSketch.calibrated`
     size, cut : s and C of the cut of interest
     most_rows : largest r
     """
     designs = []
     rows = 16
     while rows <= most_rows:
-        sketch = CutSketch.calibrated(vertices=vertices, rows=rows, epsilon=epsilon, delta=delta)
-        lifted = float(sketch.w / sketch.share) * size * (vertices - size) / vertices
+        sketch = CutSketch.calibrated(p=p, sketch_rows=rows, epsilon=epsilon, delta=delta)
+        lifted = float(sketch.w / sketch.share) * size * (p - size) / p
         deviation = math.sqrt(2 / rows) * (lifted + cut)
         designs.append(CutDesign(rows=rows, w=sketch.w, deviation=deviation))
         rows *= 2

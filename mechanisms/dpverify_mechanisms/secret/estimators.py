@@ -55,7 +55,7 @@ class QuadraticForm(Estimator):
         """2V²/r/share²."""
         c = self.sketch.query(other).reshape(-1)
         form = self._form(record, c) + self._step**2 / 12 * float(c @ c)
-        return 2 * (form / float(self.sketch.share)) ** 2 / self.sketch.rows
+        return 2 * (form / float(self.sketch.share)) ** 2 / self.sketch.sketch_rows
 
     @property
     def _step(self) -> float:

@@ -43,13 +43,13 @@ class SecretRows(Certifiable):
 
     Parameters
     ----------
-    rows : r, number of secret rows
+    sketch_rows : r, number of secret rows
     """
 
     answers: ClassVar[str]
     """What the quadratic form of a query is."""
 
-    rows: int
+    sketch_rows: int
 
     @property
     @abstractmethod
@@ -60,11 +60,6 @@ class SecretRows(Certifiable):
     @abstractmethod
     def share(self) -> Fraction:
         """Factor of the data's quadratic form in the covariance."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> int:
-        """Length of a released row."""
 
     @abstractmethod
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
@@ -96,13 +91,13 @@ class SecretRows(Certifiable):
         matrix, unit = self.covariance(records)
         square = self._grid_step() ** 2
         return rounded_normals(
-            matrix, scale=unit / square, least=self.floor / square, rows=self.rows, rng=rng
+            matrix, scale=unit / square, least=self.floor / square, rows=self.sketch_rows, rng=rng
         )
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release, which doesn't grow with the data."""
         del rows
-        return self.rows, self.columns
+        return self.sketch_rows, self.p
 
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(np.int64)  # whole numbers of steps
@@ -115,7 +110,7 @@ class SecretRows(Certifiable):
         self, outputs: NDArray[np.int64], record: Any, neighbour: Any
     ) -> NDArray[np.float64]:
         """Ln p(output | record) − ln p(output | neighbour) of the rows before rounding."""
-        y = outputs.reshape(len(outputs), -1, self.columns) * float(self._grid_step())
+        y = outputs.reshape(len(outputs), -1, self.p) * float(self._grid_step())
         first, second = (
             matrix * float(unit) for matrix, unit in map(self.covariance, (record, neighbour))
         )
@@ -132,8 +127,8 @@ class SecretRows(Certifiable):
         curve = self.privacy()
         return {
             "sketch": {
-                "rows": self.rows,
-                "columns": self.columns,
+                "rows": self.sketch_rows,
+                "columns": self.p,
                 "floor": exact_string(self.floor),
                 "share": exact_string(self.share),
                 "step": exact_string(self._grid_step()),

@@ -70,31 +70,31 @@ class CutSketch(SecretRows):
 
     Parameters
     ----------
-    vertices : n ≥ 2, public
+    p : vertices n ≥ 2, public
     w : smoothing, 0 < w < n, exact
     adjacency : by how much one edge's weight may change
     """
 
     answers: ClassVar[str] = "cut"
 
-    vertices: int
+    p: int
     w: Fraction
     adjacency: EdgeAdjacency = _ONE_EDGE
 
     def __post_init__(self) -> None:
-        require(self.rows >= 1, "rows", self.rows, "at least 1")
-        require(self.vertices >= 2, "vertices", self.vertices, "at least 2")
-        require(0 < self.w < self.vertices, "w", self.w, f"in (0, n={self.vertices})")
-        most = _finest(self.vertices)
-        rule = f"a fraction of denominator at most {most} for n={self.vertices}"
+        require(self.sketch_rows >= 1, "sketch_rows", self.sketch_rows, "at least 1")
+        require(self.p >= 2, "p", self.p, "at least 2")
+        require(0 < self.w < self.p, "w", self.w, f"in (0, n={self.p})")
+        most = _finest(self.p)
+        rule = f"a fraction of denominator at most {most} for n={self.p}"
         require(self.w.denominator <= most, "w", self.w, rule)
 
     @classmethod
     def calibrated(
         cls,
         *,
-        vertices: int,
-        rows: int,
+        p: int,
+        sketch_rows: int,
         epsilon: Fraction,
         delta: Fraction,
         adjacency: EdgeAdjacency = _ONE_EDGE,
@@ -103,14 +103,14 @@ class CutSketch(SecretRows):
 
         γ = 2β(1/w − 1/n) is solved for w, which is below n for every target.
         """
-        gamma = largest_gamma(rows, epsilon=epsilon, delta=delta)
-        exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / vertices)
-        finest = _finest(vertices)
-        require(finest >= 1, "vertices", vertices, "fewer: the sketch's sums would be too large")
+        gamma = largest_gamma(sketch_rows, epsilon=epsilon, delta=delta)
+        exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
+        finest = _finest(p)
+        require(finest >= 1, "p", p, "fewer: the sketch's sums would be too large")
         steps = min(_FLOOR_STEPS, 1 << finest.bit_length() - 1)
         w = Fraction(math.ceil(exact * steps), steps)
-        require(w < vertices, "epsilon", epsilon, "larger for so few vertices: w would be n")
-        return cls(vertices=vertices, rows=rows, w=w, adjacency=adjacency)
+        require(w < p, "epsilon", epsilon, "larger for so few vertices: w would be n")
+        return cls(p=p, sketch_rows=sketch_rows, w=w, adjacency=adjacency)
 
     @property
     def domain(self) -> Graphs:
@@ -125,12 +125,7 @@ class CutSketch(SecretRows):
     @property
     def share(self) -> Fraction:
         """Factor 1 − w/n that smoothing leaves of the weights."""
-        return 1 - self.w / self.vertices
-
-    @property
-    def columns(self) -> int:
-        """One for each vertex."""
-        return self.vertices
+        return 1 - self.w / self.p
 
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
         """Integer matrix and unit of Σ = w·I + (1 − w/n)·L, for weights in steps of 2⁻²⁰."""
@@ -139,9 +134,9 @@ class CutSketch(SecretRows):
                 "a graph is one symmetric matrix of weights: give it whole, and not in blocks of "
                 "rows."
             )
-        weights = self.domain.admit(records, attributes=self.vertices)
+        weights = self.domain.admit(records, attributes=self.p)
         steps = Grid(step=Fraction(1, _STEPS)).round(weights).astype(np.int64)
-        p, q, n = self.w.numerator, self.w.denominator, self.vertices
+        p, q, n = self.w.numerator, self.w.denominator, self.p
         matrix = (p - n * q) * steps
         matrix[np.diag_indices(n)] = (n * q - p) * steps.sum(axis=1) + p * n * _STEPS
         return matrix, Fraction(1, q * n * _STEPS)
@@ -154,11 +149,11 @@ class CutSketch(SecretRows):
     def privacy(self) -> RankOneNormalCurve:
         """Exact curve: γ = 2β(1 − w/n)/w."""
         gamma = 2 * _moved(self.adjacency) * self.share / self.w
-        return RankOneNormalCurve(rows=self.rows, gamma=gamma)
+        return RankOneNormalCurve(rows=self.sketch_rows, gamma=gamma)
 
     def published(self, delta: Fraction) -> PointCurve:
         """ε = √(32 r ln(2/δ))·ln(4r/δ)/w: their section 3, for weights that change by at most 1."""
-        r, d = self.rows, to_arb
+        r, d = self.sketch_rows, to_arb
 
         def bound() -> arb:
             logs = (2 / d(delta)).log(), (4 * r / d(delta)).log()
@@ -180,9 +175,9 @@ class CutSketch(SecretRows):
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The empty graph, to which one edge is added."""
-        empty = np.zeros((self.vertices, self.vertices))
+        empty = np.zeros((self.p, self.p))
         pairs = []
-        for other in sorted({1, self.vertices - 1}):
+        for other in sorted({1, self.p - 1}):
             graph = empty.copy()
             graph[0, other] = graph[other, 0] = min(float(self.adjacency.weight), 1.0)
             pairs.append(Pair(name=f"edge (0, {other}) added", record=empty, neighbour=graph))
@@ -192,7 +187,7 @@ class CutSketch(SecretRows):
         """Random graphs with random sets of vertices."""
         return [
             Pair(name=f"synthetic graph {number}", record=graph, neighbour=query)
-            for number, (graph, query) in enumerate(self.domain.probes(self.vertices, rng), start=1)
+            for number, (graph, query) in enumerate(self.domain.probes(self.p, rng), start=1)
         ]
 
 
@@ -202,7 +197,7 @@ class CovarianceSketch(SecretRows):
 
     Parameters
     ----------
-    attributes : d ≥ 1
+    p : attributes d ≥ 1
     w_squared : w² > 0, exact
     domain : bound on every row's norm; rows that are small beside w are protected far better
     adjacency : by how much one row may move (up to twice the radius: a whole row replaced)
@@ -210,38 +205,38 @@ class CovarianceSketch(SecretRows):
 
     answers: ClassVar[str] = "squared length along a direction"
 
-    attributes: int
+    p: int
     w_squared: Fraction
     domain: Ball
     adjacency: RowAdjacency = _ONE_ROW
 
     def __post_init__(self) -> None:
-        require(self.rows >= 4, "rows", self.rows, "at least 4")
-        require(self.attributes >= 1, "attributes", self.attributes, "at least 1")
+        require(self.sketch_rows >= 4, "sketch_rows", self.sketch_rows, "at least 4")
+        require(self.p >= 1, "p", self.p, "at least 1")
         require(self.w_squared > 0, "w_squared", self.w_squared, "positive")
 
     @classmethod
     def calibrated(
         cls,
         *,
-        attributes: int,
-        rows: int,
+        p: int,
+        sketch_rows: int,
         epsilon: Fraction,
         delta: Fraction,
         domain: Ball,
         adjacency: RowAdjacency = _ONE_ROW,
     ) -> Self:
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
-        gamma = largest_gamma_two(rows, epsilon=epsilon, delta=delta)
-        moved, norm = _row_bounds(adjacency, domain, attributes)
+        gamma = largest_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
+        moved, norm = _row_bounds(adjacency, domain, p)
         rest = max(norm - moved, Fraction(0))
         exact = (norm**2 - (1 + gamma) * rest**2) / gamma
         if exact <= norm * (norm - moved) or exact <= 0:
             exact = moved**2 * (1 + gamma) / gamma**2
         unit = _row_grid(domain).step ** 2
         sketch = cls(
-            attributes=attributes,
-            rows=rows,
+            p=p,
+            sketch_rows=sketch_rows,
             w_squared=(math.floor(exact / unit) + 1) * unit,
             domain=domain,
             adjacency=adjacency,
@@ -260,11 +255,6 @@ class CovarianceSketch(SecretRows):
         """One: the data are not shrunk."""
         return Fraction(1)
 
-    @property
-    def columns(self) -> int:
-        """One for each attribute."""
-        return self.attributes
-
     def covariance(self, records: Any) -> tuple[NDArray[np.int64], Fraction]:
         """Integer matrix and unit of Σ = w²·I + AᵀA, for A on a grid.
 
@@ -273,9 +263,9 @@ class CovarianceSketch(SecretRows):
         grid = _row_grid(self.domain)
         lift = self.w_squared / grid.step**2
         scale, reach = lift.denominator, grid.check_reach(self.domain)
-        gram = np.zeros((self.attributes, self.attributes), dtype=np.int64)
+        gram = np.zeros((self.p, self.p), dtype=np.int64)
         count = 0
-        for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.attributes)):
+        for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.p)):
             steps = grid.round(x.toarray() if is_sparse(x) else x)
             count += len(steps)
             fits = count * reach**2 * scale + lift.numerator < LARGEST_ENTRY
@@ -283,7 +273,7 @@ class CovarianceSketch(SecretRows):
             # Exact: values below 2¹⁸ in blocks of 2¹⁰ rows sum to less than 2⁴⁶.
             gram += (steps.T @ steps).astype(np.int64)
         matrix = gram * scale
-        matrix[np.diag_indices(self.attributes)] += lift.numerator
+        matrix[np.diag_indices(self.p)] += lift.numerator
         return matrix, grid.step**2 / scale
 
     def query(self, query: ArrayLike) -> NDArray[np.float64]:
@@ -292,13 +282,13 @@ class CovarianceSketch(SecretRows):
 
     def privacy(self) -> RankTwoNormalCurve:
         """Proven curve; exact where rows may be replaced at will or have no bound that matters."""
-        moved, norm = _row_bounds(self.adjacency, self.domain, self.attributes)
+        moved, norm = _row_bounds(self.adjacency, self.domain, self.p)
         gamma = replaced_row_gamma(floor=self.w_squared, moved=moved, norm=norm)
-        return RankTwoNormalCurve(rows=self.rows, gamma=gamma)
+        return RankTwoNormalCurve(rows=self.sketch_rows, gamma=gamma)
 
     def published(self, delta: Fraction) -> PointCurve:
         """ε = 16·√(r ln(2/δ))·ln(16r/δ)/w: their section 4, for rows that move by at most 1."""
-        r, d = self.rows, to_arb
+        r, d = self.sketch_rows, to_arb
 
         def bound() -> arb:
             logs = (2 / d(delta)).log(), (16 * r / d(delta)).log()
@@ -317,10 +307,10 @@ class CovarianceSketch(SecretRows):
         """A row of the largest norm is turned, no further than to a right angle, or shortened."""
         radius = float(self.domain.radius) * (1 - 2.0**-40)
         sine = min(float(self.adjacency.radius) / (2 * radius), math.sqrt(0.5)) * (1 - 2.0**-40)
-        long, short, one, other = np.zeros((4, 1, self.attributes))
+        long, short, one, other = np.zeros((4, 1, self.p))
         long[0, 0], short[0, 0] = radius, max(radius - float(self.adjacency.radius), 0.0)
         pairs = [Pair(name="one row shortened", record=long, neighbour=short)]
-        if self.attributes > 1:
+        if self.p > 1:
             one[0, :2] = radius * math.sqrt(1 - sine * sine), radius * sine
             other[0, :2] = one[0, 0], -one[0, 1]
             pairs.insert(0, Pair(name="one row turned", record=one, neighbour=other))
@@ -328,11 +318,11 @@ class CovarianceSketch(SecretRows):
 
     def probes(self, rng: Words) -> Sequence[Pair]:
         """Random matrices with random directions."""
-        scale = float(self.domain.radius) / math.sqrt(self.attributes)
+        scale = float(self.domain.radius) / math.sqrt(self.p)
         pairs = []
         for number in range(1, 21):
-            draws = 2 * uniform((5 * number + 1) * self.attributes, rng) - 1
-            table = draws.reshape(-1, self.attributes)
+            draws = 2 * uniform((5 * number + 1) * self.p, rng) - 1
+            table = draws.reshape(-1, self.p)
             pairs.append(
                 Pair(
                     name=f"synthetic matrix {number}",

@@ -42,7 +42,7 @@ def make(
     p: int = 11, adjacency: BitFlip | RecordAdjacency | None = None, epsilon: int = 1
 ) -> RandomizedResponse:
     return RandomizedResponse.calibrated(
-        p,
+        p=p,
         epsilon=Fraction(epsilon),
         delta=Fraction(0),
         domain=BITS,

@@ -305,7 +305,7 @@ def test_guarantees_say_what_they_rest_on() -> None:
 
 
 def test_plain_min_hash_claims_nothing() -> None:
-    sketch = MinHash.range_b(items=500, k=4, buckets=2, seed=1, domain=DOMAIN, adjacency=ONE)
+    sketch = MinHash.range_b(p=500, k=4, buckets=2, seed=1, domain=DOMAIN, adjacency=ONE)
     released = sketch.release(random_sets(3, 1), rng=ReplayableWords(1))
     assert (released == sketch.values(random_sets(3, 1))).all()
     assert isinstance(sketch.rule, Plain)
@@ -340,7 +340,7 @@ def test_farthest_sets(domain: Sets, changes: int, items: int, found: tuple[int,
 )
 def test_domains_without_neighbours_are_refused(domain: Sets, items: int) -> None:
     with pytest.raises(ParameterError, match=r"domain|items"):
-        MinHash.range_b(items=items, k=4, buckets=2, seed=1, domain=domain, adjacency=ONE)
+        MinHash.range_b(p=items, k=4, buckets=2, seed=1, domain=domain, adjacency=ONE)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_domains_without_neighbours_are_refused(domain: Sets, items: int) -> Non
 def test_targets_are_checked(name: str, wrong: Any) -> None:
     target = {"epsilon": Fraction(1), "delta": DELTA, "domain": DOMAIN, "adjacency": ONE}
     with pytest.raises(ParameterError, match=name):
-        MinHash.rr_min_hash(items=500, k=4, buckets=2, seed=1, **target | {name: wrong})
+        MinHash.rr_min_hash(p=500, k=4, buckets=2, seed=1, **target | {name: wrong})
 
 
 def test_coins_must_prefer_the_true_bucket() -> None:

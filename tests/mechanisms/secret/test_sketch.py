@@ -25,10 +25,10 @@ from dpverify_mechanisms.secret.design import cut_designs, rows_for_accuracy
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
-CUTS = CutSketch.calibrated(vertices=6, rows=8, epsilon=EPSILON, delta=DELTA)
+CUTS = CutSketch.calibrated(p=6, sketch_rows=8, epsilon=EPSILON, delta=DELTA)
 LINES = CovarianceSketch.calibrated(
-    attributes=3,
-    rows=16,
+    p=3,
+    sketch_rows=16,
     epsilon=EPSILON,
     delta=DELTA,
     domain=Ball(radius=Fraction(1)),
@@ -75,7 +75,7 @@ def test_release_and_ratio(sketch: Any) -> None:
     for pair in sketch.worst_pairs():
         released = sketch.release(pair.record, rng=ReplayableWords(1))
         assert released.dtype == np.int64
-        assert released.shape == (sketch.rows, sketch.columns)
+        assert released.shape == (sketch.sketch_rows, sketch.p)
         assert (released == sketch.release(pair.record, rng=ReplayableWords(1))).all()
         ratio = sketch.log_likelihood_ratio(released[None], pair.record, pair.neighbour)
         back = sketch.log_likelihood_ratio(released[None], pair.neighbour, pair.record)
@@ -179,8 +179,8 @@ def test_worst_pair_of_replaced_rows_is_exact() -> None:
 def test_covariances_have_no_unit(radius: Fraction) -> None:
     """Data and radius in another unit get the same smoothing in that unit, and an exact Σ."""
     sketch = CovarianceSketch.calibrated(
-        attributes=3,
-        rows=16,
+        p=3,
+        sketch_rows=16,
         epsilon=EPSILON,
         delta=DELTA,
         domain=Ball(radius=radius),
@@ -240,7 +240,7 @@ def refuted(sketch: Any) -> bool:
 
 @pytest.mark.parametrize("planted", [SmallerFloor, Unsmoothed])
 def test_planted_bug_is_refuted(planted: type[CutSketch]) -> None:
-    assert refuted(planted(vertices=6, rows=8, w=CUTS.w))
+    assert refuted(planted(p=6, sketch_rows=8, w=CUTS.w))
 
 
 def test_correct_twin_is_not_accused() -> None:
@@ -249,12 +249,12 @@ def test_correct_twin_is_not_accused() -> None:
 
 def test_design() -> None:
     designs = cut_designs(
-        vertices=300, epsilon=EPSILON, delta=Fraction(1, 10**6), size=30, cut=50.0, most_rows=1024
+        p=300, epsilon=EPSILON, delta=Fraction(1, 10**6), size=30, cut=50.0, most_rows=1024
     )
     deviations = [design.deviation for design in designs]
     assert deviations == sorted(deviations, reverse=True)
     last = designs[-1]
-    sketch = CutSketch(vertices=300, rows=last.rows, w=last.w)
+    sketch = CutSketch(p=300, sketch_rows=last.rows, w=last.w)
     ring = np.zeros((300, 300))
     ring[:30, 30] = 1.0
     ring[:20, 31] = 1.0
@@ -266,7 +266,7 @@ def test_design() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"w": Fraction(6)}, {"w": Fraction(0)}, {"rows": 0}, {"vertices": 1}]
+    "wrong", [{"w": Fraction(6)}, {"w": Fraction(0)}, {"sketch_rows": 0}, {"p": 1}]
 )
 def test_refuses(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
@@ -285,16 +285,16 @@ def test_curve_refuses() -> None:
 @pytest.mark.parametrize("vertices", [46_000, 50_000, 99_999, 1_000_000])
 def test_large_graphs_are_calibrated_in_coarser_steps(vertices: int) -> None:
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
-    sketch = CutSketch.calibrated(vertices=vertices, rows=64, epsilon=epsilon, delta=delta)
-    small = CutSketch.calibrated(vertices=40_000, rows=64, epsilon=epsilon, delta=delta)
+    sketch = CutSketch.calibrated(p=vertices, sketch_rows=64, epsilon=epsilon, delta=delta)
+    small = CutSketch.calibrated(p=40_000, sketch_rows=64, epsilon=epsilon, delta=delta)
     assert Fraction(sketch.privacy().delta_at(epsilon).upper) <= delta
     assert small.w <= sketch.w <= small.w + Fraction(1, 2)
 
 
 def test_graphs_that_are_too_large_are_refused_by_their_own_name() -> None:
-    with pytest.raises(ParameterError, match="vertices=2000000 must be fewer"):
+    with pytest.raises(ParameterError, match="p=2000000 must be fewer"):
         CutSketch.calibrated(
-            vertices=2_000_000, rows=64, epsilon=Fraction(1), delta=Fraction(1, 10**6)
+            p=2_000_000, sketch_rows=64, epsilon=Fraction(1), delta=Fraction(1, 10**6)
         )
     with pytest.raises(ParameterError, match="w=1/1024 must be a fraction of denominator at most"):
-        CutSketch(vertices=50_000, rows=64, w=Fraction(1, 1024))
+        CutSketch(p=50_000, sketch_rows=64, w=Fraction(1, 1024))

@@ -19,7 +19,7 @@ def _build(request: Request) -> SurveyAnswers:
     require(domain.low == 0, "low", domain.low, "0, the first choice")
     require(domain.high == choices - 1, "high", domain.high, f"{choices - 1}, the last choice")
     return SurveyAnswers.calibrated(
-        questions=request.attributes,
+        questions=request.p,
         choices=choices,
         epsilon=request.epsilon,
         delta=request.delta,
@@ -28,15 +28,17 @@ def _build(request: Request) -> SurveyAnswers:
     )
 
 
-SURVEY_ANSWERS = MechanismFamily(
-    name="survey-answers",
-    paper="Warner 1965, with several choices",
-    guarantee="epsilon, or (epsilon, delta)",
-    adjacency=("attribute", "record"),
-    domain=("box",),
-    estimates=("agreement",),
-    parameters=(Parameter(name="choices", domain="at least 2", meaning="choices of an answer"),),
-    build=_build,
+CATALOGUE = (
+    MechanismFamily(
+        name="survey-answers",
+        paper="Warner 1965, with several choices",
+        guarantee="epsilon, or (epsilon, delta)",
+        adjacency=("attribute", "record"),
+        domain=("box",),
+        estimates=("agreement",),
+        parameters=(Parameter(name="choices", meaning="choices of an answer", min_=2),),
+        build=_build,
+    ),
 )
 
 SUITE = tuple(

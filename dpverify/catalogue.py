@@ -1,0 +1,156 @@
+"""The mechanisms that installed packages announce, by name."""
+
+from __future__ import annotations
+
+import html
+import secrets
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify.data.adjacency import Adjacency
+from dpverify.data.domain import Domain
+from dpverify.enclosure import Real, rational
+from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.privacy import Certifiable, MechanismFamily, Request
+
+__all__ = ["HEADINGS", "Catalogue", "families", "mechanism", "mechanisms"]
+
+
+def families() -> Mapping[str, MechanismFamily]:
+    """Every mechanism that an installed package announces, by name.
+
+    An entry point of the group ``dpverify.mechanisms`` is a sequence of `MechanismFamily`.
+    """
+    found = [family for entry in entry_points(group=_GROUP) for family in entry.load()]
+    return {family.name: family for family in sorted(found, key=lambda family: family.name)}
+
+
+_GROUP = "dpverify.mechanisms"
+
+
+def mechanism(
+    name: str,
+    *,
+    p: int,
+    epsilon: Real,
+    delta: Real = 0,
+    domain: Domain | None = None,
+    adjacency: Adjacency | None = None,
+    rows: int = 1,
+    seed: int | None = None,
+    **parameters: Any,
+) -> Certifiable:
+    """The mechanism of this name that is (ε, δ)-differentially private, with the least noise.
+
+    Parameters
+    ----------
+    name : as `mechanisms` lists it
+    p : number of attributes of a record: items of sets, vertices of a graph
+    epsilon, delta : the target
+    domain : what a record may be, declared and never read off the data; may be left out for graphs
+    adjacency : whom the claim protects; may be left out where the first kind that the mechanism
+        supports has no number
+    rows : number of records, where the noise depends on it
+    seed : of the public randomness; drawn by default
+    parameters : the mechanism's own, as `mechanisms` lists them
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no such mechanism, it doesn't support this, or can't be certified.
+    ParameterError
+        If a number is outside its range.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> from fractions import Fraction
+    >>> from dpverify.data.adjacency import AttributeAdjacency
+    >>> unit = dpv.Box(low=Fraction(0), high=Fraction(1))
+    >>> by_one = AttributeAdjacency(beta=Fraction(1))
+    >>> sketch = dpv.mechanism(
+    ...     "dp-oporp", p=784, k=256, seed=1, epsilon=5, delta=1e-6, domain=unit, adjacency=by_one
+    ... )
+    >>> sketch.privacy().epsilon_at(1e-6).upper <= 5
+    True
+    """
+    known = families()
+    if name not in known:
+        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
+    family = known[name]
+    request = Request(
+        rows=_count("rows", rows),
+        p=_count("p", p),
+        domain=DOMAINS.make(family.domain[0], {}) if domain is None else domain,
+        adjacency=(ADJACENCIES.make(family.adjacency[0], {}) if adjacency is None else adjacency),
+        epsilon=rational("epsilon", epsilon),
+        delta=rational("delta", delta),
+        seed=secrets.randbits(64) if seed is None else seed,
+        parameters=parameters,
+    )
+    require(request.epsilon > 0, "epsilon", epsilon, "positive")
+    require(0 <= request.delta < 1, "delta", delta, "in [0, 1)")
+    return family.make(request)
+
+
+def _count(name: str, value: Real) -> int:
+    number = rational(name, value)
+    require(number.denominator == 1 and number >= 1, name, value, "a whole number from 1")
+    return number.numerator
+
+
+class Catalogue(tuple[MechanismFamily, ...]):
+    """Mechanisms; printed, a table of them."""
+
+    __slots__ = ()
+
+    def rows(self) -> list[list[str]]:
+        """Name, paper, guarantee and adjacency of each; a star marks what can't be certified."""
+        return [
+            [
+                family.name + ("" if family.build else " *"),
+                family.paper,
+                family.guarantee,
+                ", ".join(family.adjacency),
+            ]
+            for family in self
+        ]
+
+    def __repr__(self) -> str:
+        table = [list(HEADINGS), *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: list[str]) -> str:
+            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+        body = "".join(f"<tr>{line('td', row)}</tr>" for row in self.rows())
+        return f"<table><tr>{line('th', list(HEADINGS))}</tr>{body}</table>"
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """All that each of them announces, in plain values."""
+        return [family.to_dict() for family in self]
+
+
+HEADINGS = ("name", "paper", "guarantee", "adjacency")
+
+
+def mechanisms() -> Catalogue:
+    """All mechanisms that `mechanism` knows: a tuple that prints itself.
+
+    Those marked with a star can't be certified: they are kept for comparison or as a warning.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> [family.name for family in dpv.mechanisms() if family.domain == ("graph",)]
+    ['jl-graph-cuts']
+    """
+    return Catalogue(families().values())
