@@ -31,6 +31,7 @@ from dpverify.certificate.schema import (
     PairEvidence,
     PowerStatement,
     Prediction,
+    ReliedOn,
     SizeError,
     WhiteBoxFinding,
 )
@@ -252,7 +253,10 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
             data_choice=guarantee.data_choice,
             theorem=guarantee.theorem,
             assumptions=[*guarantee.assumptions, _OUTSIDE[inputs.outside or "refuse"]],
-            statements=relied_on(inputs.mechanism, guarantee),
+            statements=[
+                ReliedOn.model_validate({"id": found.statement.id, "verdict": found.verdict})
+                for found in relied_on(inputs.mechanism, guarantee)
+            ],
         ),
         facts={
             section: {

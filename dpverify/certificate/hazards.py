@@ -20,7 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from dpverify.certificate.report.format import at_least, at_most, exact, percent_at_most
+from dpverify.certificate.rounding import at_least, at_most, exact, percent_at_most
 from dpverify.certificate.schema import Derived, Inputs
 
 __all__ = ["EDITION", "HAZARDS", "Case", "Hazard", "Reply"]

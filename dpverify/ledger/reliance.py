@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from dpverify.certificate.schema import ReliedOn
 from dpverify.errors import ConfigurationError
 from dpverify.guarantee import Guarantee
 from dpverify.ledger.statements import Judgement, judge, known_statements
@@ -17,7 +16,7 @@ from dpverify.ledger.statements import Judgement, judge, known_statements
 __all__ = ["relied_on"]
 
 
-def relied_on(name: str, guarantee: Guarantee) -> list[ReliedOn]:
+def relied_on(name: str, guarantee: Guarantee) -> list[Judgement]:
     """What the checks found for the statements that a guarantee stands on.
 
     Parameters
@@ -31,19 +30,18 @@ def relied_on(name: str, guarantee: Guarantee) -> list[ReliedOn]:
         If a statement isn't true as printed (it is refuted, a misprint, or true under some readings
         only), can't be checked, or is in no installed ledger.
     """
-    return [_statement(name, id_) for id_ in guarantee.statements]
+    return [_true(name, id_) for id_ in guarantee.statements]
 
 
-def _statement(name: str, id_: str) -> ReliedOn:
+def _true(name: str, id_: str) -> Judgement:
     found = _judgement(id_)
     if found is None:
         raise ConfigurationError(
             f"{name} can't be certified: its guarantee uses {id_}, which is in no installed ledger "
             "of statements. Install the package that has it."
         )
-    match found.verdict:
-        case "confirmed_exactly" | "confirmed_statistically" | "conservative":
-            return ReliedOn(id=id_, verdict=found.verdict)
+    if found.holds:
+        return found
     raise ConfigurationError(
         f"{name} can't be certified: its guarantee uses {id_}, and the verdict on that is "
         f"{found.verdict}. `dpverify claims show {id_}` has the numbers."

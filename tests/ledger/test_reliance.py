@@ -146,7 +146,7 @@ def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> 
     assert build is not None
     guarantee = build(CASES[case]).guarantee()
     relied = reliance.relied_on(name, guarantee)
-    assert [statement.id for statement in relied] == list(guarantee.statements)
+    assert [found.statement.id for found in relied] == list(guarantee.statements)
     assert name == "jl-covariance" or relied  # whose proof is this project's own
     users = {statement.id: statement.mechanisms for statement in known_statements()}
     assert [statement for statement in guarantee.statements if name not in users[statement]] == []

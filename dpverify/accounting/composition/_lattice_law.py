@@ -14,7 +14,6 @@ most 2TN·2⁻¹⁰⁷⁴ for that. Both are charged with twice that or more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,17 +22,15 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
+from dpverify.accounting.curves._roots import certified_solution
 from dpverify.enclosure import Enclosure, enclose, to_arb
-from dpverify.errors import NumericalError
 
-__all__ = ["LATTICE_PRECISION", "Doubles", "LatticeLaw", "certified_solution"]
+__all__ = ["LATTICE_PRECISION", "Doubles", "LatticeLaw"]
 
 Doubles = NDArray[np.float64]
 
 LATTICE_PRECISION = 96
 """Bits for what is computed from the array; it holds no more than 53."""
-
-_STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,24 +104,3 @@ def _law(step: Fraction, moves: tuple[tuple[int, int], ...]) -> Doubles:
 def _coin(odds: Fraction) -> float:
     """1/(1 + e^(−odds)) within 2⁻⁵², two of a step's four roundings."""
     return enclose(lambda: 1 / (1 + to_arb(-odds).exp())).lower
-
-
-def certified_solution(found: Enclosure, accepts: Callable[[Fraction], bool]) -> Enclosure:
-    """Certify a solution whose lower end is proven, moving the upper end until it is accepted.
-
-    Parameters
-    ----------
-    found : encloses a proven lower bound, which is the solution if all went well
-    accepts : whether δ is proven to be reached at an ε ≥ 0
-
-    Raises
-    ------
-    NumericalError
-        If nothing within a relative 2⁻¹⁶ above is accepted.
-    """
-    start = max(found.upper, 2.0**-60)  # rounding may have put a solution near 0 below it
-    for step in _STEPS:
-        upper = start * (1 + step)
-        if accepts(Fraction(upper)):
-            return Enclosure(max(found.lower, 0.0), upper)
-    raise NumericalError(f"no certified solution near {found.upper!r}")

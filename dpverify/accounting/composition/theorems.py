@@ -43,8 +43,8 @@ from dpverify.accounting.composition._lattice_law import (
     LATTICE_PRECISION,
     Doubles,
     LatticeLaw,
-    certified_solution,
 )
+from dpverify.accounting.curves._roots import certified_solution
 from dpverify.accounting.curves.approximate_dp import PointCurve
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 from scipy.optimize import brentq
 
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 
-__all__ = ["falling_root", "largest_argument"]
+__all__ = ["certified_solution", "falling_root", "largest_argument"]
 
 _DOUBLINGS = 1100
+_STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
 
 
@@ -92,3 +94,24 @@ def _beside(guess: float, side: int) -> Iterator[float]:
     yield guess
     for step in _WIDENINGS:
         yield guess * (1 + side * step)
+
+
+def certified_solution(found: Enclosure, accepts: Callable[[Fraction], bool]) -> Enclosure:
+    """Certify a solution whose lower end is proven, moving the upper end until it is accepted.
+
+    Parameters
+    ----------
+    found : encloses a proven lower bound, which is the solution if all went well
+    accepts : whether δ is proven to be reached at an ε ≥ 0
+
+    Raises
+    ------
+    NumericalError
+        If nothing within a relative 2⁻¹⁶ above is accepted.
+    """
+    start = max(found.upper, 2.0**-60)  # rounding may have put a solution near 0 below it
+    for step in _STEPS:
+        upper = start * (1 + step)
+        if accepts(Fraction(upper)):
+            return Enclosure(max(found.lower, 0.0), upper)
+    raise NumericalError(f"no certified solution near {found.upper!r}")

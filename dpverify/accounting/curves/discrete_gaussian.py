@@ -36,7 +36,7 @@ from functools import lru_cache
 from flint import arb, ctx, fmpq
 from scipy.optimize import brentq
 
-from dpverify.accounting.composition._lattice_law import certified_solution
+from dpverify.accounting.curves._roots import certified_solution
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, require
 

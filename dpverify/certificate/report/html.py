@@ -16,7 +16,7 @@ from functools import lru_cache
 from dpverify.certificate.hazards import EDITION
 from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.report import plots
-from dpverify.certificate.report.format import (
+from dpverify.certificate.rounding import (
     about,
     at_least,
     at_most,

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import build, collect, derive
-from dpverify.certificate.report.format import about, at_least, at_most, exact
 from dpverify.certificate.report.html import render
+from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.certificate.schema import (
     Certificate,
     Ends,
