@@ -101,10 +101,10 @@ class Streaming(Mechanism):
     __slots__ = ()
 
     @abstractmethod
-    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
         """`release` in consecutive blocks of rows, each drawn when it is asked for."""
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[Any]:
         """Release of every record, a row each.
 
         Parameters
@@ -112,7 +112,7 @@ class Streaming(Mechanism):
         records : (n, p) array inside the domain, dense or scipy sparse, or an iterable of such
             arrays: blocks of rows, for data that doesn't fit in memory. How the rows are blocked
             has no influence on the result.
-        rng : `SecureWords` for anything that leaves the machine
+        rng : secure words by default; replayable ones for audits alone
 
         Raises
         ------
@@ -214,6 +214,10 @@ class Certifiable(WhiteBox):
         def p(self) -> int: ...
 
     @abstractmethod
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[Any]:
+        """Release of a data set, with secure words unless an audit gives its own."""
+
+    @abstractmethod
     def guarantee(self) -> Guarantee:
         """The claim with its conditions."""
 
@@ -251,6 +255,37 @@ class Certifiable(WhiteBox):
     @abstractmethod
     def estimators(self) -> Sequence[Estimator]:
         """Estimators of what was released, the most important first."""
+
+    def estimate(self, name: str, first: Any, second: Any) -> NDArray[np.float64]:
+        """Estimate from released rows, or from a release and a query, by the estimator's name.
+
+        Parameters
+        ----------
+        name : of one of `estimators`: "squared distance", "cut", …
+        first, second : released rows of shapes (…, k) that broadcast; `compares` of the estimator
+            says where the second is a public query
+        """
+        known = {estimator.name: estimator for estimator in self.estimators()}
+        if name not in known:
+            what = type(self).__name__
+            raise ParameterError("name", name, f"what {what} estimates: {', '.join(known)}")
+        return known[name].estimate(np.asarray(first), np.asarray(second))
+
+    def squared_distance(self, first: Any, second: Any) -> NDArray[np.float64]:
+        """Squared distance of two records, from their released rows; see `estimate`."""
+        return self.estimate("squared distance", first, second)
+
+    def inner_product(self, first: Any, second: Any) -> NDArray[np.float64]:
+        """Inner product of two records, from their released rows; see `estimate`."""
+        return self.estimate("inner product", first, second)
+
+    def cosine(self, first: Any, second: Any) -> NDArray[np.float64]:
+        """Cosine of two records, from their released rows; see `estimate`."""
+        return self.estimate("cosine", first, second)
+
+    def similarity(self, first: Any, second: Any) -> NDArray[np.float64]:
+        """Jaccard similarity of two sets, from their released rows; see `estimate`."""
+        return self.estimate("Jaccard similarity", first, second)
 
     def probes(self, rng: Words) -> Sequence[Pair]:
         """Synthetic arguments for the estimators; the formulas are tested at the last.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.domain import LARGEST, is_sparse
+from dpverify.data.domain import LARGEST, dense
 from dpverify.enclosure import exact_string, short_string
 from dpverify.errors import ParameterError, require
 
@@ -249,8 +249,7 @@ def _exact(value: Any, row: int, column: int) -> Fraction:
 
 
 def _dense(records: Any) -> NDArray[Any]:
-    dense = records.toarray() if is_sparse(records) else records
-    return np.atleast_2d(np.asarray(dense))
+    return np.atleast_2d(dense(records))
 
 
 def _rows(moved: dict[tuple[int, int], Fraction]) -> int:

@@ -34,6 +34,7 @@ __all__ = [
     "Vectors",
     "as_matrix",
     "as_rows",
+    "dense",
     "first_where",
     "indicator",
     "is_sparse",
@@ -291,7 +292,7 @@ class Graphs:
     def admit(self, records: Any, *, attributes: int | None = None) -> NDArray[np.float64]:
         """The weights as a dense (n, n) matrix."""
         x = as_matrix(records, attributes=attributes)
-        weights: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
+        weights = dense(x)
         require_finite(weights)
         if weights.shape[0] != weights.shape[1]:
             raise RecordsError(f"weights of shape {weights.shape} must form a square matrix.")
@@ -387,6 +388,11 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse array; a plain bool, by which the stubs narrow nothing."""
     return bool(sparse.issparse(x))
+
+
+def dense(x: Any) -> NDArray[Any]:
+    """An array, or a scipy sparse one made dense."""
+    return np.asarray(x.toarray() if is_sparse(x) else x)
 
 
 def as_rows(record: Any) -> Any:

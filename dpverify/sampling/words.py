@@ -16,9 +16,9 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dpverify.errors import EntropyError, require
+from dpverify.errors import EntropyError, ParameterError, require
 
-__all__ = ["ReplayableWords", "SecureWords", "Words"]
+__all__ = ["ReplayableWords", "SecureWords", "Words", "release_words"]
 
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
 _forks = [0]  # how many forks lie between the first process and this one
@@ -107,6 +107,26 @@ class ReplayableWords:
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
         return self._generator.random_raw(count)
+
+
+def release_words(rng: Words | None) -> Words:
+    """Words for a release: secure ones, unless an audit gives its own.
+
+    Raises
+    ------
+    ParameterError
+        If `rng` is a seed or a generator of numpy: whoever knows its state takes the noise off.
+    """
+    if rng is None:
+        return SecureWords()
+    if not hasattr(rng, "words"):
+        raise ParameterError(
+            "rng",
+            repr(rng),
+            "left out, or a source of words",
+            "A release that can be replayed isn't private: audits draw with ReplayableWords(seed).",
+        )
+    return rng
 
 
 def _as_integer(part: int | str) -> int:

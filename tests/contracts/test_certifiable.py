@@ -13,6 +13,7 @@ import pytest
 
 from dpverify.catalogue import families
 from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
 from dpverify.estimation import moments
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable, WhiteBox
@@ -148,3 +149,26 @@ def test_the_formulas_hold(mechanism: Certifiable) -> None:
         assert "refuted" not in moments.judge(sample, expected, variance, 1e-4), estimator.name
         wrong = moments.judge(sample, expected + variance**0.5, variance / 10, 1e-4)
         assert wrong == ("refuted", "refuted")
+
+
+def test_a_release_is_secure_unless_an_audit_gives_words(mechanism: Certifiable) -> None:
+    data = mechanism.worst_pairs()[0].record
+    first, second = (mechanism.release(data, rng=ReplayableWords(1)) for _ in range(2))
+    assert (first == second).all()
+    assert mechanism.release(data).shape == first.shape
+    for replayable in (1, np.random.default_rng(1)):
+        with pytest.raises(ParameterError, match="A release that can be replayed isn't private"):
+            mechanism.release(data, rng=replayable)  # type: ignore[arg-type]
+
+
+def test_estimates_by_name(mechanism: Certifiable) -> None:
+    probe = mechanism.probes(ReplayableWords(3))[-1]
+    released = mechanism.release(probe.record, rng=ReplayableWords(1))
+    for estimator in mechanism.estimators():
+        other = probe.neighbour
+        if estimator.compares == "records":
+            other = mechanism.release(probe.neighbour, rng=ReplayableWords(2))
+        found = mechanism.estimate(estimator.name, released, other)
+        assert np.array_equal(found, estimator.estimate(released, other), equal_nan=True)
+    with pytest.raises(ParameterError, match=r"name=weight must be what .* estimates: "):
+        mechanism.estimate("weight", released, released)

@@ -239,7 +239,7 @@ class Hanging(LinearSketch):
 
     home: int
 
-    def release(self, records: ArrayLike, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: ArrayLike, *, rng: Words | None = None) -> NDArray[np.int64]:
         while os.getpid() != self.home:
             pass
         return LinearSketch.release(self, records, rng=rng)

@@ -85,7 +85,7 @@ class Mislabelled(Certifiable):
     claim: Certifiable
     actual: Certifiable
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[Any]:
         """Release of the other mechanism."""
         return self.actual.release(records, rng=rng)
 

@@ -104,7 +104,7 @@ def _expected_norm(sketch: LinearSketch) -> float:
 class _HalfNoisy(LinearSketch):
     """Leaves the second half of every sketch without noise."""
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.int64]:
         """The correct release with its second half as it was before the noise."""
         released = LinearSketch.release(self, records, rng=rng)
         half = self.projection.k // 2

@@ -46,7 +46,7 @@ def flipping(mechanism: RandomizedResponse, flip: Fraction) -> Certifiable:
 class _WholeBytes(RandomizedResponse):
     """Flips the bits of whole bytes alone."""
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.uint8]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.uint8]:
         """The correct release with its last byte as it was, unless that is full."""
         released = RandomizedResponse.release(self, records, rng=rng)
         whole = self.p // 8

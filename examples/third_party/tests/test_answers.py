@@ -27,7 +27,7 @@ def test_the_claim(dp_audit: Any, mechanism: SurveyAnswers) -> None:
 class Twice(SurveyAnswers):
     """Draws again what was replaced, so that more is kept than it claims."""
 
-    def release(self, records: Any, *, rng: Any) -> Any:
+    def release(self, records: Any, *, rng: Any = None) -> Any:
         """Answers of shape (n, questions)."""
         first, second = (SurveyAnswers.release(self, records, rng=rng) for _ in range(2))
         return np.where(first == np.asarray(records), first, second)

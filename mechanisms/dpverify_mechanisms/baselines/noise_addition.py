@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpverify.accounting.curves.gaussian import THEOREM, GaussianCurve, sigma_gaussian
 from dpverify.data.adjacency import AttributeAdjacency, BitFlip
 from dpverify.data.blocks import admitted_blocks, joined
-from dpverify.data.domain import Box, is_sparse, uniform
+from dpverify.data.domain import Box, dense, uniform
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
 from dpverify.errors import RecordsError, require
@@ -45,7 +45,7 @@ from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.baselines.noise_addition_estimators import PairDistance
 from dpverify_mechanisms.linear._dot import dot
 
@@ -235,14 +235,14 @@ class NoiseAddition(Certifiable):
 
     # The release
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.int64]:
         """Noisy squared distances of all pairs of records, in steps of h².
 
         Parameters
         ----------
         records : (n, p) array inside the domain, dense or sparse, or an iterable of such arrays:
             blocks of rows, which are put together; n as declared
-        rng : `SecureWords` for anything that leaves the machine
+        rng : secure words by default; replayable ones for audits alone
 
         Returns
         -------
@@ -254,7 +254,7 @@ class NoiseAddition(Certifiable):
         RecordsError
             If the records don't fit the shape or the domain.
         """
-        distances = self.noiseless(records)
+        rng, distances = release_words(rng), self.noiseless(records)
         distances += self.noise.sample(distances.shape, rng=rng)
         return distances
 
@@ -284,16 +284,15 @@ class NoiseAddition(Certifiable):
 
     def _gridded(self, records: Any) -> NDArray[np.float64]:
         """Steps from the domain's low end, as whole doubles of shape (n, p)."""
-        x = joined(admitted_blocks(records, self.domain, attributes=self.p))
-        dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
-        if dense.shape[0] != self.rows:
+        x = dense(joined(admitted_blocks(records, self.domain, attributes=self.p)))
+        if x.shape[0] != self.rows:
             raise RecordsError(
-                f"{dense.shape[0]} records were given to a mechanism made for {self.rows}: its "
+                f"{x.shape[0]} records were given to a mechanism made for {self.rows}: its "
                 "noise depends on their number."
             )
-        if isinstance(self.adjacency, BitFlip) and not np.all((dense == 0) | (dense == 1)):
+        if isinstance(self.adjacency, BitFlip) and not np.all((x == 0) | (x == 1)):
             raise RecordsError("records must be bits, zeros and ones, where a bit is protected.")
-        steps: NDArray[np.float64] = self.grid.round(dense)
+        steps: NDArray[np.float64] = self.grid.round(x)
         return steps - self.grid.steps(Fraction(self.domain.ends[0]))
 
     # The attack

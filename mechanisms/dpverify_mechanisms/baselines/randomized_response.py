@@ -24,13 +24,13 @@ from dpverify.accounting.curves.randomized_response import (
 )
 from dpverify.data.adjacency import BitFlip, RecordAdjacency
 from dpverify.data.blocks import admitted_blocks
-from dpverify.data.domain import Box, as_rows, first_where, is_sparse
+from dpverify.data.domain import Box, as_rows, dense, first_where, is_sparse
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Streaming
 from dpverify.sampling.coins import flips
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.baselines.bit_estimators import (
     HammingDistance,
     InnerProductOfBits,
@@ -46,7 +46,7 @@ _SMALL = 16  # bits whose outputs `distribution` enumerates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(Certifiable, Streaming, Exhaustive):
+class RandomizedResponse(Streaming, Certifiable, Exhaustive):
     """Release of bit vectors with every bit flipped by a coin of its own.
 
     Parameters
@@ -128,11 +128,12 @@ class RandomizedResponse(Certifiable, Streaming, Exhaustive):
 
     # The release
 
-    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
         """`release` in blocks of rows, as they come.
 
         One word a bit in the order of the rows: that is what makes all blockings the same.
         """
+        rng = release_words(rng)
         for block in admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p):
             yield self._flipped(block, rng)
 
@@ -140,7 +141,7 @@ class RandomizedResponse(Certifiable, Streaming, Exhaustive):
         released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
         numerator = int(self.flip * _COIN)
         for rows in _slices(x.shape[0], max(_BLOCK // self.p, 1)):
-            bits = _dense(x[rows]) != 0
+            bits = dense(x[rows]) != 0
             bits ^= flips(numerator, bits.shape, rng=rng)
             released[rows] = np.packbits(bits, axis=1)
         return released
@@ -148,7 +149,7 @@ class RandomizedResponse(Certifiable, Streaming, Exhaustive):
     def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
         x = _Bits(domain=self.domain).admit(records, attributes=self.p)
-        return np.packbits(_dense(x) != 0, axis=1)
+        return np.packbits(dense(x) != 0, axis=1)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         return rows, -(-self.p // 8)
@@ -258,11 +259,6 @@ def _pair(name: str, record: NDArray[np.float64], flipped: NDArray[np.bool_]) ->
     return Pair(
         name=name, record=record[None], neighbour=np.where(flipped, 1 - record, record)[None]
     )
-
-
-def _dense(x: Any) -> NDArray[np.float64]:
-    dense: NDArray[np.float64] = x.toarray() if is_sparse(x) else x
-    return dense
 
 
 def _slices(rows: int, size: int) -> Iterator[slice]:

@@ -37,7 +37,7 @@ from dpverify.data.adjacency import (
     L1Ball,
     RecordAdjacency,
 )
-from dpverify.data.domain import Ball, Box, Sets, Vectors, is_sparse
+from dpverify.data.domain import Ball, Box, Sets, Vectors, dense
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Exact, SquareRoot, exact_string, squared
 from dpverify.errors import ParameterError, require
@@ -214,7 +214,7 @@ def _largest_vertex(projection: Projection, norm: Literal[1, 2]) -> Exact:
     p = projection.p
     codes = np.arange(2 ** (p - 1))[:, None] >> np.arange(p)
     signs = 1.0 - 2.0 * (codes & 1)
-    matrix = projection.matrix.toarray() if is_sparse(projection.matrix) else projection.matrix
+    matrix = dense(projection.matrix)
     products = np.abs(signs @ matrix)
     sizes = (products**norm).sum(axis=1)
     slack = 4 * (projection.k + 2) * 2.0**-53

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.domain import as_rows, is_sparse
+from dpverify.data.domain import as_rows, dense
 from dpverify.errors import ParameterError
 from dpverify.privacy import Estimator
 from dpverify_mechanisms.linear._dot import dot
@@ -91,8 +91,7 @@ class _SketchEstimator(Estimator):
 
     def _gridded(self, record: Any) -> NDArray[np.float64]:
         x: Any = self.sketch.domain.admit(as_rows(record), attributes=self.sketch.projection.p)
-        dense = x.toarray() if is_sparse(x) else x
-        steps: NDArray[np.float64] = self.sketch.grid.round(dense)[0]
+        steps: NDArray[np.float64] = self.sketch.grid.round(dense(x))[0]
         return steps * float(self.sketch.grid.step)
 
     def _forms(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.domain import is_sparse
+from dpverify.data.domain import dense
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify_mechanisms.linear._dot import dot
@@ -46,8 +46,7 @@ def input_ratio(
 ) -> NDArray[np.float64]:
     """The same for noise at the input: the Gaussian ratio for the covariance s²·PᵀP."""
     matrix: Any = projection.matrix
-    gram = matrix.T @ matrix
-    gram = gram.toarray() if is_sparse(gram) else gram
+    gram = dense(matrix.T @ matrix)
     direction, *_ = np.linalg.lstsq(gram, (own - other).astype(np.float64), rcond=None)
     centred = outputs - (own + other) / 2
     return np.asarray(centred @ direction / noise.variance().upper)

@@ -29,14 +29,14 @@ from dpverify.accounting.curves.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
 from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
-from dpverify.data.domain import Vectors, is_sparse
+from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
 from dpverify.errors import NumericalError, ParameterError
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.privacy import Certifiable, Estimator, Pair, Streaming
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.linear.calibration import Level, Neighbours, Noise
 from dpverify_mechanisms.linear.distance import check_bound, grid_for
 from dpverify_mechanisms.linear.estimators import Cosine, InnerProduct, SquaredDistance
@@ -62,7 +62,7 @@ _NORMS: Mapping[str, Literal[1, 2]] = {"l1": 1, "l2": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinearSketch(Certifiable, Streaming):
+class LinearSketch(Streaming, Certifiable):
     """Release of records @ P + noise, or of (records + noise) @ P, exactly.
 
     Parameters
@@ -318,7 +318,8 @@ class LinearSketch(Certifiable, Streaming):
 
     # The release
 
-    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
+        rng = release_words(rng)
         admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
         if self.at == "input":
             for block in row_blocks(admitted):
@@ -332,8 +333,7 @@ class LinearSketch(Certifiable, Streaming):
             yield sketch
 
     def _noise_first(self, x: Any, rng: Words) -> NDArray[np.int64]:
-        steps = self._gridded(x)
-        noisy = (steps.toarray() if is_sparse(steps) else steps).astype(np.int64)
+        noisy = dense(self._gridded(x)).astype(np.int64)
         noisy += self.noise.sample(noisy.shape, rng=rng)
         # The noise has no bound: in the one case in billions that it takes sums beyond exact
         # doubles nothing is released.

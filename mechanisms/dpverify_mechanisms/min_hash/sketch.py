@@ -31,7 +31,7 @@ from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.privacy import Certifiable, Exhaustive, Pair, Streaming
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import HashFamily, KeyedHashes
 from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, levels
@@ -49,7 +49,7 @@ Reading = Literal["over the draw", "realised"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinHash(Certifiable, Streaming, Exhaustive):
+class MinHash(Streaming, Certifiable, Exhaustive):
     """Release of randomised buckets of sets.
 
     Parameters
@@ -231,7 +231,8 @@ class MinHash(Certifiable, Streaming, Exhaustive):
 
     # The release
 
-    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
+        rng = release_words(rng)
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.hashes.items)
         ):

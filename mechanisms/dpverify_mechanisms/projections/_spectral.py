@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from dpverify.data.domain import dense
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import NumericalError
 
-__all__ = ["dense", "root", "squared_spectral_norm"]
+__all__ = ["root", "squared_spectral_norm"]
 
 _COVER = 1 + 2.0**-29
 _LARGEST = 2**20  # columns, for which the covered errors stay below 2⁻³⁰
@@ -73,12 +73,6 @@ def squared_spectral_norm(matrix: Any) -> tuple[Fraction, Fraction]:
         max(max(lower, Fraction(0)) / (1 + rho) - gram_error, Fraction(0)),
         max(upper, Fraction(0)) / (1 - rho) + gram_error,
     )
-
-
-def dense(matrix: Any) -> NDArray[np.float64]:
-    """A sparse or dense matrix as an ndarray."""
-    is_sparse: bool = sparse.issparse(matrix)  # in a variable, or the stubs narrow Any away
-    return np.asarray(matrix.toarray() if is_sparse else matrix)
 
 
 def root(bounds: tuple[Fraction, Fraction]) -> Enclosure:

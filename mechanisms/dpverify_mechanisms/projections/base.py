@@ -33,11 +33,11 @@ from scipy import sparse
 
 from dpverify.accounting.curves.laplace import largest_sums, majorant_of_sums
 from dpverify.accounting.sensitivity import largest_row_norm
-from dpverify.data.domain import is_sparse
+from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot
 from dpverify.errors import NumericalError, require
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.projections._spectral import dense, root, squared_spectral_norm
+from dpverify_mechanisms.projections._spectral import root, squared_spectral_norm
 
 __all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure", "single_is_exact"]
 

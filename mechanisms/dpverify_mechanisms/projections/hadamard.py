@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.accounting.sensitivity import largest_row_norm
-from dpverify.data.domain import is_sparse
+from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.projections._spectral import dense, squared_spectral_norm
+from dpverify_mechanisms.projections._spectral import squared_spectral_norm
 from dpverify_mechanisms.projections.base import Projection, digest
 from dpverify_mechanisms.projections.independent import rounded_moments, signs
 

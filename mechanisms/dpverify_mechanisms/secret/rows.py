@@ -28,7 +28,7 @@ from dpverify.enclosure import Enclosure, exact_string
 from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator
 from dpverify.sampling.normal_vectors import rounded_normals
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.secret.estimators import QuadraticForm
 
 __all__ = ["SecretRows"]
@@ -86,8 +86,9 @@ class SecretRows(Certifiable):
             step /= 2
         return step
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
-        """Rounded secret rows of shape (rows, columns), in whole steps."""
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.int64]:
+        """Rounded secret rows of shape (sketch_rows, p), in whole steps."""
+        rng = release_words(rng)
         matrix, unit = self.covariance(records)
         square = self._grid_step() ** 2
         return rounded_normals(

@@ -45,7 +45,7 @@ from dpverify.accounting.curves.rank_two import (
 )
 from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
 from dpverify.data.blocks import admitted_blocks, row_blocks
-from dpverify.data.domain import Ball, Graphs, is_sparse, uniform
+from dpverify.data.domain import Ball, Graphs, dense, uniform
 from dpverify.data.grid import Grid
 from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
@@ -266,7 +266,7 @@ class CovarianceSketch(SecretRows):
         gram = np.zeros((self.p, self.p), dtype=np.int64)
         count = 0
         for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.p)):
-            steps = grid.round(x.toarray() if is_sparse(x) else x)
+            steps = grid.round(dense(x))
             count += len(steps)
             fits = count * reach**2 * scale + lift.numerator < LARGEST_ENTRY
             require(fits, "records", count, "fewer rows")

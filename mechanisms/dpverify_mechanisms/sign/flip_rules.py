@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.data.domain import dense
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -318,5 +319,4 @@ def _ceil(numerator: int, denominator: int) -> int:
 def column_maxima(projection: Projection) -> NDArray[np.int64]:
     """max|W_ij| of every column, at least 1 so that a column of zeros divides nothing by 0."""
     largest: Any = abs(projection.matrix).max(axis=0)
-    dense = largest.toarray() if hasattr(largest, "toarray") else largest
-    return np.maximum(np.asarray(dense, dtype=np.int64).ravel(), 1)
+    return np.maximum(dense(largest).astype(np.int64).ravel(), 1)

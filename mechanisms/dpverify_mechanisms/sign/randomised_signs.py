@@ -29,12 +29,12 @@ from scipy import sparse
 
 from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
 from dpverify.data.blocks import admitted_blocks, row_blocks
-from dpverify.data.domain import Box, is_sparse
+from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.enclosure import exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.privacy import Certifiable, Exhaustive, Streaming
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
 from dpverify_mechanisms.projections.independent import Projection
 from dpverify_mechanisms.sign.flip_rules import CoinRule, FlipRule, column_maxima
@@ -51,7 +51,7 @@ _ROWS = 128  # records a product: their doubles stay in the cache between the st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomisedSigns(Certifiable, Streaming, Exhaustive):
+class RandomisedSigns(Streaming, Certifiable, Exhaustive):
     """Signs of records @ P, each randomised by a flip rule, packed into bytes.
 
     Parameters
@@ -144,7 +144,8 @@ class RandomisedSigns(Certifiable, Streaming, Exhaustive):
         """Number of attributes of a record."""
         return self.projection.p
 
-    def release_blocks(self, records: Any, *, rng: Words) -> Iterator[NDArray[Any]]:
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
+        rng = release_words(rng)
         divisors = self.divisors()
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.projection.p)
@@ -170,8 +171,7 @@ class RandomisedSigns(Certifiable, Streaming, Exhaustive):
         sums = np.empty((x.shape[0], self.projection.k), dtype=np.int64)
         for start in range(0, x.shape[0], _ROWS):
             rows = slice(start, start + _ROWS)
-            block = x[rows].toarray() if is_sparse(x) else x[rows]
-            sums[rows] = self.projection.apply(self.grid.round(block))
+            sums[rows] = self.projection.apply(self.grid.round(dense(x[rows])))
         return sums
 
     def gridded(self, records: ArrayLike) -> NDArray[np.float64]:

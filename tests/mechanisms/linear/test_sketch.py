@@ -14,7 +14,7 @@ from scipy import sparse
 from dpverify.accounting import sigma_gaussian
 from dpverify.accounting.curves.gaussian import GaussianCurve
 from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball
-from dpverify.data.domain import Box
+from dpverify.data.domain import Box, dense
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords, SecureWords
@@ -22,7 +22,6 @@ from dpverify_mechanisms.linear import sketch as linear_sketch
 from dpverify_mechanisms.linear._dot import dot
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.linear.textbook import textbook_release
-from dpverify_mechanisms.projections._spectral import dense
 from dpverify_mechanisms.projections.independent import (
     OPORP,
     GaussianProjection,

@@ -213,7 +213,7 @@ def test_covariances_refuse_what_64_bits_cannot_hold() -> None:
 class SmallerFloor(CutSketch):
     """Releases with half of the smoothing that it claims."""
 
-    def release(self, records: Any, *, rng: Any) -> Any:
+    def release(self, records: Any, *, rng: Any = None) -> Any:
         return replace(CUTS, w=self.w / 2).release(records, rng=rng)
 
 

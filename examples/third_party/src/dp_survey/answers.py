@@ -28,7 +28,7 @@ from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair
 from dpverify.sampling.coins import flips, uniform_below
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 
 _COIN = 2**64  # a coin's probability is a whole number of these parts
 
@@ -125,9 +125,9 @@ class SurveyAnswers(Certifiable, Exhaustive):
 
     # The release
 
-    def release(self, records: Any, *, rng: Words) -> NDArray[np.int64]:
+    def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.int64]:
         """Answers of shape (n, questions), of which some are replaced."""
-        answers = self._answers(records)
+        rng, answers = release_words(rng), self._answers(records)
         kept = flips(int(self.keep * _COIN), answers.shape, rng=rng)
         # The other choices in a circle from the true one, so that each is as likely.
         turned = 1 + uniform_below(self.choices - 1, answers.shape, rng=rng)
