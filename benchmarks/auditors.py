@@ -29,15 +29,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from benchmarks.kept import Kept
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks import white_box as whitebox
 from dpverify.auditing.attacks.black_box import COUNTED, black_box
 from dpverify.auditing.attacks.sequential import sequential_audit
 from dpverify.auditing.attacks.trade_off import trade_off
 from dpverify.auditing.outputs.draws import both_sides
 from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.data.adjacency import Attribute, BitFlip, L1Ball
 from dpverify.data.domain import Box
 from dpverify.privacy import Mechanism, Pair, WhiteBox
 from dpverify.sampling.words import Words
@@ -70,9 +70,9 @@ class Laplace(Mechanism):
         size = -self.scale * math.log(((word >> 12) + 0.5) * 2.0**-52)
         return np.asarray(records + (size if word & 1 else -size))
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """ε = 1."""
-        return PointCurve(bound=Fraction(1))
+        return ApproxDP(epsilon=Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,9 @@ class Bits(Mechanism):
         flips = coins < round(2**16 / (1 + math.e))
         return np.asarray(records ^ np.packbits(flips).reshape(records.shape))
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """ε = 1, and the little that 16 bits of a coin add."""
-        return PointCurve(bound=Fraction(1) + Fraction(1, 10**4))
+        return ApproxDP(epsilon=Fraction(1) + Fraction(1, 10**4))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +103,9 @@ class Normal(WhiteBox):
         word = int(rng.words(1)[0])
         return np.asarray(records + ndtri(((word >> 12) + 0.5) * 2.0**-52))
 
-    def privacy(self) -> GaussianCurve:
+    def privacy(self) -> Gaussian:
         """σ = 1 and Δ = 1."""
-        return GaussianCurve(mu_squared=Fraction(1))
+        return Gaussian(sigma=1)
 
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: Any, neighbour: Any
@@ -219,7 +219,7 @@ def sketch(name: str) -> Any:
         epsilon=Fraction(2),
         delta=Fraction(0) if noise == "laplace" else DELTA,
         domain=Box(low=Fraction(0), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
         noise=noise,
     )
 
@@ -368,7 +368,7 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
     subjects: tuple[tuple[str, float, Any, Pair], ...] = (
         (
             "Gaussian",
-            GaussianCurve(mu_squared=Fraction(1)).epsilon_at(DELTA).upper,
+            Gaussian(sigma=1).epsilon_at(DELTA).upper,
             Normal(),
             _NUMBERS,
         ),

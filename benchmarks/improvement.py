@@ -24,7 +24,7 @@ from dpverify.accounting.published import (
     sigma_li_any_projection,
 )
 from dpverify.accounting.published_counts import differing_signs
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency
+from dpverify.data.adjacency import Attribute, BitFlip, Items
 from dpverify.data.domain import Ball, Box, Sets
 from dpverify_mechanisms.baselines.noise_addition import NoiseAddition, published_sigma
 from dpverify_mechanisms.linear.estimators import SquaredDistance
@@ -41,7 +41,7 @@ from dpverify_mechanisms.sign.flip_rules import Ladder
 from dpverify_mechanisms.sign.sketch import SignSketch
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
-ONE = AttributeAdjacency(beta=Fraction(1))
+ONE = Attribute(beta=Fraction(1))
 DELTA = Fraction(1, 10**6)
 DISTANCE = 118.4  # mean squared distance of two of the 5,000 MNIST digits
 P, K = 784, 256
@@ -150,8 +150,8 @@ def min_hash(epsilon: Fraction) -> Row:
         seed=1,
         epsilon=epsilon,
         delta=Fraction(1, 10**4),
-        domain=Sets(least=500),
-        adjacency=ItemAdjacency(changes=2),
+        domain=Sets(min_size=500),
+        adjacency=Items(changes=2),
     )
     level = exact.levels(Fraction(1, 10**4))["published"]
     # The published level at the exact coins is `level`; its coins for epsilon are in proportion.

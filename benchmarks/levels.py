@@ -24,7 +24,7 @@ from scipy.stats import binom
 
 from benchmarks.auditors import Laplace, Normal
 from benchmarks.kept import Kept
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.exhaustive import exhaust
 from dpverify.auditing.attacks.trade_off import trade_off
 from dpverify.auditing.engine import audit
@@ -94,7 +94,7 @@ def _run(mechanism: Any, seed: int, kind: AuditKind | None, draws: int, delta: F
 
 def _normal(true: bool) -> Any:
     """σ = 1 on a move of 1; the control claims it for a move of 0.3."""
-    return Normal() if true else _Claims(Normal(), GaussianCurve(mu_squared=Fraction(9, 100)))
+    return Normal() if true else _Claims(Normal(), Gaussian.from_mu_squared(Fraction(9, 100)))
 
 
 def _white_box(seed: int, true: bool) -> bool:

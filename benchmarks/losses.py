@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
@@ -73,7 +73,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for name, losses, delta in works():
         start = time.perf_counter()
-        curve = ComposedCurve(losses=losses)
+        curve = Composed(losses=losses)
         found = curve.epsilon_at(delta)
         took = (time.perf_counter() - start) * 1e3
         print(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets, indicator
 from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.min_hash.hashing import KeyedHashes
@@ -79,8 +79,8 @@ def rr_min_hash() -> MinHash:
         seed=1,
         epsilon=Fraction(4),
         delta=Fraction(1, 10**6),
-        domain=Sets(least=50),
-        adjacency=ItemAdjacency(changes=1),
+        domain=Sets(min_size=50),
+        adjacency=Items(changes=1),
     )
 
 

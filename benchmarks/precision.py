@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import precision
 from dpverify.data.adjacency import Adjacency, L1Ball
 from dpverify.privacy import Mechanism, Pair
@@ -63,9 +63,9 @@ class Played(Mechanism):
         self.places[side] += 1
         return self.outputs[side, self.places[side] - 1 : self.places[side]]
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """ε = 1."""
-        return PointCurve(bound=Fraction(1))
+        return ApproxDP(epsilon=Fraction(1))
 
 
 def attacked(name: str, outputs: NDArray[np.float64]) -> tuple[str, str, float]:

@@ -33,7 +33,7 @@ from scipy.special import ndtr
 from scipy.stats import beta, binom
 
 from benchmarks.kept import Kept
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.settings import PROFILES
@@ -160,7 +160,7 @@ class Leak(Mechanism):
 
     subject: Rare
     delta: float
-    claim: PointCurve
+    claim: ApproxDP
     adjacency = L1Ball(radius=Fraction(1))
 
     def release(self, records: NDArray[np.float64], *, rng: Words) -> Any:
@@ -169,13 +169,13 @@ class Leak(Mechanism):
         drawn = self.subject.law(float(records[0, 0]), 1, self.delta, np.random.default_rng(seed))
         return drawn[0]
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """ε = 1 at the claimed δ."""
         return self.claim
 
 
-def _claim(delta: Fraction) -> PointCurve:
-    return PointCurve(bound=Fraction(1), leak=delta)
+def _claim(delta: Fraction) -> ApproxDP:
+    return ApproxDP(epsilon=Fraction(1), delta=delta)
 
 
 def whole(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: float) -> Report:

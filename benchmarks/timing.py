@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ks_2samp
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -71,7 +71,7 @@ def main(draws: int) -> None:
     target: dict[str, Any] = {
         "epsilon": Fraction(2),
         "delta": Fraction(1, 10**6),
-        "adjacency": AttributeAdjacency(beta=Fraction(1)),
+        "adjacency": Attribute(beta=Fraction(1)),
     }
     unit, both = (Box(low=Fraction(low), high=Fraction(1)) for low in (0, -1))
     cases: dict[str, Any] = {

@@ -36,7 +36,7 @@ from scipy.optimize import brentq
 
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
 
@@ -72,7 +72,7 @@ def truth(case: Case) -> Enclosure:
 
 
 def _by_curve(case: Case) -> Enclosure:
-    curve = LaplaceCurve(shifts=((1 / Fraction(case.parameter), case.count),))
+    curve = Laplace.of_shifts(((1 / Fraction(case.parameter), case.count),))
     return curve.epsilon_at(case.given) if case.solve == "epsilon" else curve.delta_at(case.given)
 
 

@@ -1,28 +1,31 @@
 """Adjacencies and domains by name: how configurations and certificates write them down.
 
-Each is a frozen dataclass of exact numbers. A `Kinds` turns a kind's name and its numbers into the
+Each is frozen data of exact numbers. A `Kinds` turns a kind's name and its numbers into the
 object and back, so that neither the configuration nor the certificate mirrors the constructors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from attrs import NOTHING, fields
+from attrs import Attribute as Field
+
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
-    RowAdjacency,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.errors import ConfigurationError, ParameterError, did_you_mean
+from dpverify.errors import ConfigurationError, did_you_mean
 
 __all__ = ["ADJACENCIES", "DOMAINS", "Kinds"]
 
@@ -36,7 +39,7 @@ class Kinds(Generic[_T]):
     Parameters
     ----------
     what : what they are, for error messages
-    classes : dataclasses whose numeric fields are annotated Fraction, int or int | None
+    classes : attrs classes whose numeric fields are annotated Fraction, int or int | None
     """
 
     what: str
@@ -56,7 +59,7 @@ class Kinds(Generic[_T]):
             )
         known = {field.name: field for field in fields(self.classes[kind])}
         numeric = {name for name, field in known.items() if _is_number(field)}
-        needed = {name for name in numeric if known[name].default is MISSING}
+        needed = {name for name in numeric if known[name].default is NOTHING}
         if not needed <= numbers.keys() <= numeric:
             wants = " and ".join(sorted(needed)) or "no number"
             given = ", ".join(sorted(numbers)) or "none"
@@ -70,9 +73,7 @@ class Kinds(Generic[_T]):
                 raise ConfigurationError(
                     f'{name}="{value}" is not for {self.what} of kind "{kind}": leave it out.'
                 )
-        made: _T = self.classes[kind](
-            **{name: _as_field(known[name], value) for name, value in numbers.items()}, **options
-        )
+        made: _T = self.classes[kind](**numbers, **options)
         return made
 
     def kind(self, made: object) -> str:
@@ -93,27 +94,20 @@ class Kinds(Generic[_T]):
 
 
 def _is_number(field: Field[Any]) -> bool:
-    return field.type in ("Fraction", "int", "int | None")
-
-
-def _as_field(field: Field[Any], value: Fraction) -> Fraction | int:
-    if field.type == "Fraction":
-        return value
-    if value.denominator != 1:
-        raise ParameterError(field.name, value, "a whole number")
-    return value.numerator
+    kind: Any = field.type  # as it is written
+    return kind in ("Fraction", "int", "int | None")
 
 
 ADJACENCIES: Kinds[Adjacency] = Kinds(
     "adjacency",
     {
-        "attribute": AttributeAdjacency,
+        "attribute": Attribute,
         "bit-flip": BitFlip,
         "l1-ball": L1Ball,
-        "record": RecordAdjacency,
-        "items": ItemAdjacency,
-        "edge": EdgeAdjacency,
-        "row": RowAdjacency,
+        "record": Record,
+        "items": Items,
+        "edge": Edge,
+        "row": Row,
     },
 )
 DOMAINS: Kinds[Domain] = Kinds("domain", {"box": Box, "ball": Ball, "sets": Sets, "graph": Graphs})

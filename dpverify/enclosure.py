@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Integral
+from numbers import Real as AnyReal
 
 from flint import arb, ctx, fmpq
 
@@ -59,8 +60,10 @@ class SquareRoot:
         return f"√({self.radicand})"
 
 
-Real = int | float | Decimal | Fraction
-"""What a user may write. A float stands for its exact binary value, a Decimal for its decimal."""
+Real = int | float | str | Decimal | Fraction
+"""What a user may write: a float for its exact binary value, a string or Decimal for its decimal.
+
+numpy's numbers are taken too, for their exact values."""
 Exact = Fraction | SquareRoot
 """What the accountant computes from."""
 
@@ -76,14 +79,24 @@ def rational(name: str, value: Real) -> Fraction:
         return value
     if isinstance(value, Integral):
         return Fraction(int(value))
-    if isinstance(value, Decimal):
-        if value.is_finite():
-            if abs(value.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
+    number = _decimal(value) if isinstance(value, str) else value
+    if isinstance(number, Decimal):
+        if number.is_finite():
+            if abs(number.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
                 raise ParameterError(name, value, "between 1e-10000 and 1e10000 in size")
-            return Fraction(value)
-    elif isinstance(value, float) and math.isfinite(value):
-        return Fraction(value)
+            return Fraction(number)
+    elif isinstance(number, AnyReal) and math.isfinite(number):
+        ratio = getattr(number, "as_integer_ratio", None)
+        if ratio:
+            return Fraction(*ratio())
     raise ParameterError(name, value, "a finite real number")
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        return Decimal(text) if text.isascii() and "_" not in text else None
+    except InvalidOperation:
+        return None
 
 
 def squared(value: Exact) -> Fraction:

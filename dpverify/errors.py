@@ -47,7 +47,9 @@ class ParameterError(DPVerifyError, ValueError):
 
     def __init__(self, name: str, value: object, rule: str, way_out: str = "") -> None:
         self.name, self.value, self.rule, self._way_out = name, value, rule, way_out
-        super().__init__(f"{name}={value} must be {rule}." + (f" {way_out}" if way_out else ""))
+        super().__init__(
+            f"{name}={_text(value)} must be {rule}." + (f" {way_out}" if way_out else "")
+        )
 
     def __reduce__(self) -> tuple[object, ...]:  # exceptions cross process borders
         return (ParameterError, (self.name, self.value, self.rule, self._way_out))
@@ -151,6 +153,13 @@ def did_you_mean(given: str, known: Iterable[str], *, otherwise: str = "") -> st
 def place(path: Iterable[str | int]) -> str:
     """Where something stands in a document, as in code: ``parts[0].file``."""
     return "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in path).lstrip(".")
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python prints no whole number of more than 4,300 digits
+        return f"a {type(value).__name__} of too many digits"
 
 
 def _refuse(name: str, value: object, rule: str, way_out: str) -> NoReturn:

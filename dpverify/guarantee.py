@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, Protocol, runtime_checkable
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar, cast
 
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real
+from dpverify.enclosure import Enclosure, Real, exact_string, rational
+from dpverify.errors import DPVerifyError, ParameterError, require
+from dpverify.numbers import whole
 
-__all__ = ["Draw", "Guarantee", "PrivacyCurve", "claimed_epsilon"]
+if TYPE_CHECKING:
+    from dpverify.accounting.losses.base import Losses
+
+_Adjacent = TypeVar("_Adjacent", Adjacency, Adjacency | None)
+
+__all__ = [
+    "Draw",
+    "Guarantee",
+    "PrivacyBound",
+    "PrivacyCurve",
+    "claimed_epsilon",
+    "common_adjacency",
+    "to_adjacency",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +47,141 @@ class Draw:
     realised: str
 
 
-@runtime_checkable
-class PrivacyCurve(Hashable, Protocol):
-    """A certified δ(ε): the least function that its theorem proves for all neighbouring pairs.
+class PrivacyBound(ABC):
+    """A function δ(ε) that may be promised, known by proven enclosures.
 
-    Where the theorem is exact, that is the supremum of their hockey-stick divergences. Both ends
-    are proven, so ``delta(e).upper`` and ``epsilon(d).upper`` are what may be promised.
+    Both ends are proven, so ``delta_at(e).upper`` and ``epsilon_at(d).upper`` are what may be
+    promised. Numbers are read and checked here: a subclass writes `_delta` and `_epsilon`, which
+    get exact numbers of their domain.
     """
+
+    __slots__ = ()
 
     def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), for ε ≥ 0 in nats."""
-        ...
+        exact = rational("epsilon", epsilon)
+        require(exact >= 0, "epsilon", epsilon, "at least 0")
+        return self._delta(exact)
 
     def epsilon_at(self, delta: Real) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
-        ...
+        exact = rational("delta", delta)
+        require(0 <= exact < 1, "delta", delta, "in [0, 1)")
+        return self._epsilon(exact)
 
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> Enclosure:
+        """Encloses δ(ε)."""
+
+    @abstractmethod
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it is and its parameters, as JSON holds them: exact numbers as text."""
+        names = [field.name for field in getattr(self, "__attrs_attrs__", ()) if field.repr]
+        values = {name.lstrip("_"): _plain(getattr(self, name)) for name in names}
+        return {"curve": type(self).__name__, **{k: v for k, v in values.items() if v is not None}}
+
+    def __str__(self) -> str:
+        name, *parameters = self.to_dict().items()
+        return f"{name[1]}({', '.join(f'{key}={value}' for key, value in parameters)})"
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{key}</th><td>{escape(str(x))}</td></tr>" for key, x in self._points())
+        return f"<table><caption>{escape(str(self))}</caption>{''.join(rows)}</table>"
+
+    def _points(self) -> Iterator[tuple[str, str]]:
+        """The ε of a few δ, for a table."""
+        for exponent in (3, 6, 9):
+            epsilon = self.epsilon_at(Fraction(1, 10**exponent))
+            yield f"epsilon at delta=1e-{exponent}", f"at most {epsilon.upper:.6g}"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw δ(ε), its proven upper end, and return matplotlib's axes.
+
+        Parameters
+        ----------
+        axes : where to draw; new ones by default
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise DPVerifyError(
+                "a plot needs matplotlib: install it (pip install matplotlib)."
+            ) from None
+        if axes is None:
+            axes = pyplot.figure().add_subplot()
+        reach = self.epsilon_at(Fraction(1, 10**9)).upper
+        points = [reach * step / 40 for step in range(41)] if math.isfinite(reach) else [0.0]
+        axes.semilogy(points, [max(self.delta_at(point).upper, 1e-300) for point in points])
+        axes.set(xlabel="ε", ylabel="δ, at most", title=str(self))
+        return axes
+
+
+class PrivacyCurve(PrivacyBound):
+    """A certified δ(ε): the least function that its theorem proves for all neighbouring pairs.
+
+    Where the theorem is exact, that is the supremum of their hockey-stick divergences. Curves of
+    the same neighbours add up, and a whole number of times a curve is that many releases.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> total = 10 * dpv.Gaussian(sigma=4) + dpv.Laplace(scale=2)
+    >>> round(total.epsilon_at(delta=1e-6).upper, 4)
+    4.3126
+    """
+
+    __slots__ = ()
+    __array_ufunc__: ClassVar[None] = None  # numpy's numbers leave multiplication to us
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """Whom it protects, where that was said."""
+        return None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of privacy in words, where the adjacency is known."""
+        return None if self.adjacency is None else self.adjacency.unit
+
+    @abstractmethod
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
-        """P[L ≥ threshold] of the worst pair's privacy loss L, on its own side and the other.
+        """Rates of true and of false positives of the test {L ≥ threshold} at its worst pair.
 
         In doubles, for planning an audit and its power, not for proof. With `noise` below 1 the
         noise is scaled by that factor, the loss still being computed for the claimed noise.
         """
-        ...
+
+    def losses(self) -> Losses:
+        """Independent privacy losses with their multiplicities, for composition.
+
+        Raises
+        ------
+        ParameterError
+            If the law of the privacy loss isn't known.
+        """
+        raise ParameterError(
+            "curve",
+            type(self).__name__,
+            "one whose privacy loss is known",
+            "Compose an ApproxDP of one of its points instead.",
+        )
+
+    def __mul__(self, times: SupportsIndex) -> PrivacyCurve:
+        return self._composed([self], whole("times", cast("int", times)))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: PrivacyCurve) -> PrivacyCurve:
+        return self._composed([self, other]) if isinstance(other, PrivacyCurve) else NotImplemented
+
+    @staticmethod
+    def _composed(curves: Sequence[PrivacyCurve], times: int = 1) -> PrivacyCurve:
+        from dpverify.accounting.composition.curve import Composed  # which imports this
+
+        return Composed.of(curves, times=times)
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +231,66 @@ class Guarantee:
     parts: tuple[Guarantee, ...] = ()
     statements: tuple[str, ...] = ()
 
+    __array_ufunc__: ClassVar[None] = None  # numpy's numbers leave multiplication to us
+
+    def __mul__(self, times: SupportsIndex) -> Guarantee:
+        count = whole("times", cast("int", times))
+        require(count >= 1, "times", times, "at least 1")
+        return self._composed([self] * count)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        return self._composed([self, other]) if isinstance(other, Guarantee) else NotImplemented
+
+    @staticmethod
+    def _composed(parts: Sequence[Guarantee]) -> Guarantee:
+        from dpverify.accounting.composition.compose import compose  # which imports this
+
+        return compose(*parts)
+
     @property
     def over_the_draw(self) -> bool:
         """Whether public randomness counts as random."""
         return bool(self.draws)
+
+
+def to_adjacency(value: Adjacency | None) -> Adjacency | None:
+    """Read a curve's adjacency."""
+    good = value is None or all(hasattr(value, name) for name in ("unit", "relates"))
+    require(good, "adjacency", value, "an adjacency, with `unit` and `relates`")
+    return value
+
+
+def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:
+    """The adjacency of all releases; None where it was said of none.
+
+    Raises
+    ------
+    ParameterError
+        If two differ, or it was said of some alone.
+    """
+    first, *others = adjacencies
+    for other in others:
+        require(
+            other == first,
+            "adjacency",
+            other and other.unit,
+            f"the same for all releases, here {first and first.unit}",
+            "Guarantees for different neighbours don't add up.",
+        )
+    return first
+
+
+def _plain(value: Any) -> Any:
+    """As JSON holds it."""
+    match value:
+        case Fraction():
+            return exact_string(value)
+        case Enclosure():
+            return value.as_json()
+        case tuple():
+            return [_plain(each) for each in value]
+        case None | bool() | int() | str():
+            return value
+    return getattr(value, "unit", str(value))

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.reporters.text import finding_lines
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 
-ONE = AttributeAdjacency(beta=Fraction(1))
+ONE = Attribute(beta=Fraction(1))
 DELTA = Fraction(1, 100_000)
 # Whole numbers, which all of them take.
 PAIR = Pair(name="up from zero", record=np.array([[0.0]]), neighbour=np.array([[1.0]]))
@@ -46,12 +46,12 @@ def opendp() -> Iterator[Mechanism]:
         ("Laplace, k = -2", dp.m.make_laplace(*real, scale=1.0, k=-2), 1.0),
         ("geometric", dp.m.make_geometric(*whole, scale=1.0), 1),
     ):
-        claim = PointCurve(bound=Fraction(made.map(one)))
+        claim = ApproxDP(epsilon=Fraction(made.map(one)))
         yield _adapted(f"OpenDP {name}", made, claim)
     # Its map is in zero-concentrated privacy, 1/2 here, which is more than the noise's own curve.
     # The noise is discrete, for floats on the grid of the smallest one, 2**-1074.
     for name, domain, steps in (("Gaussian", real, 2**1074), ("discrete Gaussian", whole, 1)):
-        curve = DiscreteGaussianCurve(sigma_squared=Fraction(steps**2), sensitivity=steps)
+        curve = DiscreteGaussian(sigma=steps, sensitivity=steps)
         yield _adapted(f"OpenDP {name}", dp.m.make_gaussian(*domain, scale=1.0), curve)
 
 
@@ -68,7 +68,7 @@ def diffprivlib() -> Iterator[Mechanism]:
         ("analytic Gaussian", mechanisms.GaussianAnalytic(**both), DELTA),
         ("discrete Gaussian", mechanisms.GaussianDiscrete(**both), DELTA),
     ):
-        yield _adapted(f"diffprivlib {name}", made, PointCurve(bound=Fraction(1), leak=leak))
+        yield _adapted(f"diffprivlib {name}", made, ApproxDP(epsilon=Fraction(1), delta=leak))
 
 
 def main(draws: int = 2_000) -> None:

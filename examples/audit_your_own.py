@@ -4,7 +4,7 @@
 
 The same in pytest:
 
-    @pytest.mark.dp_audit(epsilon=1, adjacency=RecordAdjacency(), of="dataset")
+    @pytest.mark.dp_audit(epsilon=1, adjacency=Record(), of="dataset")
     def test_clipped_mean(dp_audit):
         dp_audit(clipped_mean, domain=UNIT, rows=(1, 10), attributes=1)
 """
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import audit
 from dpverify.auditing.reporters.text import lines
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import RecordAdjacency
+from dpverify.data.adjacency import Record
 from dpverify.data.domain import Box
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
@@ -42,8 +42,8 @@ def main() -> None:
         mechanism: Any = adapt(
             function,
             of="dataset",
-            adjacency=RecordAdjacency(),
-            claim=PointCurve(bound=Fraction(1)),
+            adjacency=Record(),
+            claim=ApproxDP(epsilon=Fraction(1)),
             domain=UNIT,
             rows=(1, 10),
             attributes=1,

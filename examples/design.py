@@ -21,7 +21,7 @@ import numpy as np
 from experiments import BETA, DELTA, UNIT
 from scipy.spatial.distance import pdist
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.data.loading import load_source
 from dpverify_mechanisms.linear.design import Design, design_linear_sketch
@@ -90,8 +90,8 @@ def set_designs(epsilon: Fraction) -> dict[str, Curve]:
             design_min_hash(
                 epsilon=epsilon,
                 delta=DELTA,
-                domain=Sets(least=500),
-                adjacency=ItemAdjacency(changes=1),
+                domain=Sets(min_size=500),
+                adjacency=Items(changes=1),
                 items=2000,
                 similarities=[Fraction(1, 2)],
                 functions=SIZES,

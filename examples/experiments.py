@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.published import sigma_li
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -25,7 +25,7 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 
 DELTA = Fraction(1, 10**6)
 UNIT = Box(low=Fraction(0), high=Fraction(1))
-BETA = AttributeAdjacency(beta=Fraction(1))
+BETA = Attribute(beta=Fraction(1))
 
 Method = Callable[[Fraction, int], NDArray[np.float64]]
 """Released rows as numbers, for an epsilon and a seed of the public randomness."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from dpverify.accounting.curves.randomized_response import keep_probability
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets, indicator
 from dpverify.sampling.words import SecureWords
 from dpverify_mechanisms.min_hash.hashing import KeyedHashes
@@ -74,8 +74,8 @@ def main() -> None:
                     KeyedHashes(items=2 * size, functions=k, buckets=2, seed=0),
                     epsilon=EPSILON,
                     delta=DELTA,
-                    domain=Sets(least=size),
-                    adjacency=ItemAdjacency(changes=1),
+                    domain=Sets(min_size=size),
+                    adjacency=Items(changes=1),
                 )
                 if coins == "published":
                     sketch = published(sketch, size)

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from dpverify.certificate.certify import CERTIFICATE, certify
 from dpverify.certificate.configuration import load_configuration
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.independent import OPORP
@@ -72,7 +72,7 @@ def small_sketch() -> Callable[..., LinearSketch]:
             epsilon=epsilon,
             delta=delta,
             domain=Box(low=Fraction(0), high=Fraction(1)),
-            adjacency=AttributeAdjacency(beta=Fraction(1)),
+            adjacency=Attribute(beta=Fraction(1)),
         )
 
     return make

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify_audits.control_flow import Case
 from dpverify_audits.control_flow.case import Close, case, claim
 
@@ -50,7 +50,7 @@ class _Any(Close):
 
 
 def _made(
-    library: str, flow: str, adjacency: Any, data: Any, draws: dict[str, tuple[Draw, PointCurve]]
+    library: str, flow: str, adjacency: Any, data: Any, draws: dict[str, tuple[Draw, ApproxDP]]
 ) -> Iterator[Case]:
     for name, (draw, curve) in draws.items():
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from benchmarks.peers.protocol import Case, Method, serve
-from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
@@ -17,7 +17,7 @@ __all__ = ["ours"]
 def ours(case: Case) -> Enclosure:
     """Enclose the answer to a case, by composing the releases' exact privacy losses."""
     losses = ((_loss(case, Fraction(parameter)), case.count) for parameter in case.parameters)
-    curve = ComposedCurve(losses=tuple(losses))
+    curve = Composed(losses=tuple(losses))
     return curve.epsilon_at(case.given) if case.solve == "epsilon" else curve.delta_at(case.given)
 
 

@@ -25,7 +25,7 @@ from dpverify.certificate._releasing import write_release
 from dpverify.certificate.certify import CERTIFICATE, certify
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.verify import read_certificate, verify
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.adjacency import Attribute, BitFlip
 from dpverify.data.domain import Box
 from dpverify.data.loading import open_records
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -98,7 +98,7 @@ def _sketch(projection: Any) -> LinearSketch:
         epsilon=Fraction(5),
         delta=Fraction(1, 10**6),
         domain=UNIT,
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
     )
 
 

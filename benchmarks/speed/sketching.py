@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.peers.speed import ITEMS, UNIVERSE, K
 from benchmarks.speed.elsewhere import peer
 from benchmarks.speed.table import Row, timed
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.adjacency import Attribute, BitFlip
 from dpverify.data.domain import Box, indicator
 from dpverify.data.loading import load_source
 from dpverify.sampling.words import SecureWords
@@ -50,7 +50,7 @@ UNIT = Box(low=Fraction(0), high=Fraction(1))
 TARGET: dict[str, Any] = {
     "epsilon": Fraction(5),
     "delta": Fraction(1, 10**6),
-    "adjacency": AttributeAdjacency(beta=Fraction(1)),
+    "adjacency": Attribute(beta=Fraction(1)),
 }
 BINDING = 1.25  # four fifths of the speed of what binds
 FEW = 5  # repetitions of what takes long

@@ -1,14 +1,14 @@
 """The accountant: proves what a mechanism claims, as enclosures."""
 
 from dpverify.accounting.curves.gaussian import (
-    GaussianCurve,
+    Gaussian,
     delta_gaussian,
     epsilon_gaussian,
     sigma_gaussian,
 )
 
 __all__ = [
-    "GaussianCurve",
+    "Gaussian",
     "delta_gaussian",
     "epsilon_gaussian",
     "sigma_gaussian",

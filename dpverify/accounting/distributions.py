@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from dpverify.accounting.curves.gaussian import THEOREM, GaussianCurve, sigma_gaussian
-from dpverify.accounting.curves.laplace import LaplaceCurve, scale_laplace_curve
+from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
 from dpverify.accounting.curves.randomized_response import (
-    RandomizedResponseCurve,
+    RandomizedResponse,
     keep_probability_curve,
 )
 from dpverify.enclosure import Enclosure, Real, rational
@@ -50,12 +50,12 @@ def _gaussian(values: Values) -> PrivacyCurve:
     sensitivity, sigma = values["sensitivity"], values["sigma"]
     for name in ("sensitivity", "sigma"):
         require(values[name] > 0, name, values[name], "positive")
-    return GaussianCurve(mu_squared=(sensitivity / sigma) ** 2)
+    return Gaussian.from_mu_squared((sensitivity / sigma) ** 2)
 
 
 def _laplace(values: Values) -> PrivacyCurve:
     require(values["sensitivity"] > 0, "sensitivity", values["sensitivity"], "positive")
-    return LaplaceCurve.of_row([values["sensitivity"]], scale=values["scale"])
+    return Laplace.of_row([values["sensitivity"]], scale=values["scale"])
 
 
 def _scale(values: Values, epsilon: Real, delta: Real) -> Enclosure:
@@ -74,7 +74,7 @@ def _response(values: Values) -> PrivacyCurve:
     require(count >= 2, "values", count, "at least 2")
     require(Fraction(1, count) <= keep < 1, "keep", keep, f"in [1/{count}, 1)")
     positions = _whole("positions", values["positions"])
-    return RandomizedResponseCurve(keep=keep, other=(1 - keep) / (count - 1), positions=positions)
+    return RandomizedResponse(keep=keep, other=(1 - keep) / (count - 1), positions=positions)
 
 
 def _keep(values: Values, epsilon: Real, delta: Real) -> str:

@@ -39,7 +39,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.finding import (
     Finding,
     Verdict,
@@ -63,7 +63,7 @@ from dpverify.auditing.runners import RUNNERS, Plan, Space
 from dpverify.auditing.search import Searched
 from dpverify.auditing.search import search as search_pairs
 from dpverify.auditing.statistics.claim_test import floor
-from dpverify.data.adjacency import Adjacency, EdgeAdjacency
+from dpverify.data.adjacency import Adjacency, Edge
 from dpverify.data.domain import Box, is_sparse, shape_of
 from dpverify.errors import (
     ClusterError,
@@ -317,8 +317,8 @@ def fitting_delta(curve: PrivacyCurve) -> Fraction:
     Of a point, its own. Of a whole curve, all of which is audited whatever this is: 0 where it
     promises pure differential privacy, else 10⁻⁶, or 10⁻⁶ above the δ that it never falls below.
     """
-    if isinstance(curve, PointCurve):
-        return curve.leak
+    if isinstance(curve, ApproxDP):
+        return curve.delta
     for delta in (Fraction(0), _USUAL, floor(curve) + _USUAL):
         with suppress(ParameterError):  # some refuse a delta at which they promise nothing
             if math.isfinite(claimed_epsilon(curve, delta)):
@@ -468,7 +468,7 @@ def _space(mechanism: Any, known: Sequence[Pair]) -> Space:
     shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
     attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
     rows = getattr(mechanism, "rows", None) or tuple(dict.fromkeys(n for n, _ in shapes))
-    if alone or isinstance(mechanism.adjacency, EdgeAdjacency):
+    if alone or isinstance(mechanism.adjacency, Edge):
         rows = (1,)
     for what, said in (("number of attributes", attributes), ("number of rows", rows)):
         require(
@@ -514,7 +514,7 @@ def _searched(
 
 def _told(mechanism: Any, space: Space, found: Searched) -> str:
     """Among which pairs was searched, in words."""
-    graph = isinstance(mechanism.adjacency, EdgeAdjacency)
+    graph = isinstance(mechanism.adjacency, Edge)
     sizes = (space.attributes,) if graph else space.rows
     shape = f"({' or '.join(map(str, sizes))}, {space.attributes})"
     values = "any numbers" if space.domain is None else f"in {space.domain}"

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
-    RowAdjacency,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError, require
@@ -67,7 +67,7 @@ def extreme_pairs(
         If the adjacency has no pair there that this function knows: name the pairs yourself.
     """
     pairs = _extreme_records(adjacency, domain, attributes)
-    if isinstance(adjacency, EdgeAdjacency):
+    if isinstance(adjacency, Edge):
         return pairs
 
     def among_others(record: NDArray[np.float64], size: int) -> NDArray[np.float64]:
@@ -92,19 +92,19 @@ def _extreme_records(
     low, high = _ends(adjacency, domain)
     start = start_of(adjacency, domain)
     match adjacency:
-        case EdgeAdjacency():
+        case Edge():
             require(attributes >= 2, "attributes", attributes, "at least 2, as vertices of a graph")
             graph = np.zeros((attributes, attributes))
             other = graph.copy()
             other[0, 1] = other[1, 0] = largest_move(0.0, min(adjacency.weight, Fraction(1)))
             return [Pair(name="an edge appears", record=graph, neighbour=other)]
-        case ItemAdjacency():
-            least = domain.least if isinstance(domain, Sets) else 0
+        case Items():
+            least = domain.min_size if isinstance(domain, Sets) else 0
             changes = min(adjacency.changes, attributes - least)
             record = (np.arange(attributes) < least).astype(float)[None]
             other = (np.arange(attributes) < least + changes).astype(float)[None]
             pairs = [Pair(name="items appear", record=record, neighbour=other)]
-        case RecordAdjacency():
+        case Record():
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise ParameterError("domain", domain, "bounded, where records are replaced")
             places = 1 if isinstance(domain, Ball) else attributes
@@ -237,21 +237,21 @@ class _Maker:
         """One record, among others that are alike or of up to three kinds; or a graph."""
         record = self.record()
         size = self.rows[self._below(len(self.rows)) if len(self.rows) > 1 else 0]
-        if size == 1 or isinstance(self.adjacency, EdgeAdjacency):
+        if size == 1 or isinstance(self.adjacency, Edge):
             return record
         kinds = np.concatenate([self.record() for _ in range(1 + self._below(3))])
         return np.concatenate([record, kinds[self.rng.words(size - 1) % np.uint64(len(kinds))]])
 
     def record(self) -> NDArray[np.float64]:
         p, style = self.attributes, self._below(4)
-        if isinstance(self.adjacency, EdgeAdjacency):
+        if isinstance(self.adjacency, Edge):
             graph = np.zeros((p, p))
             for _ in range(0 if style == 0 else self._below(2 * p)):
                 first, second = self._below(p), self._below(p)
                 if first != second:
                     graph[first, second] = graph[second, first] = 1.0
             return graph
-        if isinstance(self.domain, Sets) or isinstance(self.adjacency, ItemAdjacency | BitFlip):
+        if isinstance(self.domain, Sets) or isinstance(self.adjacency, Items | BitFlip):
             odds = (1, 4, 7)[self._below(3)]
             return np.array([[float(self._below(8) < odds) for _ in range(p)]])
         x = np.full((1, p), start_of(self.adjacency, self.domain))
@@ -268,20 +268,20 @@ class _Maker:
         other = record.copy()
         row, column = self._below(len(record)), self._below(record.shape[1])
         match self.adjacency:
-            case RecordAdjacency():
+            case Record():
                 other[row] = self.record()[0]
-            case EdgeAdjacency(weight=weight):
+            case Edge(weight=weight):
                 value = self._step(other[row, column], weight)
                 other[row, column] = other[column, row] = value
             case BitFlip():
                 other[row, column] = 1 - other[row, column]
-            case ItemAdjacency(changes=changes):
+            case Items(changes=changes):
                 for _ in range(1 + self._below(changes)):
                     column = self._below(record.shape[1])
                     other[row, column] = 1 - other[row, column]
-            case AttributeAdjacency(beta=beta):
+            case Attribute(beta=beta):
                 other[row, column] = self._step(other[row, column], beta)
-            case L1Ball(radius=radius) | RowAdjacency(radius=radius):
+            case L1Ball(radius=radius) | Row(radius=radius):
                 # Half the distance in each of two places is within either norm's.
                 parts = 1 + self._below(2)
                 for place in {column, self._below(record.shape[1])} if parts == 2 else {column}:

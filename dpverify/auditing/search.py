@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.neighbours import drawn_pairs, fits, start_of
 from dpverify.auditing.outputs.draws import both_sides, named
-from dpverify.data.adjacency import Adjacency, EdgeAdjacency
+from dpverify.data.adjacency import Adjacency, Edge
 from dpverify.data.domain import Domain, is_sparse
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.privacy import Mechanism, Pair
@@ -281,7 +281,7 @@ def _simpler(pair: Pair, adjacency: Adjacency, start: float) -> Iterator[Pair]:
 
 def _places(record: NDArray[Any], adjacency: Adjacency) -> list[Any]:
     """What may be changed apart: single values, or both cells of an edge."""
-    if isinstance(adjacency, EdgeAdjacency):
+    if isinstance(adjacency, Edge):
         edges = zip(*np.triu_indices(len(record), 1), strict=True)
         return [(np.array([a, b]), np.array([b, a])) for a, b in edges]
     return [(np.array([row]), np.array([column])) for row, column in np.ndindex(record.shape)]

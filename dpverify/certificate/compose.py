@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify.accounting.composition import compose as composition
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate.certify import document_digest, environment
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import (
@@ -43,7 +43,7 @@ from dpverify.certificate.schema import (
 from dpverify.certificate.verify import Check, check_digest, differences, misfit, verify
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
-from dpverify.errors import CertificateError, DPVerifyError, place, require
+from dpverify.errors import CertificateError, DPVerifyError, ParameterError, place, require
 from dpverify.guarantee import Guarantee
 from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable
@@ -284,11 +284,13 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
         raise CertificateError(f"release {number}: nothing was released, and so nothing composes.")
     guarantee = build(certificate.inputs).guarantee()
     relied_on(certificate.inputs.mechanism, guarantee)
-    if not hasattr(guarantee.curve, "losses"):
+    try:
+        guarantee.curve.losses()
+    except ParameterError:
         # A curve may be all that a mechanism knows. Its certified point has a worst mechanism.
         point = Fraction(certificate.inputs.epsilon)
         leak = Fraction(guarantee.curve.delta_at(point).upper)
-        guarantee = replace(guarantee, curve=PointCurve(bound=point, leak=leak))
+        guarantee = replace(guarantee, curve=ApproxDP(epsilon=point, delta=leak))
     return _Release(number, certificate.inputs, certificate.release.sha256, guarantee)
 
 
@@ -300,7 +302,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
         # On the owner's word neighbours in that unit are neighbours in every release: what they
         # are called there no longer matters.
         parts = [replace(part, adjacency=parts[0].adjacency) for part in parts]
-    total = composition.compose(parts, same_records=word.same_records)
+    total = composition.compose(*parts, same_records=word.same_records)
     epsilon = total.curve.epsilon_at(delta)
     rule = "larger: the privacy loss of these releases is unbounded with at least this probability"
     require(epsilon.upper < math.inf, "delta", exact_string(delta), rule)

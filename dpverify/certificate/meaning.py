@@ -17,7 +17,7 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Final
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.notions.attacker_rates import attacker_bound
 from dpverify.accounting.published import published_delta
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
@@ -115,7 +115,7 @@ def _error(mechanism: Certifiable, probe: Pair) -> float:
 
 
 def _published(curve: PrivacyCurve, epsilon: Fraction) -> str | None:
-    if not isinstance(curve, GaussianCurve):
+    if not isinstance(curve, Gaussian):
         return None
     found = published_delta(epsilon, mu_squared=curve.mu_squared)
     return None if found is None else Ends.of(found).upper

@@ -46,12 +46,12 @@ __all__ = ["audit"]
 
 _CLAIMED = """
     from fractions import Fraction
-    from dpverify.accounting.curves.approximate_dp import PointCurve
-    from dpverify.data.adjacency import AttributeAdjacency
+    from dpverify.accounting.curves.approximate_dp import ApproxDP
+    from dpverify.data.adjacency import Attribute
     from dpverify.auditing.targets.functions import adapt
 
-    unit = AttributeAdjacency(beta=Fraction(1))
-    claim = PointCurve(bound=Fraction(1))
+    unit = Attribute(beta=Fraction(1))
+    claim = ApproxDP(epsilon=Fraction(1))
     audited = adapt({name}, of="record", attributes=1, adjacency=unit, claim=claim)
 """
 

@@ -78,7 +78,7 @@ _BOX = """\
 # columns mean (a percentage: 0 and 100). Are they in different units? Then low = 0, high = 1, and
 # a line that gives every column its own range, in order, from which it is brought to [0, 1]:
 #   ranges = [[18, 100], [0, 250000], [1, 5]]
-# Sets, as rows of zeros and ones: { kind = "sets", least = 1 }, and no line `outside`.
+# Sets, as rows of zeros and ones: { kind = "sets", min_size = 1 }, and no line `outside`.
 domain = { low = "$undecided", high = "$undecided" }"""
 _BITS = "domain = { low = 0, high = 1 }    # of bits, by the type of the file"
 _RAW = 'name = "raw-data-g-opt"    # noise on the records as they are; they are too short to sketch'

@@ -10,35 +10,41 @@ others, and then whoever audits a function declares it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
+import attrs
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from dpverify.data.domain import LARGEST, dense
 from dpverify.enclosure import exact_string, short_string
 from dpverify.errors import ParameterError, require
+from dpverify.numbers import to_count, to_positive_rational
 
 __all__ = [
     "Adjacency",
-    "AttributeAdjacency",
+    "Attribute",
     "BitFlip",
-    "EdgeAdjacency",
-    "ItemAdjacency",
+    "Edge",
+    "Items",
     "L1Ball",
     "Of",
-    "RecordAdjacency",
-    "RowAdjacency",
+    "Record",
+    "Row",
 ]
 
 Of = Literal["record", "dataset"]
 """What a function is a function of: one record, or a whole data set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributeAdjacency:
+def _at_most_largest(_: Any, field: attrs.Attribute[Any], value: Fraction) -> None:
+    require(value <= LARGEST, field.name, short_string(value), "at most 2**100")
+
+
+@frozen
+class Attribute:
     """β-adjacency: one attribute of one record moves by at most `beta`.
 
     Li and Li 2023, definition 2.3 (there on [-1, 1]^p; here on the declared domain).
@@ -46,10 +52,7 @@ class AttributeAdjacency:
 
     of: ClassVar[Of | None] = None
 
-    beta: Fraction
-
-    def __post_init__(self) -> None:
-        _require_bound("beta", self.beta)
+    beta: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
     @property
     def unit(self) -> str:
@@ -62,7 +65,7 @@ class AttributeAdjacency:
         return len(moved) <= 1 and all(abs(move) <= self.beta for move in moved.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BitFlip:
     """One bit of one record flips (records are bit vectors)."""
 
@@ -79,7 +82,7 @@ class BitFlip:
         return len(moved) <= 1 and all(abs(move) == 1 for move in moved.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class L1Ball:
     """One record moves by at most `radius` in ℓ1 distance.
 
@@ -91,10 +94,7 @@ class L1Ball:
 
     of: ClassVar[Of | None] = None
 
-    radius: Fraction
-
-    def __post_init__(self) -> None:
-        _require_bound("radius", self.radius)
+    radius: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
     @property
     def unit(self) -> str:
@@ -108,8 +108,8 @@ class L1Ball:
         return _rows(moved) <= 1 and total <= self.radius
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordAdjacency:
+@frozen
+class Record:
     """One whole record is replaced by any other of the declared domain."""
 
     of: ClassVar[Of | None] = None
@@ -124,8 +124,8 @@ class RecordAdjacency:
         return _rows(_moves(records, neighbour)) <= 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemAdjacency:
+@frozen
+class Items:
     """At most `changes` items of one set are added, removed or replaced one for one.
 
     Aumüller et al. 2020, section 2: ‖x − y‖₁ ≤ α for the indicator vectors of two sets, so a
@@ -134,10 +134,7 @@ class ItemAdjacency:
 
     of: ClassVar[Of | None] = None
 
-    changes: int
-
-    def __post_init__(self) -> None:
-        require(self.changes >= 1, "changes", self.changes, "at least 1")
+    changes: int = field(converter=to_count)
 
     @property
     def unit(self) -> str:
@@ -151,8 +148,8 @@ class ItemAdjacency:
         return _rows(moved) <= 1 and len(moved) <= self.changes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeAdjacency:
+@frozen
+class Edge:
     """The weight of one edge of the graph changes by at most `weight`.
 
     Blocki et al. 2012, for weights in [0, 1] and `weight` 1.
@@ -160,10 +157,7 @@ class EdgeAdjacency:
 
     of: ClassVar[Of | None] = "dataset"
 
-    weight: Fraction
-
-    def __post_init__(self) -> None:
-        _require_bound("weight", self.weight)
+    weight: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
     @property
     def unit(self) -> str:
@@ -177,8 +171,8 @@ class EdgeAdjacency:
         return len(edges) <= 1 and all(abs(move) <= self.weight for move in moved.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowAdjacency:
+@frozen
+class Row:
     """One row of the data matrix moves by at most `radius` in ℓ2 distance.
 
     Blocki et al. 2012, section 4, for `radius` 1.
@@ -186,10 +180,7 @@ class RowAdjacency:
 
     of: ClassVar[Of | None] = "dataset"
 
-    radius: Fraction
-
-    def __post_init__(self) -> None:
-        _require_bound("radius", self.radius)
+    radius: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
     @property
     def unit(self) -> str:
@@ -203,20 +194,7 @@ class RowAdjacency:
         return _rows(moved) <= 1 and total <= self.radius**2
 
 
-Adjacency = (
-    AttributeAdjacency
-    | BitFlip
-    | L1Ball
-    | RecordAdjacency
-    | ItemAdjacency
-    | EdgeAdjacency
-    | RowAdjacency
-)
-
-
-def _require_bound(name: str, value: Fraction) -> None:
-    require(value > 0, name, value, "positive")
-    require(value <= LARGEST, name, short_string(value), "at most 2**100")
+Adjacency = Attribute | BitFlip | L1Ball | Record | Items | Edge | Row
 
 
 def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import attrs
 import numpy as np
+from attrs import field, frozen
+from attrs.converters import optional
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.enclosure import short_string
 from dpverify.errors import RecordsError, require
+from dpverify.numbers import to_count, to_rational
 from dpverify.sampling.words import Words
 
 __all__ = [
@@ -54,7 +57,11 @@ PROBES = 40
 """Synthetic pairs that `probes` draws."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _known(_: Any, field: attrs.Attribute[Any], value: str) -> None:
+    require(value in get_args(_Outside), field.name, value, '"refuse" or "clip"')
+
+
+@frozen
 class Box:
     """Every attribute lies in [low, high].
 
@@ -67,11 +74,11 @@ class Box:
         never moves two values apart, so it keeps every adjacency of this package.
     """
 
-    low: Fraction
-    high: Fraction
-    outside: _Outside = "refuse"
+    low: Fraction = field(converter=to_rational)
+    high: Fraction = field(converter=to_rational)
+    outside: _Outside = field(default="refuse", kw_only=True, validator=_known)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
         for name, end in (("low", self.low), ("high", self.high)):
             require(abs(end) <= LARGEST, name, short_string(end), "between -2**100 and 2**100")
@@ -145,7 +152,7 @@ class Box:
         return pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ball:
     """Every record has an ℓ2 norm of at most `radius`.
 
@@ -159,10 +166,10 @@ class Ball:
         distance is protected, a clipped ball keeps no bound, and mechanisms refuse it.
     """
 
-    radius: Fraction
-    outside: _Outside = "refuse"
+    radius: Fraction = field(converter=to_rational)
+    outside: _Outside = field(default="refuse", kw_only=True, validator=_known)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         good = 1 <= self.radius * LARGEST <= LARGEST**2
         require(good, "radius", short_string(self.radius), "between 2**-100 and 2**100")
 
@@ -213,26 +220,26 @@ class Ball:
         return pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sets:
     """Every record is a set of items, as a row of zeros and ones, dense or sparse.
 
     Attributes
     ----------
-    least : smallest size of a set that is admitted, at least 1
-    most : largest size, or None for no limit
+    min_size : of a set that is admitted, at least 1
+    max_size : of a set that is admitted, or None for no limit
 
     A set that is too small or too large is always refused: no clipping establishes a bound on sizes
     without changing what its neighbours are.
     """
 
-    least: int = 1
-    most: int | None = None
+    min_size: int = field(default=1, converter=to_count, kw_only=True)
+    max_size: int | None = field(default=None, converter=optional(to_count), kw_only=True)
 
-    def __post_init__(self) -> None:
-        require(self.least >= 1, "least", self.least, "at least 1")
-        if self.most is not None:
-            require(self.most >= self.least, "most", self.most, f"at least least={self.least}")
+    def __attrs_post_init__(self) -> None:
+        size = self.max_size
+        rule = f"at least min_size={self.min_size}"
+        require(size is None or size >= self.min_size, "max_size", size, rule)
 
     def admit(self, records: Any, *, attributes: int | None = None) -> sparse.csr_array:
         """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
@@ -248,8 +255,8 @@ class Sets:
         sizes = np.diff(x.indptr)
         wrong = self._wrong(sizes)
         if wrong.size:
-            bounds = f"at least {self.least}" + (
-                "" if self.most is None else f", at most {self.most}"
+            bounds = f"at least {self.min_size}" + (
+                "" if self.max_size is None else f", at most {self.max_size}"
             )
             raise RecordsError(
                 f" has {sizes[wrong[0]]} items, and the declared domain has sets "
@@ -265,16 +272,16 @@ class Sets:
         return int(self._wrong(np.diff(x.indptr)).size)
 
     def _wrong(self, sizes: NDArray[Any]) -> NDArray[np.intp]:
-        most = np.inf if self.most is None else self.most
-        return np.flatnonzero((sizes < self.least) | (sizes > most))
+        most = np.inf if self.max_size is None else self.max_size
+        return np.flatnonzero((sizes < self.min_size) | (sizes > most))
 
     def probes(self, attributes: int, rng: Words) -> Sequence[tuple[Any, Any]]:
         """Pairs of synthetic sets of one size, from almost equal to sharing half of their items.
 
         Disjoint sets would say little: their hashes collide by chance alone.
         """
-        most = attributes if self.most is None else min(self.most, attributes)
-        size = min(max(self.least, most // 4), most)
+        most = attributes if self.max_size is None else min(self.max_size, attributes)
+        size = min(max(self.min_size, most // 4), most)
         pairs = []
         for number in range(1, PROBES + 1):
             # A random order of the items; the second set is the first one shifted along it.
@@ -285,7 +292,7 @@ class Sets:
         return pairs  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Graphs:
     """The data set is one graph: its symmetric matrix of edge weights in [0, 1], diagonal 0."""
 

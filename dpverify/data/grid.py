@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    ItemAdjacency,
+    Items,
     L1Ball,
 )
 from dpverify.data.domain import Ball, Box, Sets, Vectors
@@ -68,11 +68,11 @@ class Grid:
             If it has none, or one that is not a whole number of steps.
         """
         match adjacency:
-            case AttributeAdjacency(beta=bound) | L1Ball(radius=bound):
+            case Attribute(beta=bound) | L1Ball(radius=bound):
                 pass
             case BitFlip():
                 bound = Fraction(1)
-            case ItemAdjacency(changes=changes):
+            case Items(changes=changes):
                 bound = Fraction(changes)  # of zeros and ones
             case _:
                 raise ParameterError(
@@ -100,7 +100,7 @@ class Grid:
                 # Rounding adds less than a step to the difference of each attribute, and all may
                 # differ: less than p steps in all, and the whole is an integer.
                 return moves + attributes - 1
-            case AttributeAdjacency(beta=beta), Box(low=low, high=high) if beta >= high - low:
+            case Attribute(beta=beta), Box(low=low, high=high) if beta >= high - low:
                 return max(moves, self.width(domain))
         return moves
 

@@ -1,6 +1,6 @@
 """The pytest plugin: a third party audits its own mechanism in five lines.
 
-    @pytest.mark.dp_audit(epsilon=1, adjacency=AttributeAdjacency(beta=Fraction(1)))
+    @pytest.mark.dp_audit(epsilon=1, adjacency=Attribute(beta=Fraction(1)))
     def test_my_mechanism(dp_audit):
         dp_audit(my_function, of="record", attributes=1)
 
@@ -221,7 +221,7 @@ _OF_FUNCTIONS = ("adjacency", "epsilon", "of", "domain", "attributes", "rows")
 
 def _mechanism(subject: Any, given: dict[str, Any], at: Fraction | None) -> Any:
     """The mechanism to audit: the subject, or a function with the claim that is given."""
-    from dpverify.accounting.curves.approximate_dp import PointCurve
+    from dpverify.accounting.curves.approximate_dp import ApproxDP
     from dpverify.auditing.targets.functions import adapt
     from dpverify.enclosure import rational
 
@@ -235,7 +235,7 @@ def _mechanism(subject: Any, given: dict[str, Any], at: Fraction | None) -> Any:
     missing = [name for name in ("adjacency", "epsilon") if name not in options]
     if missing:
         _refuse(f"dp_audit needs {' and '.join(missing)}: in the call, or in the marker.")
-    claim = PointCurve(bound=rational("epsilon", options.pop("epsilon")), leak=at or Fraction(0))
+    claim = ApproxDP(epsilon=rational("epsilon", options.pop("epsilon")), delta=at or Fraction(0))
     return adapt(subject, claim=claim, **options)
 
 

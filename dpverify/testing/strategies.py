@@ -18,9 +18,9 @@ from dpverify.auditing.neighbours import fits, largest_move, require_known
 from dpverify.data.adjacency import (
     Adjacency,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
-    RecordAdjacency,
+    Edge,
+    Items,
+    Record,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import extra, require
@@ -65,9 +65,11 @@ def records(
             require(attributes >= 2, "attributes", attributes, "at least 2, as vertices of a graph")
             return _graphs(attributes)
         case Sets():
-            most = attributes if domain.most is None else min(domain.most, attributes)
-            require(domain.least <= most, "attributes", attributes, f"at least {domain.least}")
-            items = st.sets(st.integers(0, attributes - 1), min_size=domain.least, max_size=most)
+            most = attributes if domain.max_size is None else min(domain.max_size, attributes)
+            require(
+                domain.min_size <= most, "attributes", attributes, f"at least {domain.min_size}"
+            )
+            items = st.sets(st.integers(0, attributes - 1), min_size=domain.min_size, max_size=most)
             row: _Strategy = items.map(lambda chosen: np.isin(np.arange(attributes), list(chosen)))
         case Ball():
             radius = largest_move(0.0, domain.radius)
@@ -114,16 +116,16 @@ def _moved(
     row = draw(st.integers(0, count - 1))
     column = draw(st.integers(0, attributes - 1))
     match adjacency:
-        case EdgeAdjacency():
+        case Edge():
             column = draw(st.integers(0, attributes - 2))
             column += column >= row  # never on the diagonal
             value = _step(draw, other[row, column], adjacency.weight, 0.0, 1.0)
             other[row, column] = other[column, row] = value
-        case RecordAdjacency():
+        case Record():
             other[row] = draw(records(domain, attributes=attributes))[0]
         case BitFlip():
             other[row, column] = 1 - other[row, column]
-        case ItemAdjacency():
+        case Items():
             places = st.sets(st.integers(0, attributes - 1), min_size=1, max_size=adjacency.changes)
             for place in draw(places):
                 other[row, place] = 1 - other[row, place]

@@ -17,7 +17,7 @@ from dpverify.accounting.published import (
     sigma_li,
     sigma_li_any_projection,
 )
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.data.domain import Vectors
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, squared
 from dpverify.errors import ParameterError
@@ -114,7 +114,7 @@ def _private_projection(
     )
     if sigma in _LEVELS:
         level = _LEVELS[sigma]
-    elif projection == "gaussian" and isinstance(adjacency, AttributeAdjacency):
+    elif projection == "gaussian" and isinstance(adjacency, Attribute):
         # σ is proportional to β, so β in steps of the product's grid gives σ in those steps.
         grid = grid_for(domain, adjacency, p, GRID_STEPS)
         moves = grid.moves(adjacency, domain, attributes=p)

@@ -8,8 +8,8 @@ from itertools import product
 
 import pytest
 
-from dpverify.accounting.curves.gaussian import GaussianCurve, epsilon_gaussian, sigma_gaussian
-from dpverify.accounting.curves.laplace import LaplaceCurve, scale_laplace_curve
+from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 
@@ -20,7 +20,7 @@ TARGETS = list(product(DELTAS, [Fraction(0), Fraction(10**5), *SIZES]))
 
 
 def laplace_epsilon(delta: Fraction, scale: Fraction) -> Enclosure:
-    return LaplaceCurve.of_row([1], scale=scale).epsilon_at(delta)
+    return Laplace.of_row([1], scale=scale).epsilon_at(delta)
 
 
 def gaussian_sigma(delta: Fraction, epsilon: Fraction) -> Enclosure:
@@ -62,7 +62,7 @@ def test_refusals_name_what_was_given() -> None:
     for ask, message in (
         (lambda: epsilon_gaussian(Fraction(1, 10**6), SIZES[1]), "sigma=1e-400 must be at "),
         (lambda: laplace_epsilon(Fraction(1, 10**6), SIZES[1]), "scale=1e-400 must be at "),
-        (lambda: GaussianCurve(mu_squared=SIZES[-1]), "mu_squared=1.000e.9000 must be at most "),
+        (lambda: Gaussian.from_mu_squared(SIZES[-1]), "mu_squared=1.000e.9000 must be at most "),
         (lambda: sigma_gaussian(SIZES[-1], DELTAS[3]), "epsilon=1.000e.9000 must be in "),
         (lambda: laplace_scale(DELTAS[-1], Fraction(1)), "delta=1 - 1e-19 must be 0, or in "),
         (lambda: scale_laplace_curve(1, DELTAS[3], row=[0]), "row=0 must be a move"),
@@ -79,4 +79,4 @@ def test_the_scale_is_as_narrow_for_small_and_large_sensitivities(size: Fraction
 
 
 def test_no_delta_is_above_one() -> None:
-    assert LaplaceCurve.of_row([1], scale=Fraction(1, 10**200)).delta_at(1).upper == 1
+    assert Laplace.of_row([1], scale=Fraction(1, 10**200)).delta_at(1).upper == 1

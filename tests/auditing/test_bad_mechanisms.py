@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import audit
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.outputs.draws import guarded
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import Words
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 LATER = 150
 KINDS: tuple[AuditKind, ...] = ("precision", "white-box", "black-box", "sequential")
 LIMITS = {"hangs": 0.2}
@@ -41,7 +41,7 @@ class Tired(WhiteBox):
 
     fault: str
     released: list[int] = field(default_factory=lambda: [0])
-    adjacency: AttributeAdjacency = UNIT
+    adjacency: Attribute = UNIT
     noise: RoundedLaplace = field(default_factory=lambda: RoundedLaplace(scale=1.0))
 
     def release(self, records: Any, *, rng: Words) -> Any:
@@ -61,8 +61,8 @@ class Tired(WhiteBox):
                 return np.concatenate([output, output])
         return np.array([["seven"]])
 
-    def privacy(self) -> PointCurve:
-        return PointCurve(bound=Fraction(1))
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=Fraction(1))
 
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: Any, neighbour: Any

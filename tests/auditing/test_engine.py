@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks import white_box
 from dpverify.auditing.engine import KINDS, Report, audit
 from dpverify.auditing.finding import Finding
@@ -19,17 +19,18 @@ from dpverify.auditing.kinds import AuditKind
 from dpverify.auditing.reporters.text import finding_lines, lines
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
+from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 from dpverify_audits.planted.min_hash import drawn
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 EIGHT = Box(low=Fraction(0), high=Fraction(8))
 DELTA = Fraction(1, 1000)
-GAUSSIAN = GaussianCurve(mu_squared=Fraction(1))
+GAUSSIAN = Gaussian(sigma=1)
 
 
 def gaussian(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -67,13 +68,13 @@ def test_trade_off_and_its_model_are_part_of_an_audit() -> None:
 
 
 def test_the_model_gives_no_number_for_laplace_noise_however_cautious_the_audit() -> None:
-    claim = PointCurve(bound=Fraction(1), leak=DELTA)
+    claim = ApproxDP(epsilon=Fraction(1), delta=DELTA)
     report = audited(laplace, claim, delta=DELTA, kinds=["trade-off"], alpha=1e-6, draws=4000)
     assert all("A Gaussian model doesn't fit" in f.statement for f in report.findings)
 
 
 def test_half_the_noise_is_found_by_the_curve_and_by_bets() -> None:
-    narrow = GaussianCurve(mu_squared=Fraction(1, 4))
+    narrow = Gaussian.from_mu_squared(Fraction(1, 4))
     report = audited(gaussian, narrow, delta=DELTA, kinds=["trade-off", "sequential"])
     assert {finding.audit for finding in report.violations} == {"trade-off", "sequential"}
 
@@ -129,13 +130,13 @@ def test_a_pair_that_is_shown_whole_says_no_more() -> None:
 def test_bets_are_against_the_whole_curve() -> None:
     """δ(ε) is violated where it is largest, while (ε, δ) at the claimed δ holds by far."""
 
-    class Kinked(PointCurve):
+    class Kinked(ApproxDP):
         """Claims more near ε = 0 than follows from its point."""
 
-        def delta_at(self, epsilon: Any) -> Any:
-            return PointCurve(bound=Fraction(1, 10), leak=Fraction(0)).delta_at(epsilon)
+        def _delta(self, epsilon: Fraction) -> Enclosure:
+            return ApproxDP(epsilon=Fraction(1, 10)).delta_at(epsilon)
 
-    claim = Kinked(bound=Fraction(3))
+    claim = Kinked(epsilon=3)
     report = audited(laplace, claim, kinds=["sequential"], delta=Fraction(0))
     assert report.verdict == "violation"
     assert report.violations[0].evidence["slope"] < claim_lines(3.0, 0.0)[0][0]
@@ -157,14 +158,14 @@ def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
 
 
 def test_levels_of_all_kinds_add_up_to_at_most_alpha() -> None:
-    report = audited(laplace, PointCurve(bound=Fraction(1)), alpha=0.05, draws=200)
+    report = audited(laplace, ApproxDP(epsilon=Fraction(1)), alpha=0.05, draws=200)
     kinds = [finding.audit for finding in report.findings]
     assert set(kinds) == set(KINDS) - {"white-box", "exhaustive"}
     assert 0.045 < sum(finding.level for finding in report.findings) <= 0.05
 
 
 def test_the_grey_box_is_searched_where_pairs_are_not_named() -> None:
-    report = audited(tripled_inside, PointCurve(bound=Fraction(1)), kinds=["grey-box"], draws=20)
+    report = audited(tripled_inside, ApproxDP(epsilon=Fraction(1)), kinds=["grey-box"], draws=20)
     (found,) = report.violations
     assert found.pair is not None
     both = {found.pair.record.item(), found.pair.neighbour.item()}

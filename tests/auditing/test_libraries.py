@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import audit
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.data.adjacency import Attribute, BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.sampling.words import ReplayableWords
 from tests.helpers.paths import ROOT
 
 EXAMPLE = ROOT / "examples" / "audit_libraries.py"
-ONE = AttributeAdjacency(beta=Fraction(1))
-CLAIM = PointCurve(bound=Fraction(1))
+ONE = Attribute(beta=Fraction(1))
+CLAIM = ApproxDP(epsilon=Fraction(1))
 MISSING = "{} is not installed: it needs an environment of its own (benchmarks/peers)"
 
 
@@ -81,7 +81,7 @@ def test_opendp_takes_what_it_is_given(opendp: Any) -> None:
         for pair in extreme_pairs(ONE, None, attributes):
             assert released(mechanism, pair.record).dtype.kind == kind
     coin = opendp.m.make_randomized_response_bool(0.75)
-    claim = PointCurve(bound=Fraction(3), is_ratio=True)
+    claim = ApproxDP.from_odds(odds=Fraction(3))
     mechanism = adapt(coin, adjacency=BitFlip(), claim=claim)
     report = audit(mechanism, draws=500, kinds=["black-box"], workers=2)
     assert report.verdict == "no_violation_found"
@@ -97,8 +97,8 @@ def test_opendp_of_a_data_set(opendp: Any) -> None:
             measurement,
             of="dataset",
             rows=10,
-            adjacency=RecordAdjacency(),
-            claim=PointCurve(bound=Fraction(1001, 1000)),
+            adjacency=Record(),
+            claim=ApproxDP(epsilon=Fraction(1001, 1000)),
             domain=domain,
         )
         report = audit(mechanism, draws=500, kinds=["black-box"], workers=1)

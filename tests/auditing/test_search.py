@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import search as module
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
@@ -21,13 +21,13 @@ from dpverify.auditing.search import search, shrunk
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
-    RowAdjacency,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
@@ -36,20 +36,20 @@ from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
 EIGHT = Box(low=Fraction(0), high=Fraction(8))
-CLAIM = PointCurve(bound=Fraction(1))
+CLAIM = ApproxDP(epsilon=Fraction(1))
 CASES: list[tuple[Adjacency, Domain | None, int]] = [
     (UNIT, None, 3),
     (UNIT, EIGHT, 1),
     (UNIT, Ball(radius=Fraction(2)), 4),
     (BitFlip(), BITS, 3),
     (L1Ball(radius=Fraction(3)), EIGHT, 3),
-    (RowAdjacency(radius=Fraction(2)), None, 3),
-    (RecordAdjacency(), EIGHT, 2),
-    (ItemAdjacency(changes=2), Sets(least=2, most=4), 6),
-    (EdgeAdjacency(weight=Fraction(1)), Graphs(), 4),
+    (Row(radius=Fraction(2)), None, 3),
+    (Record(), EIGHT, 2),
+    (Items(changes=2), Sets(min_size=2, max_size=4), 6),
+    (Edge(weight=Fraction(1)), Graphs(), 4),
 ]
 
 
@@ -84,9 +84,9 @@ def test_a_shrink_without_conditions_ends_at_a_simplest_pair(
     small = shrunk(pairs[0], adjacency, domain, lambda _: True)
     assert fits(small, adjacency, domain)
     changed = small.record != small.neighbour
-    cells = 2 if isinstance(adjacency, EdgeAdjacency) else 1
+    cells = 2 if isinstance(adjacency, Edge) else 1
     assert np.count_nonzero(changed) == cells
-    least = domain.least if isinstance(domain, Sets) else 0
+    least = domain.min_size if isinstance(domain, Sets) else 0
     assert min(np.count_nonzero(small.record), np.count_nonzero(small.neighbour)) <= least
     assert abs(small.record - small.neighbour).max() <= 1
 
@@ -246,7 +246,7 @@ class Whole:
 
 
 def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> None:
-    mechanism = adapt(Whole(), adjacency=UNIT, claim=PointCurve(bound=Fraction(50)), domain=EIGHT)
+    mechanism = adapt(Whole(), adjacency=UNIT, claim=ApproxDP(epsilon=Fraction(50)), domain=EIGHT)
     found = search(mechanism, (), domain=EIGHT, attributes=1, draws=200, seed=1)
     assert len(found.candidates) > 5
     assert all(pair.record % 1 == pair.neighbour % 1 == 0 for pair in found.candidates)
@@ -283,13 +283,13 @@ def test_what_can_not_be_searched() -> None:
         def release(self, records: Any, *, rng: Words) -> Any:
             return records
 
-        def privacy(self) -> PointCurve:
+        def privacy(self) -> ApproxDP:
             return CLAIM
 
     with pytest.raises(ParameterError, match="doesn't say its number of attributes"):
         audited(Bare())
     with pytest.raises(ParameterError, match="bounded, where records are replaced"):
-        audited(of(laplace, 1, adjacency=RecordAdjacency(), domain=None))
+        audited(of(laplace, 1, adjacency=Record(), domain=None))
 
 
 # --- planted bugs whose extreme pairs hide them -----------------------------------------------
@@ -318,7 +318,7 @@ class Unnamed(Mechanism):
     def release(self, records: Any, *, rng: Words) -> NDArray[Any]:
         return self.subject.release(records, rng=rng)
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         return self.subject.privacy()
 
 

@@ -172,14 +172,14 @@ def test_did_you_mean(given_name: str, known: list[str], says: str) -> None:
 
 TEST = """
 from fractions import Fraction
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 
 def test_mine(dp_audit):
     report = dp_audit(
         lambda record, rng: record + rng.laplace(size=record.shape),
         of="record",
         attributes=1,
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
         epsilon=1,
     )
     kinds = "+".join(finding.audit for finding in report.findings)

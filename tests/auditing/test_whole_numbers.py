@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.outputs.draws import whole
 from dpverify.auditing.settings import PROFILES
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
@@ -66,8 +66,8 @@ def fractions(record: NDArray[np.float64], rng: np.random.Generator) -> float:
 def audited(function: Function, *, seed: int = 1, **options: Any) -> Report:
     mechanism = adapt(
         function,
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
-        claim=PointCurve(bound=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
+        claim=ApproxDP(epsilon=Fraction(1)),
         of="record",
         attributes=1,
         domain=Box(low=Fraction(0), high=Fraction(10)),

@@ -15,7 +15,7 @@ from benchmarks.accountants import Answers, Summary, summary
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case, Reply
 from benchmarks.truth import truth
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 from tests.helpers.paths import ROOT
@@ -62,7 +62,7 @@ def test_mpmath_confirms_only_the_truth(
 def test_laplace_integral_agrees_with_the_closed_form(count: int, delta: float) -> None:
     integral = truths._contour_root(Fraction(1), count, delta)
     assert integral is not None
-    closed = LaplaceCurve(shifts=((Fraction(1), count),)).epsilon_at(delta)
+    closed = Laplace.of_shifts(((Fraction(1), count),)).epsilon_at(delta)
     assert max(integral.lower, closed.lower) <= min(integral.upper, closed.upper)
     assert integral.width < 1e-12
 

@@ -25,7 +25,7 @@ from benchmarks.speed.accounting import bits, compared, medians
 from benchmarks.speed.auditing import LADDER, by_release, by_the_million, reaching
 from benchmarks.speed.growth import costs
 from benchmarks.speed.table import Growth, Row, growths, markdown
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.enclosure import Enclosure
 
 ROW = Row(area="accounting", work="w", unit="ms", ours=1.0, peer="p", theirs=4.0, aim=0.2)
@@ -173,7 +173,7 @@ def test_a_case_may_have_several_parameters() -> None:
         mechanism="gaussian", parameter=1.0, others=(2.0,), count=3, solve="delta", given=1.0
     )
     assert case.parameters == (1.0, 2.0)
-    assert ours(case) == GaussianCurve(mu_squared=3 + Fraction(3, 4)).delta_at(1)
+    assert ours(case) == Gaussian.from_mu_squared(3 + Fraction(3, 4)).delta_at(1)
     assert len(set(bits(256).parameters)) == 256
 
 

@@ -21,7 +21,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dpverify.accounting.composition import compose as composition
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
 from dpverify.certificate.certify import CERTIFICATE, document_digest
 from dpverify.certificate.compose import OwnersWord, compose, verify_document
@@ -29,8 +29,9 @@ from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs
 from dpverify.certificate.sign import check_signatures, envelope_beside, sign, statement
 from dpverify.cli import _run
-from dpverify.enclosure import Enclosure, Real
+from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, ParameterError, place
+from dpverify.guarantee import PrivacyCurve
 from tests.certificate.test_verify import changed, leaves
 from tests.conftest import CONFIGURATION
 
@@ -210,24 +211,29 @@ def test_a_realised_projection_composes_with_its_own_seed(both: list[dict[str, A
 def test_a_curve_without_a_loss_composes_by_its_point(
     both: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Bare:
-        def delta_at(self, epsilon: Real) -> Enclosure:
+    class Bare(PrivacyCurve):
+        def _delta(self, epsilon: Fraction) -> Enclosure:
             return Enclosure.of_exact(Fraction(1, 1000))
+
+        def _epsilon(self, delta: Fraction) -> Enclosure:
+            raise NotImplementedError
+
+        rates = PrivacyCurve.rates
 
     class Stranger:
         def __init__(self, inputs: Inputs) -> None:
             self.known = build(inputs).guarantee()
 
         def guarantee(self) -> Any:
-            return replace(self.known, curve=Bare())  # type: ignore[arg-type]
+            return replace(self.known, curve=Bare())
 
     monkeypatch.setattr(composing, "build", Stranger)
     guarantee = build(Inputs.model_validate(both[0]["inputs"])).guarantee()
     points = [
-        replace(guarantee, curve=PointCurve(bound=Fraction(e), leak=Fraction(1, 1000)))
+        replace(guarantee, curve=ApproxDP(epsilon=Fraction(e), delta=Fraction(1, 1000)))
         for e in (2, 1)
     ]
-    due = composition.compose(points).curve.epsilon_at(Fraction(1, 500))
+    due = composition.compose(*points).curve.epsilon_at(Fraction(1, 500))
     assert compose(both)["total"]["epsilon"] == due.as_json()
 
 

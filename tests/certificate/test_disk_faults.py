@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.atomic_files import check_writable, replacing, sha256_file
 from dpverify.errors import OutputError
 from tests.helpers.paths import ROOT
@@ -158,8 +158,8 @@ def test_a_lost_worker_says_so_and_the_next_run_goes_on(
 
 MECHANISM = adapt(
     fatal,
-    adjacency=AttributeAdjacency(beta=Fraction(1)),
-    claim=PointCurve(bound=Fraction(1)),
+    adjacency=Attribute(beta=Fraction(1)),
+    claim=ApproxDP(epsilon=Fraction(1)),
     of="record",
     attributes=2,
     name="fatal",

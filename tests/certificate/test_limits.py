@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.certificate.compose import compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.limits import check_size
@@ -131,7 +131,7 @@ def test_delta_is_compared_at_its_safe_end(
     """A noise level whose proven δ is above the target is refused, if only its upper end is."""
     target = float(certificate["inputs"]["delta"])
     astride = Enclosure(target * (1 - 1e-10), target * (1 + 1e-10))
-    monkeypatch.setattr(GaussianCurve, "delta", lambda *_: astride)
+    monkeypatch.setattr(Gaussian, "delta", lambda *_: astride)
     with pytest.raises(ConfigurationError, match=f"of up to {astride.upper}"):
         build(inputs(certificate))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.published import published_delta, sigma_kenthapadi
 from dpverify.certificate.derive import build
 from dpverify.certificate.meaning import FAR, curve_points, size_errors
@@ -27,7 +27,7 @@ def test_published_delta_is_above_the_exact_one(mu_squared: Fraction, epsilon: F
         assert epsilon <= 2 * mu_squared
         return
     assert found.upper < 0.5
-    assert GaussianCurve(mu_squared=mu_squared).delta_at(epsilon).upper <= found.upper
+    assert Gaussian.from_mu_squared(mu_squared).delta_at(epsilon).upper <= found.upper
 
 
 def test_published_delta_solves_the_published_sigma() -> None:
@@ -52,7 +52,7 @@ def counted(hits: int, false_hits: int, draws: int) -> Evidence:
 
 def test_shown_delta_is_below_what_was_counted(certificate: dict[str, Any]) -> None:
     inputs = Certificate.model_validate(certificate).inputs
-    curve = GaussianCurve(mu_squared=Fraction(1))
+    curve = Gaussian(sigma=1)
     points = curve_points(inputs, curve, counted(900, 100, 1000), 0.05)
     for point in points:
         seen = 0.9 - math.exp(float(Fraction(point.epsilon))) * 0.1
@@ -107,5 +107,5 @@ def test_a_size_that_the_mechanism_refuses_is_left_out(certificate: dict[str, An
 def test_no_counts_show_nothing(certificate: dict[str, Any], alpha: float) -> None:
     inputs = Certificate.model_validate(certificate).inputs
     nothing = counted(0, 0, 100).model_copy(update={"white_box": []})
-    points = curve_points(inputs, GaussianCurve(mu_squared=Fraction(1)), nothing, alpha)
+    points = curve_points(inputs, Gaussian(sigma=1), nothing, alpha)
     assert {point.shown for point in points} == {"0"}

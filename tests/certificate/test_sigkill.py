@@ -24,12 +24,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.targets.functions import adapt
 from dpverify.certificate.open_release import open_release
 from dpverify.certificate.report import plots
 from dpverify.cli import _run
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from tests.certificate.test_interruption import assert_whole
 
@@ -182,8 +182,8 @@ def noisy(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.f
 MECHANISMS = [
     adapt(
         noisy,
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
-        claim=PointCurve(bound=Fraction(bound)),
+        adjacency=Attribute(beta=Fraction(1)),
+        claim=ApproxDP(epsilon=Fraction(bound)),
         domain=Box(low=Fraction(0), high=Fraction(8)),
         of="record",
         attributes=2,

@@ -28,11 +28,11 @@ WRITE = "DPVERIFY_WRITE_SNAPSHOTS"
 MINE = """\
 from fractions import Fraction
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.data.adjacency import Attribute
 from dpverify.auditing.targets.functions import adapt
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 
 
 def count(record, rng):
@@ -54,7 +54,7 @@ def lost(record, rng):
 
 
 def claimed(function):
-    claim = PointCurve(bound=Fraction(1))
+    claim = ApproxDP(epsilon=Fraction(1))
     return adapt(function, of="record", attributes=1, adjacency=UNIT, claim=claim)
 
 

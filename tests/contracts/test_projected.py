@@ -17,19 +17,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from dpverify.catalogue import families
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
-    RowAdjacency,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
@@ -58,14 +59,12 @@ ASKED: Mapping[str, Request] = {
     "raw-data-g-opt ball l1": request(noise="laplace", domain=BALL, adjacency=L1),
     "dp-rp-l curve": request(k=4),
     "noise-addition bits": request(domain=Box(low=NONE, high=Fraction(1)), adjacency=BitFlip()),
-    "jl-graph-cuts part": replace(
-        CASES["jl-graph-cuts"], adjacency=EdgeAdjacency(weight=Fraction(1, 3))
-    ),
+    "jl-graph-cuts part": replace(CASES["jl-graph-cuts"], adjacency=Edge(weight=Fraction(1, 3))),
     "dp-signrp-rr least norm": request(k=4, least_norm=Fraction(3)),
     "dp-signrp-rr least norm l1": request(k=4, least_norm=Fraction(3), adjacency=L1),
     "dp-signrp-rr implied norm": request(k=4, least_norm=Fraction(9), domain=DISTANT),
     "dp-signoporp-rr l1": request(k=4, repetitions=1, delta=NONE, adjacency=L1),
-    "dp-signoporp-rr records": request(k=4, repetitions=1, delta=NONE, adjacency=RecordAdjacency()),
+    "dp-signoporp-rr records": request(k=4, repetitions=1, delta=NONE, adjacency=Record()),
     "dp-signoporp-rr-smooth l1": request(
         k=4, repetitions=1, ladder="steepest", delta=NONE, adjacency=L1
     ),
@@ -93,7 +92,7 @@ def made(name: str, outside: str | None) -> Any:
     asked, build = ASKED[name], families()[name.partition(" ")[0]].build
     assert build is not None
     domain: Any = asked.domain
-    domain = domain if outside is None else replace(domain, outside=outside)
+    domain = domain if outside is None else evolve(domain, outside=outside)
     return build(replace(asked, domain=domain))
 
 
@@ -175,17 +174,17 @@ def _move(record: Any, domain: Box | Ball, adjacency: Adjacency, rng: Any, *, bi
     match adjacency:
         case BitFlip():
             record[places[0]] += sign
-        case AttributeAdjacency(beta=bound):
+        case Attribute(beta=bound):
             record[places[0]] += sign * share * float(bound)
             _shorten(record, places[0], sign)
         case L1Ball(radius=bound):
             parts = rng.dirichlet(np.full(record.size, 0.3)) * (1 - 2.0**-40)
             record += parts * rng.choice([-1, 1], record.size) * share * float(bound)
-        case RowAdjacency(radius=bound):
+        case Row(radius=bound):
             direction = rng.normal(size=record.size)
             direction /= np.linalg.norm(direction)
             record += direction * share * float(bound) * (1 - 2.0**-40)
-        case RecordAdjacency():
+        case Record():
             if isinstance(domain, Ball):
                 record[:] = _in_ball(domain, record.size, rng)[0]
             elif bits:
@@ -200,22 +199,22 @@ def _shorten(record: Any, place: int, sign: int) -> None:
 
 
 def _sets(domain: Sets, adjacency: Adjacency, items: int, rng: Any) -> tuple[Any, Any]:
-    most = min(domain.most or items, items)
+    most = min(domain.max_size or items, items)
     while True:
         one = np.zeros((1, items))
-        one[0, rng.permutation(items)[: rng.integers(domain.least, most + 1)]] = 1
+        one[0, rng.permutation(items)[: rng.integers(domain.min_size, most + 1)]] = 1
         two = one.copy()
-        if isinstance(adjacency, ItemAdjacency):
+        if isinstance(adjacency, Items):
             changed = rng.permutation(items)[: rng.integers(1, adjacency.changes + 1)]
             two[0, changed] = 1 - two[0, changed]
         else:
             two[0] = rng.permutation(two[0])
-        if domain.least <= two.sum() <= most:
+        if domain.min_size <= two.sum() <= most:
             return sparse.csr_array(one), two
 
 
 def _graphs(adjacency: Adjacency, vertices: int, rng: Any) -> tuple[Any, Any]:
-    assert isinstance(adjacency, EdgeAdjacency)
+    assert isinstance(adjacency, Edge)
     one = np.triu(rng.random((vertices, vertices)) < rng.choice([0, 0.1]), 1).astype(np.float64)
     two = one.copy()
     first, second = sorted(rng.permutation(vertices)[:2].tolist())
@@ -268,7 +267,7 @@ def _(mechanism: MinHash, one: Any, two: Any) -> None:
     similarity = Fraction(len(first & second), len(first | second))
     sensitivity = mechanism.facts()["sensitivity"]
     assert similarity >= Fraction(sensitivity["least_similarity_of_neighbours"])
-    assert min(len(first), len(second)) >= mechanism.domain.least
+    assert min(len(first), len(second)) >= mechanism.domain.min_size
 
 
 @check.register
@@ -284,7 +283,7 @@ def _(mechanism: SignSketch, one: Any, two: Any) -> None:
     chances = list(zip(mechanism.positive(one), mechanism.positive(two), strict=True))
     differing = [(p, q) for p, q in chances if p != q]
     assert len(differing) <= mechanism.facts()["sensitivity"]["signs_that_can_differ"]
-    bounded = not isinstance(mechanism.adjacency, RecordAdjacency)
+    bounded = not isinstance(mechanism.adjacency, Record)
     worst = mechanism.rule.ratio(adjacent=bounded)  # type: ignore[attr-defined]
     for p, q in differing:
         assert max(p / q, q / p, (1 - p) / (1 - q), (1 - q) / (1 - p)) <= worst
@@ -323,7 +322,7 @@ def test_the_check_finds_a_norm_that_clipping_takes(monkeypatch: pytest.MonkeyPa
     build = families()["dp-signrp-rr"].build
     assert build is not None
     unit = Box(low=Fraction(-1), high=Fraction(1), outside="clip")
-    beta = AttributeAdjacency(beta=Fraction(1))
+    beta = Attribute(beta=Fraction(1))
     asked = request(1024, unit, beta, Fraction(1, 10**6), k=64, least_norm=Fraction(10))
     sketch: Any = build(asked)
     one, two = np.zeros((2, 1, 1024))
@@ -345,7 +344,7 @@ def test_the_check_finds_a_norm_that_clipping_takes(monkeypatch: pytest.MonkeyPa
         variant
         for variant in VARIANTS
         if str(variant.values[0]) not in ANY_PAIR
-        and not isinstance(ASKED[str(variant.values[0])].adjacency, RecordAdjacency)
+        and not isinstance(ASKED[str(variant.values[0])].adjacency, Record)
     ],
 )
 def test_the_check_can_fail(name: str, outside: str | None) -> None:
@@ -355,16 +354,16 @@ def test_the_check_can_fail(name: str, outside: str | None) -> None:
     mechanism = made(name, outside)
     wider: Adjacency
     match mechanism.adjacency:
-        case AttributeAdjacency() | L1Ball() | BitFlip():
+        case Attribute() | L1Ball() | BitFlip():
             ball = isinstance(mechanism.domain, Ball)
-            wider = L1Ball(radius=Fraction(8)) if ball else RecordAdjacency()
-        case ItemAdjacency():
-            wider = ItemAdjacency(changes=6)
-        case EdgeAdjacency():
-            wider = EdgeAdjacency(weight=Fraction(1))
-            mechanism = replace(mechanism, adjacency=EdgeAdjacency(weight=Fraction(1, 4)))
-        case RowAdjacency():
-            wider = RowAdjacency(radius=Fraction(3))
+            wider = L1Ball(radius=Fraction(8)) if ball else Record()
+        case Items():
+            wider = Items(changes=6)
+        case Edge():
+            wider = Edge(weight=Fraction(1))
+            mechanism = replace(mechanism, adjacency=Edge(weight=Fraction(1, 4)))
+        case Row():
+            wider = Row(radius=Fraction(3))
     rng = np.random.default_rng(7)
     pairs = [_pair(mechanism.domain, wider, mechanism, rng) for _ in range(PAIRS)]
     with pytest.raises(AssertionError):

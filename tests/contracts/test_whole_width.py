@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpverify.catalogue import families
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify_mechanisms.linear.sketch import GRID_STEPS
@@ -27,7 +27,7 @@ P = 4
 WHOLE = [
     name
     for name, asked in CASES.items()
-    if isinstance(asked.adjacency, AttributeAdjacency) and isinstance(asked.domain, Box)
+    if isinstance(asked.adjacency, Attribute) and isinstance(asked.domain, Box)
 ]
 SMALL: Mapping[str, dict[str, Any]] = {
     name: {"attributes": P, "rows": 3, **CASES[name].parameters} for name in WHOLE
@@ -38,7 +38,7 @@ def made(name: str, low: Fraction, width: Fraction) -> Any:
     build: Callable[..., Any] | None = families()[name.partition(" ")[0]].build
     assert build is not None
     domain = Box(low=low, high=low + width)
-    beta = AttributeAdjacency(beta=width)
+    beta = Attribute(beta=width)
     return build(request(domain=domain, adjacency=beta, delta=CASES[name].delta, **SMALL[name]))
 
 
@@ -74,9 +74,9 @@ def test_any_change_of_one_attribute_is_charged(
 def test_the_doubles_can_be_a_step_further_apart() -> None:
     """What was charged before: β over the step."""
     domain = Box(low=Fraction(35, 100), high=Fraction(10275, 100))
-    beta = AttributeAdjacency(beta=domain.high - domain.low)
+    beta = Attribute(beta=domain.high - domain.low)
     grid = Grid.dividing(beta.beta, steps=GRID_STEPS)
     assert grid.bound(beta) == GRID_STEPS
     assert grid.width(domain) == grid.moves(beta, domain, attributes=2) == GRID_STEPS + 1
-    narrower = AttributeAdjacency(beta=beta.beta / 2)
+    narrower = Attribute(beta=beta.beta / 2)
     assert grid.moves(narrower, domain, attributes=2) == GRID_STEPS // 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip, ItemAdjacency, RowAdjacency
+from dpverify.data.adjacency import Attribute, BitFlip, Items, Row
 from dpverify.data.blocks import ROWS, admitted_blocks, joined, row_blocks
 from dpverify.data.domain import Ball, Box, Sets, is_sparse
 from dpverify.errors import RecordsError
@@ -28,11 +28,11 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 
 P = 12
 UNIT = Box(low=Fraction(0), high=Fraction(1))
-ONE = AttributeAdjacency(beta=Fraction(1))
+ONE = Attribute(beta=Fraction(1))
 TARGET: dict[str, Any] = {"epsilon": Fraction(2), "delta": Fraction(1, 1000)}
 SETS: dict[str, Any] = {
-    "domain": Sets(least=1),
-    "adjacency": ItemAdjacency(changes=1),
+    "domain": Sets(min_size=1),
+    "adjacency": Items(changes=1),
     "epsilon": Fraction(20),
 }
 OPORPS = OPORP(p=P, k=4, seed=1)
@@ -222,7 +222,7 @@ def test_covariances_take_blocks() -> None:
         p=P,
         sketch_rows=8,
         domain=Ball(radius=Fraction(4)),
-        adjacency=RowAdjacency(radius=Fraction(1)),
+        adjacency=Row(radius=Fraction(1)),
         **TARGET,
     )
     x = records(2500)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Ball, Box, Sets, Vectors
 from dpverify.errors import ParameterError, RecordsError
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -39,7 +39,7 @@ def test_parts_are_not_rounded_one_by_one() -> None:
         epsilon=Fraction(1),
         delta=Fraction(1, 1000),
         domain=UNIT,
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
     )
     half = float(sketch.grid.step) / 2
     up, down = in_parts(half, 1000), in_parts(-half, 1000)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.data import grid as grid_module
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip, L1Ball
+from dpverify.data.adjacency import Attribute, BitFlip, L1Ball
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, RecordsError
@@ -100,7 +100,7 @@ def test_neighbours_move_by_at_most_the_bound(beta: Fraction, x: float, share: f
         return
     grid = Grid.dividing(beta, steps=1024)
     low, high = grid.round(np.array([[x, y]]))[0].tolist()
-    assert 0 <= high - low <= grid.moves(AttributeAdjacency(beta=beta), WIDE, attributes=5) == 1024
+    assert 0 <= high - low <= grid.moves(Attribute(beta=beta), WIDE, attributes=5) == 1024
 
 
 def test_rounding_halves_to_even_would_double_the_sensitivity() -> None:
@@ -128,7 +128,7 @@ def test_bit_flip_is_one_unit() -> None:
 
 def test_bound_that_is_no_whole_number_of_steps() -> None:
     with pytest.raises(ParameterError, match="step=1/3 must be a whole fraction of 1/2"):
-        Grid(step=Fraction(1, 3)).bound(AttributeAdjacency(beta=Fraction(1, 2)))
+        Grid(step=Fraction(1, 3)).bound(Attribute(beta=Fraction(1, 2)))
 
 
 def test_too_fine_for_doubles() -> None:

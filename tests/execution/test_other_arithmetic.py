@@ -31,7 +31,7 @@ from dpverify.errors import DPVerifyError
 from fractions import Fraction as F
 from decimal import Decimal as D
 from dpverify.accounting.curves.gaussian import delta_gaussian, epsilon_gaussian, sigma_gaussian
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -41,7 +41,7 @@ import numpy as np
 def sketch(which):
     made = LinearSketch.calibrated(
         GaussianProjection(p=40, k=12, seed=3), epsilon=F(2), delta=F(1, 10**6),
-        domain=Box(low=F(0), high=F(1)), adjacency=AttributeAdjacency(beta=F(1)),
+        domain=Box(low=F(0), high=F(1)), adjacency=Attribute(beta=F(1)),
     )
     if which == "curve":
         return str(made.privacy().epsilon_at(F(1, 10**6)))

@@ -138,7 +138,7 @@ def bytes_of(draw: st.DrawFn, content: bytes) -> bytes:
 
 _LITERALS = ["nan", "inf", "-1", "0", "1e-400", "1e400", "1e999999999", "9" * 400, "9" * 5000]
 _LITERALS += ["0.5", "1", "true", '""', '"x"', "'DECIDE'", "[]", "{}", "1979-05-27", "0x7fffffff"]
-_LITERALS += ['{ kind = "box" }', "{ low = 1, high = 0 }", '{ kind = "sets", least = 0.5 }']
+_LITERALS += ['{ kind = "box" }', "{ low = 1, high = 0 }", '{ kind = "sets", min_size = 0.5 }']
 _LITERALS += ['{ kind = "ball", radius = 1e300 }', "{ a = " * 2000, "[" * 2000 + "]" * 2000]
 _LITERALS += ['"\\ud800"', '"\\u0000"', '"clip"', '"/dev/null"', '"../x.npy"', '"<script>"']
 _KEYS = ["k", "delta", "low", "radius", "noise", "outside", "seed", "owner", "projection", '""']

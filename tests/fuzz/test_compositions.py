@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpverify.accounting import epsilon_gaussian
-from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
@@ -45,9 +45,9 @@ def loss(rng: np.random.Generator, kinds: tuple[int, ...]) -> PrivacyLoss:
     if kind == 1:
         return LaplaceLoss(shift=size)
     if kind == 2:
-        return ResponseLoss(step=size, share=share, leak=leak)
+        return ResponseLoss(step=size, share=share, infinity_mass=leak)
     if kind == 3:
-        return ResponseLoss(step=Log(1 + size), share=share, leak=leak)
+        return ResponseLoss(step=Log(1 + size), share=share, infinity_mass=leak)
     if kind == 4:
         p, q = (Fraction(int(rng.integers(1, 100)), 100) for _ in range(2))
         return FiniteLoss(pairs=((p, q), (1 - p, 1 - q)))
@@ -61,7 +61,7 @@ def atoms(loss: PrivacyLoss) -> list[tuple[Any, Any]] | None:
         return mpmath.mpf(value.numerator) / value.denominator
 
     match loss:
-        case ResponseLoss(step=step, share=share, leak=leak):
+        case ResponseLoss(step=step, share=share, infinity_mass=leak):
             assert isinstance(step, Fraction | Log)
             size = mpmath.log(real(step.argument)) if isinstance(step, Log) else real(step)
             other = real((1 - leak) * share) / (1 + mpmath.exp(size))
@@ -87,15 +87,15 @@ def enumerated(
         own = atoms(part)
         if own is None or len(total) * len(own) ** count > 3000:
             return None
-        kept *= (1 - part.escape) ** count
+        kept *= (1 - part.infinity_mass) ** count
         for _ in range(count):
             total = [(a + b, v * w) for a, v in total for b, w in own]
-    escape = 1 - kept
-    return total, mpmath.mpf(escape.numerator) / escape.denominator
+    infinity_mass = 1 - kept
+    return total, mpmath.mpf(infinity_mass.numerator) / infinity_mass.denominator
 
 
 def check(found: tuple[tuple[PrivacyLoss, int], ...], rng: np.random.Generator) -> None:
-    curve = ComposedCurve(losses=found)
+    curve = Composed(losses=found)
     roots = []
     for delta in DELTAS:
         root = curve.epsilon_at(delta)
@@ -118,9 +118,9 @@ def check(found: tuple[tuple[PrivacyLoss, int], ...], rng: np.random.Generator) 
         def truth(epsilon: Fraction) -> Any:
             at = mpmath.mpf(epsilon.numerator) / epsilon.denominator
             return max(
-                escape
+                infinity_mass
                 + mpmath.fsum(w * (1 - mpmath.exp(at - place)) for place, w in total if place > at)
-                for total, escape in (d for d in directions if d is not None)
+                for total, infinity_mass in (d for d in directions if d is not None)
             )
 
         for epsilon, value in zip(epsilons, values, strict=True):
@@ -165,7 +165,7 @@ COINS = [ResponseLoss(step=Log(Fraction(3 * n + 7, 2 * n + 5))) for n in range(1
 )
 def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
     """Too few to be smoothed: their drops from the largest. The truth is all but at the end."""
-    curve = ComposedCurve(losses=tuple((part, 1) for part in parts))
+    curve = Composed(losses=tuple((part, 1) for part in parts))
     most, found = curve.epsilon_at(0), curve.epsilon_at(Fraction(delta))
     assert found.lower <= most.upper
     assert found.upper <= most.upper
@@ -178,7 +178,7 @@ def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
 def test_a_lattice_that_is_finer_than_doubles(count: int) -> None:
     """Pure points 1/t have a common unit, one by the least common multiple."""
     parts = tuple((ResponseLoss(step=Fraction(1, t)), 1) for t in range(1, count + 1))
-    found = ComposedCurve(losses=parts).epsilon_at(Fraction(1, 10**6))
+    found = Composed(losses=parts).epsilon_at(Fraction(1, 10**6))
     assert 3 < found.lower <= found.upper <= found.lower * (1 + 1e-6)
 
 
@@ -191,8 +191,8 @@ def test_numbers_are_read_when_a_loss_is_made() -> None:
     for make, message in (
         (lambda: LaplaceLoss(shift="x"), "shift=x must be a finite real number"),  # type: ignore[arg-type]
         (lambda: GaussianLoss(mu_squared=Fraction(10**400)), r"from 2\*\*-400 to 2\*\*400"),
-        (lambda: ComposedCurve(losses=((LAPLACE, 2.5),)), "multiplicity=2.5"),  # type: ignore[arg-type]
-        (lambda: ComposedCurve(losses=((LAPLACE, "3"),)), "multiplicity=3"),  # type: ignore[arg-type]
+        (lambda: Composed(losses=((LAPLACE, 2.5),)), "multiplicity=2.5"),  # type: ignore[arg-type]
+        (lambda: Composed(losses=((LAPLACE, "3"),)), "multiplicity=3"),  # type: ignore[arg-type]
     ):
         with pytest.raises(ParameterError, match=message):
             make()
@@ -201,4 +201,4 @@ def test_numbers_are_read_when_a_loss_is_made() -> None:
 def test_an_unbounded_loss_reaches_its_escape_nowhere() -> None:
     for other in (LAPLACE, GaussianLoss(mu_squared=Fraction(2))):
         parts = ((GaussianLoss(mu_squared=Fraction(1)), 1), (other, 1))
-        assert ComposedCurve(losses=parts).epsilon_at(0).lower == math.inf
+        assert Composed(losses=parts).epsilon_at(0).lower == math.inf

@@ -9,18 +9,18 @@ from typing import Any
 from dpverify.catalogue import families
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
-    RecordAdjacency,
-    RowAdjacency,
+    Edge,
+    Items,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.privacy import Certifiable, Request
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
-BETA = AttributeAdjacency(beta=Fraction(3, 2))
+BETA = Attribute(beta=Fraction(3, 2))
 DELTA = Fraction(1, 1000)
 
 
@@ -47,7 +47,7 @@ def request(
 CASES: Mapping[str, Request] = {
     "dp-oporp": request(k=4, noise="gaussian"),
     "dp-oporp laplace": request(k=4, noise="laplace", delta=Fraction(0)),
-    "dp-oporp records": request(k=4, noise="gaussian", adjacency=RecordAdjacency()),
+    "dp-oporp records": request(k=4, noise="gaussian", adjacency=Record()),
     "dp-rp-g": request(k=4),
     "dp-rp-g-opt": request(k=4),
     "dp-rp-g-opt-b": request(k=4, noise="gaussian"),
@@ -60,21 +60,21 @@ CASES: Mapping[str, Request] = {
         copies=4,
         sigma="analytic",
         domain=Ball(radius=Fraction(2)),
-        adjacency=RecordAdjacency(),
+        adjacency=Record(),
     ),
     "dp-oporp sets": request(
         p=30,
         k=4,
         noise="gaussian",
-        domain=Sets(least=3, most=10),
-        adjacency=ItemAdjacency(changes=2),
+        domain=Sets(min_size=3, max_size=10),
+        adjacency=Items(changes=2),
     ),
     "dp-oporp whole sets": request(
         p=30,
         k=4,
         noise="gaussian",
-        domain=Sets(least=3, most=5),
-        adjacency=RecordAdjacency(),
+        domain=Sets(min_size=3, max_size=5),
+        adjacency=Record(),
     ),
     "sjlt": request(k=4, sparsity=2, construction="graph", independence=0, noise="gaussian"),
     "fjlt": request(k=4, density=Fraction(1, 2), at="output", noise="gaussian"),
@@ -83,42 +83,42 @@ CASES: Mapping[str, Request] = {
         domain=Box(low=Fraction(0), high=Fraction(1)), adjacency=BitFlip(), delta=Fraction(0)
     ),
     "randomized-response records": request(
-        domain=Box(low=Fraction(0), high=Fraction(1)), adjacency=RecordAdjacency()
+        domain=Box(low=Fraction(0), high=Fraction(1)), adjacency=Record()
     ),
     "noise-addition": request(),
     "jl-graph-cuts": request(
         p=300,
         rows=300,
         domain=Graphs(),
-        adjacency=EdgeAdjacency(weight=Fraction(1)),
+        adjacency=Edge(weight=Fraction(1)),
         sketch_rows=4,
     ),
     "jl-covariance": request(
         p=3,
         domain=Ball(radius=Fraction(2)),
-        adjacency=RowAdjacency(radius=Fraction(1)),
+        adjacency=Row(radius=Fraction(1)),
         sketch_rows=8,
     ),
     "rr-min-hash": request(
         p=40,
-        domain=Sets(least=6),
-        adjacency=ItemAdjacency(changes=1),
+        domain=Sets(min_size=6),
+        adjacency=Items(changes=1),
         k=8,
         buckets=4,
         reading="over the draw",
     ),
     "rr-min-hash realised": request(
         p=40,
-        domain=Sets(least=6),
-        adjacency=ItemAdjacency(changes=1),
+        domain=Sets(min_size=6),
+        adjacency=Items(changes=1),
         k=8,
         buckets=2,
         reading="realised",
     ),
     "noisy-min-hash": request(
         p=40,
-        domain=Sets(least=6),
-        adjacency=ItemAdjacency(changes=2),
+        domain=Sets(min_size=6),
+        adjacency=Items(changes=2),
         k=8,
         buckets=4,
         reading="over the draw",

@@ -11,16 +11,16 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpverify.accounting.composition.curve import ComposedCurve
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
+    RandomizedResponse,
 )
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve
-from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormal
+from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
@@ -87,10 +87,10 @@ CASES: dict[str, tuple[str, list[tuple[Pairs, int]]]] = {
     "five values": ("lattice", [(response(F(1, 2), 5), 6)]),
     "commensurable": ("lattice", [(response(F(2, 3)), 3), (response(F(4, 5)), 2)]),
     "powers of two": ("lattice", [(GEOMETRIC, 3), (response(F(2, 3)), 3)]),
-    "two atoms with an escape": ("lattice", [(LEAKY, 4)]),
+    "two atoms with an infinity_mass": ("lattice", [(LEAKY, 4)]),
     "three incommensurable ratios": ("enumeration", [(SKEW, 5)]),
     "no common lattice": ("enumeration", [(response(F(2, 3)), 4), (response(F(3, 5)), 4)]),
-    "an escape among bits": ("enumeration", [(LEAKY, 2), (response(F(3, 5)), 3)]),
+    "an infinity_mass among bits": ("enumeration", [(LEAKY, 2), (response(F(3, 5)), 3)]),
 }
 EPSILONS = (F(0), F(1, 100), F(1, 2), F(13, 10), F(5, 2))
 
@@ -98,16 +98,16 @@ EPSILONS = (F(0), F(1, 100), F(1, 2), F(13, 10), F(5, 2))
 @pytest.mark.parametrize("name", CASES)
 def test_enumeration(name: str) -> None:
     method, parts = CASES[name]
-    curve = ComposedCurve(losses=tuple((finite(pairs), count) for pairs, count in parts))
+    curve = Composed(losses=tuple((finite(pairs), count) for pairs, count in parts))
     assert curve.method == method
     outcomes = product(*parts)
     for epsilon in EPSILONS:
         found, true = curve.delta_at(epsilon), hockey_stick(outcomes, epsilon)
         assert holds(found, true), (epsilon, found, true)
         assert found.upper - found.lower <= 1e-13
-    escape = sum(p for p, q in outcomes if not q)
+    infinity_mass = sum(p for p, q in outcomes if not q)
     for share in (F(1, 10), F(1, 10**6)):
-        target = escape + share * (F(curve.delta_at(0).lower) - escape)
+        target = infinity_mass + share * (F(curve.delta_at(0).lower) - infinity_mass)
         found = curve.epsilon_at(target)
         for end, side in ((found.lower, 1), (found.upper, -1)):
             with mpmath.workdps(80):
@@ -118,22 +118,22 @@ def test_enumeration(name: str) -> None:
 
 def closed() -> Iterator[tuple[str, Losses, PrivacyCurve, float]]:
     for keep, positions in ((F(3, 4), 1), (F(5, 8), 30), (F(51, 100), 500)):
-        curve = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions)
+        curve = RandomizedResponse(keep=keep, other=1 - keep, positions=positions)
         yield f"bits {positions}", curve.losses(), curve, 1e-12
-    values = RandomizedResponseCurve(keep=F(5, 8), other=F(1, 8), positions=30)
+    values = RandomizedResponse(keep=F(5, 8), other=F(1, 8), positions=30)
     yield "four values", values.losses(), values, 1e-12
-    mixed = MixedResponseCurve(keep=F(3, 4), other=F(1, 4), positions=50, differ=F(1, 10))
+    mixed = MixedResponse(keep=F(3, 4), other=F(1, 4), positions=50, differ=F(1, 10))
     yield "mixture", mixed.losses(), mixed, 1e-12
     coin = ResponseLoss(step=Log(F(3)))
     shared = PositionLoss(differ=F(1, 10), losses=((coin, 1),))
     yield "mixture by position", ((shared, 50),), mixed, 1e-12
-    point = PointCurve(bound=F(3, 10), leak=F(1, 1000))
+    point = ApproxDP(epsilon=F(3, 10), delta=F(1, 1000))
     yield "one point", point.losses(), point, 1e-12
-    laplace = LaplaceCurve(shifts=((F(1, 2), 3), (F(1, 5), 2)))
+    laplace = Laplace.of_shifts(((F(1, 2), 3), (F(1, 5), 2)))
     yield "laplace", laplace.losses(), laplace, 1e-12
-    one = RankOneNormalCurve(rows=100, gamma=F(1, 20))
+    one = RankOneNormal(rows=100, gamma=F(1, 20))
     yield "rank one", one.losses(), one, 1e-12
-    two = RankTwoNormalCurve(rows=100, gamma=F(1, 20))
+    two = RankTwoNormal(rows=100, gamma=F(1, 20))
     yield "rank two", two.losses(), two, 1e-9
     halves = ((NormalRowsLoss(rows=60, gammas=(F(1, 20),)), 1),)
     rest = ((NormalRowsLoss(rows=40, gammas=(F(1, 20),)), 1),)
@@ -143,7 +143,7 @@ def closed() -> Iterator[tuple[str, Losses, PrivacyCurve, float]]:
 @pytest.mark.parametrize("case", list(closed()), ids=lambda case: case[0])
 def test_closed_curves(case: tuple[str, Losses, PrivacyCurve, float]) -> None:
     _, losses, curve, width = case
-    composed = ComposedCurve(losses=losses)
+    composed = Composed(losses=losses)
     for epsilon in (F(0), F(1, 10), F(1), F(2)):
         ours, theirs = composed.delta_at(epsilon), curve.delta_at(epsilon)
         assert meet(ours, theirs)
@@ -161,7 +161,7 @@ def test_gaussian_by_inversion(mu_squared: Fraction) -> None:
     """A second loss that is next to nothing turns the closed form off and moves δ by nothing."""
     tiny = F(1, 10**60)
     losses = ((GaussianLoss(mu_squared=mu_squared), 1), (LaplaceLoss(shift=tiny), 1))
-    curve, closed_form = ComposedCurve(losses=losses), GaussianCurve(mu_squared=mu_squared)
+    curve, closed_form = Composed(losses=losses), Gaussian.from_mu_squared(mu_squared)
     assert curve.method == "inversion"
     for epsilon in (F(0), F(mu_squared) / 2, F(mu_squared)):
         ours, theirs = curve.delta_at(epsilon), closed_form.delta_at(epsilon)
@@ -177,7 +177,7 @@ def test_gaussian_by_inversion(mu_squared: Fraction) -> None:
 def test_laplace_by_inversion() -> None:
     """Laplace losses beside others go through M; here beside one that is next to nothing."""
     losses = ((LaplaceLoss(shift=F(1, 2)), 12), (GaussianLoss(mu_squared=F(1, 10**40)), 1))
-    curve, other = ComposedCurve(losses=losses), LaplaceCurve(shifts=((F(1, 2), 12),))
+    curve, other = Composed(losses=losses), Laplace.of_shifts(((F(1, 2), 12),))
     for epsilon in (F(1, 4), F(3, 2)):
         ours, theirs = curve.delta_at(epsilon), other.delta_at(epsilon)
         assert meet(ours, theirs)
@@ -190,9 +190,9 @@ def test_a_shared_draw_by_enumeration() -> None:
     both = product((first, 1), (second, 1))
     position = (*((differ * p, differ * q) for p, q in both), (1 - differ, 1 - differ))
     losses = ((finite(first), 1), (finite(second), 1))
-    shared = ComposedCurve(losses=((PositionLoss(differ=differ, losses=losses), 3),))
+    shared = Composed(losses=((PositionLoss(differ=differ, losses=losses), 3),))
     outcomes = product((position, 3))
-    separate = ComposedCurve(
+    separate = Composed(
         losses=tuple((PositionLoss(differ=differ, losses=(loss,)), 3) for loss in losses)
     )
     for epsilon in EPSILONS[1::2]:
@@ -204,7 +204,7 @@ def test_many_multiples_of_one_unit() -> None:
     """Against a convolution of exact integers: weights are rational as 3/2 is the only ratio."""
     multiples = [1 + (7 * i) % 11 for i in range(24)]
     ratio = F(3, 2)
-    curve = ComposedCurve(
+    curve = Composed(
         losses=tuple((ResponseLoss(step=Log(ratio**m)), 1) for m in multiples),
     )
     assert curve.method == "lattice"
@@ -229,7 +229,7 @@ def test_many_multiples_of_one_unit() -> None:
 def test_different_bits() -> None:
     """Fifteen bits on no common lattice: all 32,768 outcomes."""
     keeps = [F(1, 2) + F(3 * i * i + 17 * i + 40, 4000) for i in range(15)]
-    curve = ComposedCurve(
+    curve = Composed(
         losses=tuple((ResponseLoss(step=Log(k / (1 - k))), 1) for k in keeps),
     )
     assert curve.method == "inversion"
@@ -257,7 +257,7 @@ def _outcomes(
 def test_deep_tails_of_ten_thousand_bits() -> None:
     """δ = 1e-300 with exact integers in place of M: binomials of 51/49 odds."""
     keep, n = F(51, 100), 10_000
-    curve = ComposedCurve(losses=((ResponseLoss(step=Log(keep / (1 - keep))), n),))
+    curve = Composed(losses=((ResponseLoss(step=Log(keep / (1 - keep))), n),))
     found = curve.epsilon_at(F(1, 10**300))
     assert found.width <= 1e-13
     for end, sign in ((found.lower, 1), (found.upper, -1)):

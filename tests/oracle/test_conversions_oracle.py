@@ -11,14 +11,14 @@ import pytest
 from mpmath import mpf
 
 from dpverify.accounting.notions.renyi import (
+    RDP,
     FiniteRenyi,
     GaussianRenyi,
     LaplaceRenyi,
     PureRenyi,
-    RenyiCurve,
     RenyiDivergence,
 )
-from dpverify.accounting.notions.zcdp import ConcentratedCurve, rho_of_pure
+from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.enclosure import Enclosure
 
 ORDERS = [Fraction(1001, 1000), Fraction(3, 2), Fraction(2), Fraction(7), Fraction(60)]
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[RenyiDivergence, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_divergence(name: str, order: Fraction) -> None:
     part, truth = CASES[name]
-    curve = RenyiCurve(parts=((part, 3),))
+    curve = RDP(parts=((part, 3),))
     value = 3 * truth(real(order)) / (real(order) - 1)
     found = curve.divergence(order)
     assert abs(value - mpf(found.lower)) <= 1e-13 * value  # the integral has its own error
@@ -105,8 +105,8 @@ def test_divergence(name: str, order: Fraction) -> None:
 def test_pure_privacy_is_randomized_response(order: Fraction) -> None:
     ratio = Fraction(7, 3)
     near = Fraction(str(mpmath.nstr(mpmath.log(real(ratio)), 40)))
-    pure = RenyiCurve(parts=((PureRenyi(bound=near), 1),)).divergence(order)
-    response = RenyiCurve(parts=((FiniteRenyi.response(keep=Fraction(7, 10)), 1),))
+    pure = RDP(parts=((PureRenyi(epsilon=near), 1),)).divergence(order)
+    response = RDP(parts=((FiniteRenyi.response(keep=Fraction(7, 10)), 1),))
     assert pure.upper == pytest.approx(response.divergence(order).upper, rel=1e-15)
 
 
@@ -127,7 +127,7 @@ def least(function: Callable[[Any], Any], low: Any, high: Any) -> Any:
 @pytest.mark.parametrize("rho", ["1e-3", "0.5", "20"])
 def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
     r, d = mpf(rho), mpf(delta)
-    curve = ConcentratedCurve(rho=Fraction(rho))
+    curve = ZCDP(rho=Fraction(rho))
 
     def cks_epsilon(s: Any) -> Any:  # proposition 12 as printed, at order a = s + 1
         a = s + 1
@@ -148,7 +148,7 @@ def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
     if bound > mpf("1e-305"):
         assert_inside(bound, curve.delta_at(eps))
 
-    older = ConcentratedCurve(rho=Fraction(rho), conversion="bun-steinke")
+    older = ZCDP(rho=Fraction(rho), conversion="bun-steinke")
     assert_inside(r + 2 * mpmath.sqrt(-r * mpmath.log(d)), older.epsilon_at(Fraction(delta)))
 
 
@@ -157,7 +157,7 @@ def test_zero_concentrated_conversions(rho: str, delta: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_renyi_conversions_at_the_best_order(name: str, delta: str, conversion: Any) -> None:
     part, _ = CASES[name]
-    curve = RenyiCurve(parts=((part, 40),), conversion=conversion)
+    curve = RDP(parts=((part, 40),), conversion=conversion)
     d = mpf(delta)
     # The divergence itself is tested above; here from its own printed form, in sixty digits.
     log_moment: dict[str, Callable[[Any], Any]] = {
@@ -186,7 +186,7 @@ def test_tight_rho_of_pure_privacy(epsilon: str) -> None:
     found = rho_of_pure(Fraction(epsilon))
     assert_inside(eps * mpmath.tanh(eps / 2), found)
     assert found.upper <= float(eps) ** 2 / 2 * (1 + 1e-15)
-    pure = RenyiCurve(parts=((PureRenyi(bound=Fraction(epsilon)), 1),))
+    pure = RDP(parts=((PureRenyi(epsilon=Fraction(epsilon)), 1),))
     for order in ORDERS:  # D_α ≤ αρ, and no smaller ρ will do
         assert pure.divergence(order).upper <= float(order) * found.upper
     assert pure.divergence(1 + Fraction(1, 10**12)).lower >= found.lower * (1 - 1e-9)

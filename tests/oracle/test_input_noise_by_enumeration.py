@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure
@@ -64,7 +64,7 @@ def test_mean_and_variance(projection: Projection, at: Any) -> None:
         noise=RoundedLaplace(scale=3.0),
         grid=Grid(step=Fraction(1, 8)),
         domain=Box(low=Fraction(-1), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
         at=at,
     )
     object.__setattr__(sketch, "noise", ThreeValues())

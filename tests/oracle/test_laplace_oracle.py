@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverify.accounting.curves import _laplace_lattice, laplace
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError
 
@@ -65,7 +65,7 @@ def test_one_and_two_coordinates(shifts: list[str], epsilon: Fraction) -> None:
     exact = divergence(
         [mpmath.mpf(a) for a in shifts], mpmath.mpf(epsilon.numerator) / epsilon.denominator
     )
-    curve = LaplaceCurve.of_row([Fraction(a) for a in shifts], scale=1)
+    curve = Laplace.of_row([Fraction(a) for a in shifts], scale=1)
     enclosure = curve.delta_at(epsilon)
     assert enclosure.lower - 1e-20 <= exact <= enclosure.upper + 1e-20
     assert enclosure.width < 1e-13 or enclosure.upper == 0
@@ -76,7 +76,7 @@ def test_one_and_two_coordinates(shifts: list[str], epsilon: Fraction) -> None:
 def test_three_coordinates(shifts: list[str], epsilon: Fraction) -> None:
     with mpmath.workdps(15):
         exact = divergence([mpmath.mpf(a) for a in shifts], mpmath.mpf(float(epsilon)))
-    enclosure = LaplaceCurve.of_row([Fraction(a) for a in shifts], scale=1).delta_at(epsilon)
+    enclosure = Laplace.of_row([Fraction(a) for a in shifts], scale=1).delta_at(epsilon)
     assert abs(exact - enclosure.lower) < 1e-9
 
 
@@ -97,7 +97,7 @@ def test_a_curve_without_the_atom_on_the_far_side_would_be_noticed(
 @pytest.mark.parametrize("shifts", [MANY, ALIGNED], ids=["many", "aligned"])
 def test_lattice_encloses_the_exact_curve(shifts: Shifts, points: int, epsilon: Fraction) -> None:
     """Two derivations that share nothing: the sum over subsets, and spreading and merging."""
-    curve = LaplaceCurve(shifts=shifts)
+    curve = Laplace.of_shifts(shifts)
     exact, bounded = curve.delta_at(epsilon), lattice_bounds(shifts, points).delta_at(epsilon)
     assert bounded.lower <= exact.lower
     assert exact.upper <= bounded.upper

@@ -15,7 +15,7 @@ import pytest
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.enclosure import to_arb
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
@@ -78,7 +78,7 @@ def sketches(
     """All sets, and how often the realised functions give them these buckets."""
     items, buckets, count, least, _ = setup
     rows = sets(items, least)
-    domain = Sets(least=least)
+    domain = Sets(min_size=least)
     matrix = domain.admit(np.array(rows))
     tally: Counter[tuple[Values, ...]] = Counter()
     for family in families(items, buckets, count):
@@ -90,8 +90,8 @@ def mechanism(setup: Setup, rule: BucketRule, reading: Reading = "over the draw"
     return MinHash(
         hashes=sketches(setup)[2],
         rule=rule,
-        domain=Sets(least=setup[3]),
-        adjacency=ItemAdjacency(changes=setup[4]),
+        domain=Sets(min_size=setup[3]),
+        adjacency=Items(changes=setup[4]),
         reading=reading,
     )
 
@@ -175,12 +175,12 @@ def is_private(sketch: MinHash, exact: arb, epsilon: Fraction) -> bool:
 @pytest.mark.parametrize("setup", SETUPS)
 def test_least_similarity_is_attained(setup: Setup) -> None:
     rows, _, family = sketches(setup)
-    domain = Sets(least=setup[3])
+    domain = Sets(min_size=setup[3])
     admitted = [domain.admit(row[None]) for row in rows]
     least = min(jaccard(admitted[i], admitted[j]) for i, j in pairs(setup))
     assert least == mechanism(setup, RESPONSE).least_similarity()
     assert least > 1 - Fraction(setup[4], setup[3])  # the paper's bound is never attained
-    assert farthest_sets(domain, ItemAdjacency(changes=setup[4]), family.items)
+    assert farthest_sets(domain, Items(changes=setup[4]), family.items)
 
 
 @pytest.mark.parametrize("rule", RULES)

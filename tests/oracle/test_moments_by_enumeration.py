@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -106,7 +106,7 @@ def sketch(projection: Projection, scale: float = 40.0) -> LinearSketch:
         noise=RoundedGaussian(scale=scale),
         grid=Grid(step=Fraction(1, 8)),
         domain=Box(low=Fraction(-1), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
     )
 
 

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
     keep_probability,
     keep_probability_curve,
     most_differing,
 )
-from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
+from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
@@ -83,7 +83,7 @@ def assert_encloses(enclosure: Enclosure, truth: Any, width: float = 1e-13) -> N
 @pytest.mark.parametrize("positions", [1, 2, 5])
 @pytest.mark.parametrize(("keep", "other"), COINS)
 def test_delta_by_enumeration(keep: Fraction, other: Fraction, positions: int) -> None:
-    curve = RandomizedResponseCurve(keep=keep, other=other, positions=positions)
+    curve = ResponseCurve(keep=keep, other=other, positions=positions)
     law = loss_law(keep, other, positions)
     for epsilon in EPSILONS:
         truth = hockey_stick(law, keep / other, epsilon)
@@ -94,7 +94,7 @@ def test_delta_by_enumeration(keep: Fraction, other: Fraction, positions: int) -
 @pytest.mark.parametrize(("keep", "other"), COINS[:4])
 def test_epsilon_inverts_delta(keep: Fraction, other: Fraction, positions: int) -> None:
     """ε(d) is where the enumerated δ passes d: tested a hair to both sides."""
-    curve = RandomizedResponseCurve(keep=keep, other=other, positions=positions)
+    curve = ResponseCurve(keep=keep, other=other, positions=positions)
     law = loss_law(keep, other, positions)
     for target in (Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 10), Fraction(2, 5)):
         found = curve.epsilon_at(target)
@@ -112,7 +112,7 @@ def test_epsilon_inverts_delta(keep: Fraction, other: Fraction, positions: int) 
 def test_delta_of_many_positions(epsilon: Fraction) -> None:
     """1,200 bits: δ down to 1e-300 and below, against a sum of binomials in 900 digits."""
     positions, keep = 1200, Fraction(731, 1000)
-    curve = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions)
+    curve = ResponseCurve(keep=keep, other=1 - keep, positions=positions)
     with mpmath.workdps(900):
         step, eps = mpmath.log(number(keep / (1 - keep))), number(epsilon)
         truth = mpmath.fsum(
@@ -127,7 +127,7 @@ def test_delta_of_many_positions(epsilon: Fraction) -> None:
 
 
 def test_delta_of_1e_300_is_as_sharp_as_any() -> None:
-    curve = RandomizedResponseCurve(keep=Fraction(11, 20), other=Fraction(9, 20), positions=2000)
+    curve = ResponseCurve(keep=Fraction(11, 20), other=Fraction(9, 20), positions=2000)
     found = curve.epsilon_at(Fraction(1, 10**300))
     back = curve.delta_at(Fraction(found.upper))
     assert found.width <= 1e-13
@@ -140,7 +140,7 @@ def test_mixture_is_the_sum_over_the_number_that_differ(
     keep: Fraction, other: Fraction, differ: Fraction
 ) -> None:
     positions = 4
-    curve = MixedResponseCurve(keep=keep, other=other, positions=positions, differ=differ)
+    curve = MixedResponse(keep=keep, other=other, positions=positions, differ=differ)
     for epsilon in EPSILONS:
         truth = mpmath.fsum(
             math.comb(positions, count)
@@ -153,11 +153,9 @@ def test_mixture_is_the_sum_over_the_number_that_differ(
 
 def test_mixture_of_an_enclosure_holds_for_all_of_it() -> None:
     keep, other, positions = Fraction(4, 5), Fraction(1, 5), 6
-    wide = MixedResponseCurve(
-        keep=keep, other=other, positions=positions, differ=Enclosure(0.25, 0.375)
-    )
+    wide = MixedResponse(keep=keep, other=other, positions=positions, differ=Enclosure(0.25, 0.375))
     for share in (Fraction(1, 4), Fraction(1, 3), Fraction(3, 8)):
-        one = MixedResponseCurve(keep=keep, other=other, positions=positions, differ=share)
+        one = MixedResponse(keep=keep, other=other, positions=positions, differ=share)
         for epsilon in EPSILONS:
             assert wide.delta_at(epsilon).lower <= one.delta_at(epsilon).lower
             assert one.delta_at(epsilon).upper <= wide.delta_at(epsilon).upper
@@ -212,11 +210,11 @@ def test_most_differing_by_exact_sums(share: Fraction) -> None:
 FLIP = Fraction(3, 16)
 
 
-def mechanism(p: int, adjacency: BitFlip | RecordAdjacency, flip: Fraction) -> RandomizedResponse:
+def mechanism(p: int, adjacency: BitFlip | Record, flip: Fraction) -> RandomizedResponse:
     return RandomizedResponse(p=p, flip=flip, domain=BITS, adjacency=adjacency)
 
 
-def neighbours(p: int, adjacency: BitFlip | RecordAdjacency) -> list[tuple[Any, Any]]:
+def neighbours(p: int, adjacency: BitFlip | Record) -> list[tuple[Any, Any]]:
     vectors = [np.array(bits, dtype=np.float64) for bits in itertools.product((0, 1), repeat=p)]
     most = 1 if isinstance(adjacency, BitFlip) else p
     return [(x, y) for x in vectors for y in vectors if 0 < np.count_nonzero(x != y) <= most]
@@ -244,11 +242,9 @@ def refutation(
     return None
 
 
-@pytest.mark.parametrize("adjacency", [BitFlip(), RecordAdjacency()])
+@pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
 @pytest.mark.parametrize("p", [1, 3])
-def test_curve_is_the_supremum_over_all_neighbours(
-    p: int, adjacency: BitFlip | RecordAdjacency
-) -> None:
+def test_curve_is_the_supremum_over_all_neighbours(p: int, adjacency: BitFlip | Record) -> None:
     honest = mechanism(p, adjacency, FLIP)
     pairs = neighbours(p, adjacency)
     assert sum(honest.distribution(pairs[0][0]).values()) == 1

@@ -7,10 +7,10 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve, largest_gamma
-from dpverify.accounting.curves.rank_two import RankTwoNormalCurve, replaced_row_gamma
-from dpverify.data.adjacency import RowAdjacency
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.rank_one import RankOneNormal, largest_gamma
+from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
+from dpverify.data.adjacency import Row
 from dpverify.data.domain import Ball
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
@@ -51,7 +51,7 @@ def one(rows: int, gamma: Fraction, epsilon: Fraction) -> tuple[mp.mpf, mp.mpf]:
 def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     # 1/10 as a double, so that both sides have the same ε.
     eps = Fraction(float(epsilon))
-    value = RankOneNormalCurve(rows=rows, gamma=gamma).delta_at(eps)
+    value = RankOneNormal(rows=rows, gamma=gamma).delta_at(eps)
     assert value.width < 1e-13
     with mp.workdps(25):
         wider, narrower = one(rows, gamma, epsilon)
@@ -64,7 +64,7 @@ def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2)])
 def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     """E over X₂ of the tail in X₁, by one numerical integral."""
-    value = RankTwoNormalCurve(rows=rows, gamma=gamma).delta_at(epsilon)
+    value = RankTwoNormal(rows=rows, gamma=gamma).delta_at(epsilon)
     assert value.width < 1e-9
     with mp.workdps(20):
         g, e = mp.mpf(gamma.numerator) / gamma.denominator, mp.mpf(float(epsilon))
@@ -86,9 +86,9 @@ def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
 def test_many_rows_are_the_gaussian_mechanism() -> None:
     """γ√(r/2) = μ, and γ√r = μ for rank two, in the limit of many rows."""
     rows = 10**6
-    gaussian = GaussianCurve(mu_squared=Fraction(1, 4)).delta_at(1).upper
-    one_side = RankOneNormalCurve(rows=rows, gamma=Fraction(1, 2 * 707)).delta_at(1).upper
-    two_sides = RankTwoNormalCurve(rows=rows, gamma=Fraction(1, 2000)).delta_at(1).upper
+    gaussian = Gaussian.from_mu_squared(Fraction(1, 4)).delta_at(1).upper
+    one_side = RankOneNormal(rows=rows, gamma=Fraction(1, 2 * 707)).delta_at(1).upper
+    two_sides = RankTwoNormal(rows=rows, gamma=Fraction(1, 2000)).delta_at(1).upper
     assert one_side == pytest.approx(gaussian, rel=0.02)
     assert two_sides == pytest.approx(gaussian, rel=0.02)
 
@@ -113,7 +113,7 @@ def test_published_points_are_conservative(rows: int) -> None:
             sketch_rows=rows,
             w_squared=Fraction(10**6),
             domain=Ball(radius=Fraction(10**5)),
-            adjacency=RowAdjacency(radius=Fraction(1)),
+            adjacency=Row(radius=Fraction(1)),
         ),
     ):
         point = sketch.published(delta)

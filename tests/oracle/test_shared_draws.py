@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.composition.compose import compose
-from dpverify.accounting.composition.curve import ComposedCurve
-from dpverify.data.adjacency import AttributeAdjacency, ItemAdjacency
+from dpverify.accounting.composition.curve import Composed
+from dpverify.data.adjacency import Attribute, Items
 from dpverify.data.domain import Box, Sets
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Draw
@@ -49,7 +49,7 @@ SIGNS: dict[str, Any] = {
     "epsilon": Fraction(2),
     "delta": Fraction(1, 1000),
     "domain": Box(low=Fraction(-1), high=Fraction(1)),
-    "adjacency": AttributeAdjacency(beta=Fraction(1)),
+    "adjacency": Attribute(beta=Fraction(1)),
     "least_norm": Fraction(2),
 }
 
@@ -63,8 +63,8 @@ def buckets(**changed: Any) -> MinHash:
         "seed": 0,
         "epsilon": Fraction(4),
         "delta": Fraction(1, 10**4),
-        "domain": Sets(least=500),
-        "adjacency": ItemAdjacency(changes=1),
+        "domain": Sets(min_size=500),
+        "adjacency": Items(changes=1),
         "reading": "over the draw",
     }
     return MinHash.rr_min_hash(**options | changed)
@@ -96,7 +96,7 @@ def enumerated(first: tuple[int, int], second: tuple[int, int], ratio: float) ->
 def test_one_draw_of_the_same_and_of_different_records() -> None:
     """For the same records the claim is exact, and for different ones no bound at all."""
     sketch = mechanism(TINY, RESPONSE)
-    claimed = compose([sketch, sketch], same_records=True).curve
+    claimed = compose(sketch, sketch, same_records=True).curve
     gaps = []
     for ratio in (1.0, 2.0, 5.0):
         found = claimed.delta_at(Fraction(math.log(ratio)))
@@ -107,7 +107,7 @@ def test_one_draw_of_the_same_and_of_different_records() -> None:
         gaps.append(different - found.upper)
     assert max(gaps) > 0.01
     with pytest.raises(ParameterError, match=r"same_records=False must be stated.*share"):
-        compose([sketch, sketch])
+        compose(sketch, sketch)
 
 
 def test_nested_hash_functions_are_not_independent() -> None:
@@ -115,8 +115,8 @@ def test_nested_hash_functions_are_not_independent() -> None:
     hundred, fewer = buckets(), buckets(k=99)
     item = np.arange(50)
     assert np.array_equal(hundred.hashes.ranks(item)[:, :99], fewer.hashes.ranks(item))
-    losses = (*hundred.privacy().losses(), *fewer.privacy().losses())  # type: ignore[attr-defined]
-    claimed = ComposedCurve(losses=losses).epsilon_at(Fraction(1, 10**4)).upper
+    losses = (*hundred.privacy().losses(), *fewer.privacy().losses())
+    claimed = Composed(losses=losses).epsilon_at(Fraction(1, 10**4)).upper
     assert claimed == pytest.approx(5.9016, abs=1e-4)
 
     differ = float(hundred.differ())
@@ -135,14 +135,14 @@ def test_nested_hash_functions_are_not_independent() -> None:
     assert truth > 24e-4
 
     with pytest.raises(ParameterError, match=r"min-hash functions of seed 0 .*overlap"):
-        compose([hundred, fewer], same_records=True)
+        compose(hundred, fewer, same_records=True)
 
 
 def test_nested_projections_are_refused() -> None:
     wider = GaussianProjection(p=9, k=4, seed=1).matrix
     assert np.array_equal(wider[:8], GaussianProjection(p=8, k=4, seed=1).matrix)
     with pytest.raises(ParameterError, match=r"gaussian projections of seed 1 .*overlap"):
-        compose([signs(), signs(p=9)], same_records=True)
+        compose(signs(), signs(p=9), same_records=True)
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def test_one_seed_of_other_sizes_is_refused(
 ) -> None:
     for other in (make(**changed), make(**changed).guarantee()):
         with pytest.raises(ParameterError, match="overlap"):
-            compose([make(), other], same_records=True)
+            compose(make(), other, same_records=True)
     # With a seed of its own it composes, and needs nobody's word.
-    assert len(compose([make(), make(**changed, seed=2)]).draws) == 2
+    assert len(compose(make(), make(**changed, seed=2)).draws) == 2
 
 
 def test_the_same_draw_composes_on_ones_word_alone() -> None:
     weaker = signs(epsilon=Fraction(1))
     with pytest.raises(ParameterError, match=r"releases 1 and 3 share .*--same-records"):
-        compose([signs(), signs(seed=2), weaker])
-    total = compose([signs(), weaker, signs(seed=2)], same_records=True)
+        compose(signs(), signs(seed=2), weaker)
+    total = compose(signs(), weaker, signs(seed=2), same_records=True)
     assert len(total.draws) == 2
 
 
@@ -183,17 +183,17 @@ def test_what_is_realised_for_one_is_not_averaged_over_for_another() -> None:
     orders: tuple[list[Any], ...] = ([noisy, signs()], [signs(), noisy])
     for order in orders:
         with pytest.raises(ParameterError, match="averaged over, or realised"):
-            compose(order)
-    assert compose([noisy, signs(seed=2)]).given == ("gaussian projections of seed 1",)
+            compose(*order)
+    assert compose(noisy, signs(seed=2)).given == ("gaussian projections of seed 1",)
     # With the noise before the projection the matrix plays no part.
-    assert compose([replace(noisy, at="input"), signs()]).draws
+    assert compose(replace(noisy, at="input"), signs()).draws
 
 
 def test_tables_may_overlap_with_any_others() -> None:
     first = mechanism(TINY, RESPONSE)
     other = replace(first, hashes=first.hashes.redrawn(1))
     with pytest.raises(ParameterError, match="overlap"):
-        compose([first, other], same_records=True)
+        compose(first, other, same_records=True)
 
 
 def test_sources_are_apart_exactly_where_the_words_are() -> None:

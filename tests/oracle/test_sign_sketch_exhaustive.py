@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from attrs import evolve
 from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import keep_probability
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.domain import Box
 from dpverify.enclosure import Exact, to_arb
 from dpverify_mechanisms.projections.independent import OPORP, Projection
@@ -27,7 +28,7 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 ONE = Fraction(1)
 EPSILON = ONE
 BOX = Box(low=Fraction(-2), high=Fraction(2))
-ATTRIBUTE = AttributeAdjacency(beta=Fraction(1))
+ATTRIBUTE = Attribute(beta=Fraction(1))
 LADDERS = (Ladder.response, Ladder.smooth, Ladder.steepest)
 
 
@@ -85,7 +86,7 @@ def calibrated(
     adjacency: Adjacency = ATTRIBUTE,
 ) -> SignSketch:
     if projection.p > 2:
-        domain = replace(domain, low=domain.low / 2, high=domain.high / 2)
+        domain = evolve(domain, low=domain.low / 2, high=domain.high / 2)
     return SignSketch.calibrated(
         projection,
         ladder=ladder,
@@ -117,11 +118,11 @@ def neighbours(
     for other in records:
         apart = [abs(a - b) for a, b in zip(steps, other, strict=True)]
         match adjacency:
-            case AttributeAdjacency():
+            case Attribute():
                 close = sum(d > 0 for d in apart) == 1 and max(apart) <= moves
             case L1Ball():
                 close = 0 < sum(apart) <= moves
-            case RecordAdjacency():
+            case Record():
                 close = max(apart) > 0
             case _:
                 raise AssertionError
@@ -215,7 +216,7 @@ def test_whole_curve(projection: Projection, ladder: Any) -> None:
 
 @pytest.mark.parametrize("projection", [RADEMACHER[5], OPORPS[2], UNEVEN[0]])
 def test_whole_records(projection: Projection) -> None:
-    sketch = calibrated(projection, Ladder.response, adjacency=RecordAdjacency(), steps=8)
+    sketch = calibrated(projection, Ladder.response, adjacency=Record(), steps=8)
     assert sketch.positions() == projection.k
     assert at_most(worst(sketch), EPSILON)
 
@@ -223,9 +224,7 @@ def test_whole_records(projection: Projection) -> None:
 @pytest.mark.parametrize("ladder", LADDERS, ids=["response", "smooth", "steepest"])
 def test_whole_records_cross_from_level_to_level(ladder: Any) -> None:
     """With 4 attributes of two steps, level 2 can be replaced by level 2 of the other sign."""
-    plain = calibrated(
-        given((1,), (1,), (1,), (1,)), Ladder.response, adjacency=RecordAdjacency(), steps=2
-    )
+    plain = calibrated(given((1,), (1,), (1,), (1,)), Ladder.response, adjacency=Record(), steps=2)
     rule = ladder(keep_probability(EPSILON))
     flip = rule.flips[min(2, len(rule.flips) - 1)]
     found = worst(replace(plain, rule=rule))

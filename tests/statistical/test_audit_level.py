@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
 from dpverify.auditing.statistics.power import Event, ceiling, events, levels
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines, epsilon_limit
-from dpverify.enclosure import Enclosure, Real
+from dpverify.enclosure import Enclosure
+from dpverify.guarantee import PrivacyCurve
 
 PAIRS = 2
 TESTS = 6 * PAIRS
@@ -40,31 +41,31 @@ FALSE_ALARM = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class QuickClaim:
+class QuickClaim(PrivacyCurve):
     """A Gaussian claim with δ(ε) in doubles: thousands of audits in seconds, and nothing proven."""
 
-    exact: GaussianCurve
+    exact: Gaussian
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction) -> QuickClaim:
         """The claim of noise that just meets the target."""
         sigma = Fraction(sigma_gaussian(epsilon, delta).upper)
-        return cls(GaussianCurve(mu_squared=1 / sigma**2))
+        return cls(Gaussian.from_mu_squared(1 / sigma**2))
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         eps, mu = float(epsilon), math.sqrt(self.exact.mu_squared)
         value = ndtr(mu / 2 - eps / mu) - math.exp(eps) * ndtr(-mu / 2 - eps / mu)
         return Enclosure(max(float(value), 0.0), max(float(value), 0.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        return _epsilon(self.exact, Fraction(delta))
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        return _epsilon(self.exact, delta)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         return self.exact.rates(threshold, noise=noise)
 
 
 @lru_cache
-def _epsilon(curve: GaussianCurve, delta: Fraction) -> Enclosure:
+def _epsilon(curve: Gaussian, delta: Fraction) -> Enclosure:
     return curve.epsilon_at(delta)
 
 

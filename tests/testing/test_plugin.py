@@ -12,9 +12,9 @@ HEADER = """
 from fractions import Fraction
 import numpy as np
 import pytest
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 ONE = {"adjacency": UNIT, "of": "record", "attributes": 1}
 
 def laplace(record, rng):
@@ -155,10 +155,10 @@ def test_a_mechanism_has_its_own_claim(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.targets.functions import adapt
 
-MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
+MINE = adapt(laplace, **ONE, claim=ApproxDP(epsilon=Fraction(1)))
 
 def test_mine(dp_audit):
     dp_audit(MINE, draws=200)
@@ -186,7 +186,7 @@ MISTAKES = {
     "dp_audit(laplace, epsilon=1, **ONE, kinds=['white-box'])": "kinds=white-box must be among*",
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[7])": "pair=7 must be a Pair*",
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[])": "pairs=* must be at least one*",
-    "dp_audit(laplace, epsilon=1, **ONE | {'adjacency': RecordAdjacency()})": "domain=None must*",
+    "dp_audit(laplace, epsilon=1, **ONE | {'adjacency': Record()})": "domain=None must*",
     "dp_audit(MINE, attributes=2)": "*leave out attributes.",
     "dp_audit(type(MINE))": "*Adapted is a class*",
 }
@@ -195,11 +195,11 @@ MISTAKES = {
 def test_a_mistake_in_the_arguments_is_one_sentence(pytester: pytest.Pytester) -> None:
     tests = [f"def test_{number}(dp_audit):\n    {call}\n" for number, call in enumerate(MISTAKES)]
     body = """
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.data.adjacency import RecordAdjacency
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.data.adjacency import Record
 from dpverify.auditing.targets.functions import adapt
 
-MINE = adapt(laplace, **ONE, claim=PointCurve(bound=Fraction(1)))
+MINE = adapt(laplace, **ONE, claim=ApproxDP(epsilon=Fraction(1)))
 
 @pytest.mark.dp_audit(sigma=3)
 def test_marker(dp_audit):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.data.adjacency import (
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
-    RowAdjacency,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Ball, Box, Graphs, Sets
 from dpverify.errors import ParameterError
@@ -27,17 +27,17 @@ from dpverify.testing import strategies
 TENTH = Fraction(1, 10)
 BOX = Box(low=Fraction(-3), high=Fraction(3))
 CASES: list[tuple[Any, Any]] = [
-    (AttributeAdjacency(beta=TENTH), BOX),
-    (AttributeAdjacency(beta=Fraction(5)), Box(low=TENTH, high=Fraction(2))),
-    (AttributeAdjacency(beta=Fraction(1)), Ball(radius=Fraction(2))),
+    (Attribute(beta=TENTH), BOX),
+    (Attribute(beta=Fraction(5)), Box(low=TENTH, high=Fraction(2))),
+    (Attribute(beta=Fraction(1)), Ball(radius=Fraction(2))),
     (L1Ball(radius=TENTH), BOX),
-    (RowAdjacency(radius=Fraction(1, 3)), Ball(radius=Fraction(7))),
-    (RecordAdjacency(), BOX),
-    (RecordAdjacency(), Ball(radius=Fraction(1, 3))),
-    (RecordAdjacency(), Box(low=Fraction(0), high=Fraction(1))),
+    (Row(radius=Fraction(1, 3)), Ball(radius=Fraction(7))),
+    (Record(), BOX),
+    (Record(), Ball(radius=Fraction(1, 3))),
+    (Record(), Box(low=Fraction(0), high=Fraction(1))),
     (BitFlip(), Box(low=Fraction(0), high=Fraction(1))),
-    (ItemAdjacency(changes=2), Sets(least=1)),
-    (EdgeAdjacency(weight=TENTH), Graphs()),
+    (Items(changes=2), Sets(min_size=1)),
+    (Edge(weight=TENTH), Graphs()),
 ]
 cases = pytest.mark.parametrize(("adjacency", "domain"), CASES, ids=str)
 
@@ -71,7 +71,7 @@ def test_bits_are_bits(pair: Any) -> None:
     assert np.abs(pair.record - pair.neighbour).sum() == 1
 
 
-@pytest.mark.parametrize("domain", [BOX, Ball(radius=TENTH), Sets(least=2), Graphs()], ids=str)
+@pytest.mark.parametrize("domain", [BOX, Ball(radius=TENTH), Sets(min_size=2), Graphs()], ids=str)
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_records_are_in_their_domain(data: st.DataObject, domain: Any) -> None:
@@ -87,9 +87,7 @@ def test_parameters(epsilon: Fraction, delta: Fraction) -> None:
 
 
 def test_shrinks_to_small_integers_and_few_coordinates() -> None:
-    strategy = strategies.neighbours(
-        AttributeAdjacency(beta=Fraction(1)), BOX, attributes=4, rows=2
-    )
+    strategy = strategies.neighbours(Attribute(beta=Fraction(1)), BOX, attributes=4, rows=2)
     quiet = settings(max_examples=2000, database=None, derandomize=True)
     pair = find(strategy, lambda pair: True, settings=quiet)
     assert np.count_nonzero(pair.record) == 0

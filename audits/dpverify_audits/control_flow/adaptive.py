@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify_audits.control_flow.case import Case, Close, case, claim
 
 __all__ = ["CASES"]
@@ -197,7 +196,7 @@ def _pairs(function: Callable[..., Any], right: Any, wrong: Any) -> tuple[Any, A
     return partial(function, right), partial(function, wrong)
 
 
-_NORMAL = GaussianCurve(mu_squared=Fraction(1))
+_NORMAL = Gaussian(sigma=1)
 
 CASES: tuple[Case, ...] = (
     *(

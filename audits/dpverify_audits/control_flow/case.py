@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.data.adjacency import Adjacency
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
@@ -93,10 +93,10 @@ class Case:
     library: str = "own"
 
 
-def claim(epsilon: float, delta: float = 0.0) -> PointCurve:
+def claim(epsilon: float, delta: float = 0.0) -> ApproxDP:
     """(ε, δ), rounded up by what round-off in their formulas may have lost."""
     slack = 1 + Fraction(1, 10**9)
-    return PointCurve(bound=Fraction(epsilon) * slack, leak=Fraction(delta) * slack)
+    return ApproxDP(epsilon=Fraction(epsilon) * slack, delta=Fraction(delta) * slack)
 
 
 def case(

@@ -9,14 +9,13 @@ import math
 import random
 import secrets
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom, laplace
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify_audits.control_flow.case import Case, Close, Release, case, claim
 
 __all__ = ["CASES"]
@@ -24,7 +23,7 @@ __all__ = ["CASES"]
 _NUMBER = (((0.0,), (1.0,)), ((3.0,), (2.0,)))
 _SYSTEM = random.SystemRandom()
 _SHARED = np.random.default_rng()
-_NORMAL = GaussianCurve(mu_squared=Fraction(1))
+_NORMAL = Gaussian(sigma=1)
 _DELTA = 0.05
 
 

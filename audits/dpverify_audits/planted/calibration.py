@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.privacy import Certifiable
@@ -45,7 +45,7 @@ def _sketch(projection: Projection, epsilon: Fraction) -> LinearSketch:
         epsilon=epsilon,
         delta=_DELTA,
         domain=Box(low=Fraction(0), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=_BETA),
+        adjacency=Attribute(beta=_BETA),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify.privacy import Certifiable, Estimator
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _EPSILON, _DELTA = Fraction(2), Fraction(1, 1000)
-_UNIT = AttributeAdjacency(beta=Fraction(1))
+_UNIT = Attribute(beta=Fraction(1))
 _K = 4
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve, keep_probability
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.accounting.curves.randomized_response import RandomizedResponse, keep_probability
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.privacy import Certifiable
 from dpverify.sampling.coins import flips, uniform_below
@@ -43,8 +43,8 @@ def response() -> MinHash:
         buckets=4,
         seed=1,
         epsilon=_EPSILON,
-        domain=Sets(least=1),
-        adjacency=ItemAdjacency(changes=2),
+        domain=Sets(min_size=1),
+        adjacency=Items(changes=2),
         reading="realised",
     )
 
@@ -57,8 +57,8 @@ def noisy() -> MinHash:
         buckets=3,
         seed=6,
         epsilon=_EPSILON,
-        domain=Sets(least=1),
-        adjacency=ItemAdjacency(changes=2),
+        domain=Sets(min_size=1),
+        adjacency=Items(changes=2),
         reading="realised",
     )
 
@@ -72,8 +72,8 @@ def drawn() -> MinHash:
         seed=1,
         epsilon=_EPSILON,
         delta=_DELTA,
-        domain=Sets(least=4),
-        adjacency=ItemAdjacency(changes=1),
+        domain=Sets(min_size=4),
+        adjacency=Items(changes=1),
     )
 
 
@@ -91,7 +91,7 @@ def _equivalent(keep: Callable[[MinHash], Fraction]) -> Callable[[MinHash, float
 
     def rates(sketch: MinHash, threshold: float) -> Rates:
         other = (1 - keep(sketch)) / (sketch.hashes.buckets - 1)
-        broken = RandomizedResponseCurve(keep=keep(sketch), other=other, positions=1).loss()
+        broken = RandomizedResponse(keep=keep(sketch), other=other, positions=1).loss()
         factor = sketch.rule.loss(sketch.hashes.buckets).upper / broken.upper
         return noise_times(factor)(sketch, threshold)
 

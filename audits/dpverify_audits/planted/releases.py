@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.finding import AuditKind
 from dpverify.data.adjacency import Adjacency, BitFlip, L1Ball
 from dpverify.privacy import Exhaustive, Mechanism, Pair
@@ -59,9 +59,9 @@ class Counts(Mechanism):
         """Release of all rows."""
         return self.draw(np.asarray(records), self.noise, rng)
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """As claimed."""
-        return PointCurve(bound=self.claim)
+        return ApproxDP(epsilon=self.claim)
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The pair that shows the bug."""
@@ -100,9 +100,9 @@ class Reports(Mechanism, Exhaustive):
         weights = self.weights(tuple(int(value) for value in np.ravel(record)))
         return {(value,): Fraction(w, sum(weights)) for value, w in enumerate(weights) if w}
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         """As claimed."""
-        return PointCurve(bound=self.claim)
+        return ApproxDP(epsilon=self.claim)
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The pair that shows the bug."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import keep_probability
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable
@@ -36,7 +36,7 @@ __all__ = [
 
 _EPSILON = Fraction(2)
 _SMALL = Fraction(1, 2)
-_UNIT = AttributeAdjacency(beta=Fraction(1))
+_UNIT = Attribute(beta=Fraction(1))
 _K = 4
 _REPETITIONS = 2
 

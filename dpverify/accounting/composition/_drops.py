@@ -147,7 +147,7 @@ def _on_grid(drops: Iterable[tuple[arb, arb]], step: arb, up: bool) -> arb_poly:
 def _largest(losses: Losses) -> arb:
     total = arb(0)
     for loss, count in losses:
-        most = loss.largest()
+        most = loss.max_loss()
         assert most is not None  # noqa: S101
         total += count * most
     return total

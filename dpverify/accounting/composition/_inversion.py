@@ -33,10 +33,10 @@ t, so by convexity E f(yX′) − E f(yg) ≥ E f′(yg)·y(X′ − g) ≥ 0, f
 at most every later and at least every earlier one. The gap is of second order in w.
 
 **Nodes left out.** Only nodes near the real axis matter. For all others |M(sₖ)| ≤ M(c)·Π|φᵣ| where
-each factor is evaluated in doubles with a proven bound on its error (`PrivacyLoss.tilted`); factors
-are at most 1, so the product is cut off as soon as it is small enough. Beyond the last node that is
-looked at, Π of the factors' envelopes and the power law of the kernel bound the rest. What is left
-out is in the result's radius.
+each factor is evaluated in doubles with a proven bound on its error (`PrivacyLoss.characteristic`);
+factors are at most 1, so the product is cut off as soon as it is small enough. Beyond the last node
+that is looked at, Π of the factors' envelopes and the power law of the kernel bound the rest. What
+is left out is in the result's radius.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def _dampening(losses: Losses, c: float, y: Doubles) -> Doubles:
     """Upper bound on ln |M(c + iy)/M(c)|."""
     total = np.zeros_like(y)
     for loss, count in losses:
-        value, error = loss.tilted(c, y)
+        value, error = loss.characteristic(c, y)
         # Rounded up; a modulus near 1 loses at most the last digits.
         total += count * np.log(np.minimum(np.abs(value) + error * (1 + _SLACK) + 1e-15, 1.0))
     return total

@@ -22,7 +22,7 @@ MOST_WORK = 1_000_000
 
 def saddle(losses: Losses, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
     """Where the objective of c and ln M(c) is least, on grids refined three times."""
-    top = min(loss.top for loss, _ in losses)
+    top = min(loss.abscissa for loss, _ in losses)
     low, high = 1e-12, min(top * (1 - 1e-6), 1e15)
     for _ in range(3):
         c = np.geomspace(low, high, 48)
@@ -42,7 +42,7 @@ def log_size(losses: Losses, c: float, eps: float) -> float:
 
 def plan(losses: Losses, c: float, eps: float, size: float, effort: float) -> Line:
     """The least period at which both aliases are e^−effort of f, and what may be left out then."""
-    top = min(loss.top for loss, _ in losses)
+    top = min(loss.abscissa for loss, _ in losses)
     grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
     if top < math.inf:
         grid = c + (top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from dpverify.accounting.composition.compose import Claims, compose, grouped
-from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.composition.theorems import applicable_bounds
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.notions.renyi import (
+    RDP,
     FiniteRenyi,
     GaussianRenyi,
     LaplaceRenyi,
-    RenyiCurve,
     RenyiDivergence,
 )
-from dpverify.accounting.notions.zcdp import ConcentratedCurve
+from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import require
 from dpverify.guarantee import Guarantee
@@ -47,11 +47,11 @@ def compared(
     """
     target = rational("delta", delta)
     require(0 < target < 1, "delta", delta, "in (0, 1)")
-    total = compose(releases, same_records=same_records)
-    curves = [ComposedCurve(losses=losses) for losses in grouped(total.parts)]
+    total = compose(*releases, same_records=same_records)
+    curves = [Composed(losses=losses) for losses in grouped(total.parts)]
     share = target / (2 * len(curves))
     points = tuple(
-        PointCurve(bound=Fraction(curve.epsilon_at(share).upper), leak=share) for curve in curves
+        ApproxDP(epsilon=Fraction(curve.epsilon_at(share).upper), delta=share) for curve in curves
     )
     found = {"exact privacy losses": total.curve.epsilon_at(target)}
     divergences = [_divergence(loss) for loss, _ in _all(curves)]
@@ -61,20 +61,20 @@ def compared(
             for divergence, (_, count) in zip(divergences, _all(curves), strict=True)
             if divergence is not None
         )
-        renyi = RenyiCurve(parts=parts)
+        renyi = RDP(parts=parts)
         found[f"Rényi: {renyi.theorem}"] = renyi.epsilon_at(target)
     rho = _rho(curves)
     if rho is not None:
-        concentrated = ConcentratedCurve(rho=rho)
+        concentrated = ZCDP(rho=rho)
         found[f"zCDP: {concentrated.theorem}"] = concentrated.epsilon_at(target)
     for bound in reversed(applicable_bounds(points)):
         found[bound.theorem] = bound.epsilon_at(target)
     return found
 
 
-def _all(curves: Iterable[ComposedCurve]) -> Iterator[tuple[PrivacyLoss, int]]:
+def _all(curves: Iterable[Composed]) -> Iterator[tuple[PrivacyLoss, int]]:
     for curve in curves:
-        yield from curve.losses
+        yield from curve.losses()
 
 
 def _divergence(loss: PrivacyLoss) -> RenyiDivergence | None:
@@ -83,9 +83,9 @@ def _divergence(loss: PrivacyLoss) -> RenyiDivergence | None:
             return GaussianRenyi(mu_squared=mu_squared)
         case LaplaceLoss(shift=shift):
             return LaplaceRenyi(ratio=shift)
-        case FiniteLoss(pairs=pairs) if not loss.escape:
+        case FiniteLoss(pairs=pairs) if not loss.infinity_mass:
             return FiniteRenyi(pairs=pairs)
-        case ResponseLoss(step=Log(argument=odds), share=share) if not loss.escape:
+        case ResponseLoss(step=Log(argument=odds), share=share) if not loss.infinity_mass:
             other = share / (1 + odds)
             return FiniteRenyi(pairs=((odds * other, other), (other, odds * other), *_both(share)))
     return None
@@ -95,17 +95,17 @@ def _both(share: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
     return ((1 - share, 1 - share),) if share < 1 else ()
 
 
-def _rho(curves: Iterable[ComposedCurve]) -> Fraction | None:
+def _rho(curves: Iterable[Composed]) -> Fraction | None:
     """ρ of all releases: μ²/2 of Gaussian noise, what pure ε-privacy gives for bounded losses."""
     total = Fraction(0)
     for loss, count in _all(curves):
         if isinstance(loss, GaussianLoss):
             total += count * loss.mu_squared / 2
             continue
-        largest = loss.largest()
-        if largest is None or loss.escape:
+        largest = loss.max_loss()
+        if largest is None or loss.infinity_mass:
             return None
         bound = Fraction(Enclosure.of_ball(largest).upper)
         if bound > 0:
-            total += count * ConcentratedCurve.pure(bound).rho
+            total += count * ZCDP.pure(bound).rho
     return total or None

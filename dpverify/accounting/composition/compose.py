@@ -3,7 +3,7 @@
 If for each release one pair of laws dominates all neighbouring pairs, the product of the pairs
 dominates the joint release, also where later mechanisms are chosen by earlier outputs (Zhu, Dong
 and Wang 2022, arXiv:2106.08567, adaptive composition). Every curve of this package knows its pair's
-loss, and losses of independent noise add, so that the total is the curve of a sum: `ComposedCurve`.
+loss, and losses of independent noise add, so that the total is the curve of a sum: `Composed`.
 
 **Shared draws.** A guarantee over the draw of a public projection or hash averages over it. Two
 releases that use the same draw are independent given the draw, not on average: where the draw is
@@ -18,14 +18,13 @@ sources multiply, as do those whose guarantee holds for every realised projectio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
-from dpverify.accounting.composition.curve import ComposedCurve
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.shared_randomness import PositionLoss
-from dpverify.data.adjacency import Adjacency
 from dpverify.errors import ParameterError
-from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
+from dpverify.guarantee import Draw, Guarantee, PrivacyCurve, common_adjacency
 
 __all__ = ["Claims", "compose", "grouped"]
 
@@ -45,15 +44,6 @@ class Claims(Protocol):
 
 
 @runtime_checkable
-class _Lossy(Protocol):
-    """A curve that knows the law of its privacy loss."""
-
-    def losses(self) -> Losses:
-        """Independent losses with their multiplicities."""
-        ...
-
-
-@runtime_checkable
 class _OnADraw(Protocol):
     """A curve over a public draw that decides which positions differ."""
 
@@ -62,20 +52,26 @@ class _OnADraw(Protocol):
         ...
 
 
-def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = False) -> Guarantee:
-    """Guarantee of all releases together, for the same people and the same adjacency.
+@overload
+def compose(*releases: PrivacyCurve) -> PrivacyCurve: ...
+@overload
+def compose(*releases: Guarantee | Claims, same_records: bool = False) -> Guarantee: ...
+def compose(
+    *releases: PrivacyCurve | Guarantee | Claims, same_records: bool = False
+) -> PrivacyCurve | Guarantee:
+    """What all releases guarantee together, for the same people and the same adjacency.
 
     Parameters
     ----------
-    releases : guarantees or mechanisms, one for each release; a mechanism that releases twice is
-        named twice
+    releases : one for each release, guarantees or mechanisms, or curves alone; a mechanism that
+        releases twice is named twice
     same_records : your word that releases which share a public draw are of the very same records;
         without it they don't compose. It is asked for nowhere else.
 
     Returns
     -------
-    Guarantee
-        Its curve is exact where the parts' curves are; `curve.method` says how it is computed, and
+    Guarantee, or PrivacyCurve for curves
+        The curve is exact where the parts' curves are; `curve.method` says how it is computed, and
         `parts` are the releases'.
 
     Raises
@@ -84,11 +80,21 @@ def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = Fals
         If there is no release, the adjacencies differ, a part is a weaker notion than differential
         privacy or has no privacy loss that is known, parts share a draw and `same_records` isn't
         stated, or they have draws that overlap in a way that isn't known to compose.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> total = dpv.compose(10 * dpv.Gaussian(sigma=4), dpv.Laplace(scale=2))
+    >>> round(total.epsilon_at(delta=1e-6).upper, 4)
+    4.3126
     """
-    parts = tuple(_flat(releases))
-    if not parts:
+    if not releases:
         raise ParameterError("releases", "none", "at least one")
-    adjacency = _common_adjacency(parts)
+    curves = [release for release in releases if isinstance(release, PrivacyCurve)]
+    if len(curves) == len(releases):
+        return Composed.of(curves)
+    parts = tuple(_flat(releases))
+    adjacency = common_adjacency([part.adjacency for part in parts])
     for part in parts:
         if part.notion != "differential privacy":
             raise ParameterError(
@@ -96,7 +102,7 @@ def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = Fals
             )
     _check_draws(parts, same_records=same_records)
     return Guarantee(
-        curve=ComposedCurve(losses=tuple(pair for group in grouped(parts) for pair in group)),
+        curve=Composed(losses=tuple(pair for group in grouped(parts) for pair in group)),
         adjacency=adjacency,
         randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
         data_choice=_strictest(parts),
@@ -109,26 +115,21 @@ def compose(releases: Iterable[Guarantee | Claims], *, same_records: bool = Fals
     )
 
 
-def _flat(releases: Iterable[Guarantee | Claims]) -> Iterator[Guarantee]:
+def _flat(releases: Iterable[PrivacyCurve | Guarantee | Claims]) -> Iterator[Guarantee]:
     for release in releases:
-        guarantee = release if isinstance(release, Guarantee) else release.guarantee()
-        if guarantee.parts:
-            yield from guarantee.parts
-        else:
-            yield guarantee
+        guarantee = release if isinstance(release, Guarantee) else _guarantee(release)
+        yield from guarantee.parts or (guarantee,)
 
 
-def _common_adjacency(parts: Sequence[Guarantee]) -> Adjacency:
-    first = parts[0].adjacency
-    for part in parts[1:]:
-        if part.adjacency != first:
-            raise ParameterError(
-                "adjacency",
-                part.adjacency.unit,
-                f"the same for all releases, here {first.unit}",
-                "Guarantees for different neighbours don't add up.",
-            )
-    return first
+def _guarantee(release: PrivacyCurve | Claims) -> Guarantee:
+    if isinstance(release, Claims):
+        return release.guarantee()
+    raise ParameterError(
+        "release",
+        release,
+        "a guarantee or a mechanism, as the other releases are, or all of them curves",
+        "A curve alone doesn't say what else its promise rests on.",
+    )
 
 
 def _strictest(parts: Sequence[Guarantee]) -> str:
@@ -175,25 +176,14 @@ def grouped(parts: Sequence[Guarantee]) -> Iterator[Losses]:
     shared: dict[tuple[Draw, ...], list[Guarantee]] = {}
     for part in parts:
         if not part.draws:
-            yield _of(part.curve)
+            yield part.curve.losses()
         else:
             shared.setdefault(part.draws, []).append(part)
     for draws, users in shared.items():
         if len(users) == 1:
-            yield _of(users[0].curve)
+            yield users[0].curve.losses()
         else:
             yield (_on_one_draw(draws, [user.curve for user in users]),)
-
-
-def _of(curve: PrivacyCurve) -> Losses:
-    if not isinstance(curve, _Lossy):
-        raise ParameterError(
-            "curve",
-            type(curve).__name__,
-            "one whose privacy loss is known",
-            "Compose a PointCurve of one of its points instead.",
-        )
-    return curve.losses()
 
 
 def _on_one_draw(

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import mul
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb, ctx
 from scipy.optimize import brentq
 
@@ -41,14 +42,16 @@ from dpverify.accounting.composition._inversion import (
 )
 from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, log_size, plan, saddle
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.losses.base import Losses, PrivacyLoss, Step, log_moment, step_ball
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.enclosure import Enclosure, Real, rational, to_arb
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.guarantee import PrivacyCurve, common_adjacency, to_adjacency
 
-__all__ = ["ComposedCurve"]
+__all__ = ["Composed"]
 
 # Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
 # make together; the next pair is tried where a result is wider than _WIDTH.
@@ -61,61 +64,73 @@ _COARSER = 1.5
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComposedCurve:
+def _to_losses(value: Losses) -> Losses:
+    require(bool(value), "losses", value, "not empty")
+    for loss, count in value:
+        whole = isinstance(count, int) and count >= 1
+        require(whole, "multiplicity", count, "a whole number of at least 1")
+        require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
+    return _merged(value)
+
+
+@frozen(kw_only=True)
+class Composed(PrivacyCurve):
     """Curve of independent losses of the same pair of neighbours.
 
     Parameters
     ----------
     losses : pairs of a loss and how often it occurs. Equal losses are merged, and the order has no
         influence.
+    adjacency : whom it protects
     """
 
-    losses: Losses
+    _losses: Losses = field(converter=_to_losses)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
-        require(bool(self.losses), "losses", self.losses, "not empty")
-        for loss, count in self.losses:
-            whole = isinstance(count, int) and count >= 1
-            require(whole, "multiplicity", count, "a whole number of at least 1")
-            require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
-        object.__setattr__(self, "losses", _merged(self.losses))
+    @classmethod
+    def of(cls, curves: Sequence[PrivacyCurve], *, times: int = 1) -> Self:
+        """The curve of all these releases together, `times` over."""
+        require(times >= 1, "times", times, "at least 1")
+        return cls(
+            losses=tuple((loss, times * n) for curve in curves for loss, n in curve.losses()),
+            adjacency=common_adjacency([curve.adjacency for curve in curves]),
+        )
+
+    def losses(self) -> Losses:
+        """The losses, each with how often it occurs."""
+        return self._losses
 
     @property
     def method(self) -> Literal["gaussian", "laplace", "lattice", "enumeration", "inversion"]:
         """How δ is computed; a lattice that is too fine is left for the methods after it."""
         closed = self._closed()
         if closed is not None:
-            return "gaussian" if isinstance(closed, GaussianCurve) else "laplace"
-        if _unit(self.losses) is not None:
+            return "gaussian" if isinstance(closed, Gaussian) else "laplace"
+        if _unit(self._losses) is not None:
             return "lattice"
-        return "enumeration" if has_few_atoms(self.losses) else "inversion"
+        return "enumeration" if has_few_atoms(self._losses) else "inversion"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε).
 
         Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
         with −c the slope of ln δ, and wider with few different losses.
         """
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
         closed = self._closed()
         if closed is not None:
-            return closed.delta_at(eps)
-        found = [direction.delta_at(eps) for direction in self._directions()]
+            return closed.delta_at(epsilon)
+        found = [direction.delta_at(epsilon) for direction in self._directions()]
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta.
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ).
 
         Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
         """
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
         closed = self._closed()
-        if closed is not None and (target or isinstance(closed, LaplaceCurve)):
-            return closed.epsilon_at(target)
-        found = [direction.epsilon_at(target) for direction in self._directions()]
+        if closed is not None and (delta or isinstance(closed, Laplace)):
+            return closed.epsilon_at(delta)
+        found = [direction.epsilon_at(delta) for direction in self._directions()]
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -124,8 +139,8 @@ class ComposedCurve:
         With `noise` below 1 the standard deviation is scaled by it.
         """
         rates = []
-        for losses, side in ((self.losses, 1.0), (_reversed(self.losses), -1.0)):
-            top = min(1.0, *(loss.top for loss, _ in losses))
+        for losses, side in ((self._losses, 1.0), (_reversed(self._losses), -1.0)):
+            top = min(1.0, *(loss.abscissa for loss, _ in losses))
             step = 1e-4 * top
             at = log_moment(losses, step * np.arange(1.0, 4.0))
             second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
@@ -134,20 +149,22 @@ class ComposedCurve:
             rates.append(math.erfc(-score / math.sqrt(2)) / 2)
         return rates[0], rates[1]
 
-    def _closed(self) -> GaussianCurve | LaplaceCurve | None:
+    def _closed(self) -> Gaussian | Laplace | None:
         """The one mechanism that all releases together are, where its curve has a closed form."""
-        squares = [n * loss.mu_squared for loss, n in self.losses if isinstance(loss, GaussianLoss)]
-        if len(squares) == len(self.losses):
-            return GaussianCurve(mu_squared=sum(squares, Fraction(0)))
-        shifts = [(loss.shift, n) for loss, n in self.losses if isinstance(loss, LaplaceLoss)]
-        if len(shifts) == len(self.losses):
-            curve = LaplaceCurve(shifts=tuple(sorted(shifts)))
+        squares = [
+            n * loss.mu_squared for loss, n in self._losses if isinstance(loss, GaussianLoss)
+        ]
+        if len(squares) == len(self._losses):
+            return Gaussian.from_mu_squared(sum(squares, Fraction(0)))
+        shifts = [(loss.shift, n) for loss, n in self._losses if isinstance(loss, LaplaceLoss)]
+        if len(shifts) == len(self._losses):
+            curve = Laplace.of_shifts(tuple(sorted(shifts)))
             return curve if curve.is_exact else None
         return None
 
     def _directions(self) -> list[_Direction]:
-        backward = _merged(_reversed(self.losses))
-        both = [self.losses] if backward == self.losses else [self.losses, backward]
+        backward = _merged(_reversed(self._losses))
+        both = [self._losses] if backward == self._losses else [self._losses, backward]
         return [_Direction(losses=losses) for losses in both]
 
 
@@ -158,9 +175,9 @@ class _Direction:
     losses: Losses
 
     def delta_at(self, eps: Fraction) -> Enclosure:
-        escape = self._escape()
+        infinity_mass = self._infinity_mass()
         if self._beyond(eps):
-            end = Enclosure.of_exact(escape)
+            end = Enclosure.of_exact(infinity_mass)
             return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
         c = saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
         size = log_size(self.losses, c, float(eps))
@@ -170,15 +187,15 @@ class _Direction:
                 ball = sums.value(to_arb(eps))
                 if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
                     ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
-                total = ball + to_arb(escape)
+                total = ball + to_arb(infinity_mass)
                 if sums.is_smoothed or total.rad() <= _WIDTH * total.lower():
                     value = Enclosure.of_ball(total)
-                    least = Enclosure.of_exact(escape).lower
+                    least = Enclosure.of_exact(infinity_mass).lower
                     return Enclosure(max(value.lower, least), min(value.upper, 1.0))
         raise NumericalError(f"delta({eps}) is only known to be {total}")
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
-        target = delta - self._escape()
+        target = delta - self._infinity_mass()
         if target < 0:
             return Enclosure(math.inf, math.inf)
         if target == 0:
@@ -199,13 +216,15 @@ class _Direction:
                     return found
         raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
 
-    def _escape(self) -> Fraction:
-        return 1 - reduce(mul, ((1 - loss.escape) ** n for loss, n in self.losses), Fraction(1))
+    def _infinity_mass(self) -> Fraction:
+        return 1 - reduce(
+            mul, ((1 - loss.infinity_mass) ** n for loss, n in self.losses), Fraction(1)
+        )
 
     def _largest_ball(self) -> arb | None:
         total = arb(0)
         for loss, count in self.losses:
-            most = loss.largest()
+            most = loss.max_loss()
             if most is None:
                 return None
             total += count * most

@@ -27,14 +27,14 @@ plus with probability e^εᵢ/(1 + e^εᵢ). If δ*(ε) bounds E[(1 − e^(ε−
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, cast
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_expit
@@ -45,9 +45,12 @@ from dpverify.accounting.composition._lattice_law import (
     LatticeLaw,
 )
 from dpverify.accounting.curves._roots import certified_solution
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.losses.base import Log, step_ball
+from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
+from dpverify.guarantee import PrivacyBound
+from dpverify.numbers import to_count
 
 __all__ = [
     "LARGEST_ENUMERATION",
@@ -61,7 +64,7 @@ __all__ = [
     "applicable_bounds",
 ]
 
-Points = tuple[PointCurve, ...]
+Points = tuple[ApproxDP, ...]
 """Releases: ε₀ (or e^ε₀) and δ₀ of each, rational."""
 
 LARGEST_ENUMERATION = 200_000
@@ -71,21 +74,29 @@ _KAIROUZ = "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4)"
 _MURTAGH = "Murtagh and Vadhan 2016 (arXiv:1507.03113)"
 
 
-class Bound(Protocol):
-    """A bound on the privacy curve, and the theorem that proves it."""
+def _to_points(value: Points) -> Points:
+    require(len(value) > 0, "points", "none", "at least one release")
+    for point in value:
+        rational_odds = isinstance(point.epsilon, Fraction | Log)
+        require(rational_odds, "epsilon", point.epsilon, "rational, or the logarithm of a rational")
+    return tuple(value)
+
+
+@frozen(kw_only=True)
+class Bound(PrivacyBound):
+    """A bound on the privacy curve, and the theorem that proves it.
+
+    Parameters
+    ----------
+    points : at least one release
+    """
+
+    points: Points = field(converter=_to_points)
 
     @property
+    @abstractmethod
     def theorem(self) -> str:
         """Name of the theorem."""
-        ...
-
-    def delta_at(self, epsilon: Real) -> Enclosure:
-        """Encloses the bound on δ(ε), for ε ≥ 0."""
-        ...
-
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in [0, 1)."""
-        ...
 
 
 def applicable_bounds(points: Points) -> tuple[Bound, ...]:
@@ -107,56 +118,46 @@ def applicable_bounds(points: Points) -> tuple[Bound, ...]:
     return tuple(bounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BasicBound:
+@frozen(kw_only=True)
+class BasicBound(Bound):
     """The ε add up and the δ add up (infinite or 1 where they say nothing).
 
-    What (Σε, Σδ) implies for other ε is `PointCurve`'s.
+    What (Σε, Σδ) implies for other ε is `ApproxDP`'s.
     """
-
-    points: Points
-
-    def __post_init__(self) -> None:
-        _check_points(self.points)
 
     @property
     def theorem(self) -> str:
         """Name of the theorem."""
         return "basic composition: Dwork and Roth 2014, theorem 3.16"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the bound on δ(ε)."""
-        eps, total = _epsilon(epsilon), self._total()
-        return Enclosure(1.0, 1.0) if total is None else total.delta_at(eps)
+        total = self._total()
+        return Enclosure(1.0, 1.0) if total is None else total.delta_at(epsilon)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the bound on ε(δ)."""
-        target, total = _delta(delta), self._total()
-        return Enclosure(math.inf, math.inf) if total is None else total.epsilon_at(target)
+        total = self._total()
+        return Enclosure(math.inf, math.inf) if total is None else total.epsilon_at(delta)
 
-    def _total(self) -> PointCurve | None:
+    def _total(self) -> ApproxDP | None:
         leak = _sum_of_leaks(self.points)
         if leak >= 1:
             return None
-        if all(point.is_ratio for point in self.points):
-            ratio = math.prod((_bound(point) for point in self.points), start=Fraction(1))
-            return PointCurve(bound=ratio, leak=leak, is_ratio=True)
-        # A logarithm beside nats is rounded up, which only weakens the claim.
-        ends = (
-            Fraction(point.epsilon_bound().upper) if point.is_ratio else _bound(point)
-            for point in self.points
-        )
-        return PointCurve(bound=sum(ends, Fraction(0)), leak=leak)
+        losses = [point.epsilon for point in self.points if _is_lossy(point)]
+        odds = [loss.argument for loss in losses if isinstance(loss, Log)]
+        if len(odds) == len(losses):
+            return ApproxDP.from_odds(math.prod(odds, start=Fraction(1)), delta=leak)
+        # A logarithm added to nats is rounded up, which only weakens the claim.
+        ends = (_ends(point)[1] for point in self.points)
+        return ApproxDP(epsilon=sum(ends, Fraction(0)), delta=leak)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdvancedBound:
+@frozen(kw_only=True)
+class AdvancedBound(Bound):
     """T equal points: ε√(2T ln(1/δ′)) + Tε(e^ε − 1) at Tδ + δ′, for every δ′ > 0."""
 
-    points: Points
-
-    def __post_init__(self) -> None:
-        _check_points(self.points)
+    def __attrs_post_init__(self) -> None:
         distinct = len(set(self.points))
         require(distinct == 1, "points", f"of {distinct} kinds", "equal for this theorem")
         _require_loss(self.points)
@@ -166,14 +167,16 @@ class AdvancedBound:
         """Name of the theorem."""
         return "advanced composition: Dwork, Rothblum and Vadhan 2010, theorem III.3"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the bound on δ(ε), at most 1."""
-        eps, leak = _epsilon(epsilon), _sum_of_leaks(self.points)
-        return _at_most_one(enclose(lambda: to_arb(leak) + _tail(eps, self._mean(), self.points)))
+        leak = _sum_of_leaks(self.points)
+        return _at_most_one(
+            enclose(lambda: to_arb(leak) + _tail(epsilon, self._mean(), self.points))
+        )
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the bound on ε(δ); infinite where δ ≤ Tδ₀."""
-        rest = _delta(delta) - _sum_of_leaks(self.points)
+        rest = delta - _sum_of_leaks(self.points)
         if rest <= 0:
             return Enclosure(math.inf, math.inf)
         return enclose(lambda: self._mean() + _deviation(rest, self.points))
@@ -183,14 +186,11 @@ class AdvancedBound:
         return len(self.points) * eps * eps.expm1()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimplifiedOptimalBound:
+@frozen(kw_only=True)
+class SimplifiedOptimalBound(Bound):
     """Any points: Σεᵢ·tanh(εᵢ/2) + √(2Σεᵢ²·ln(1/δ′)) at 1 − (1 − δ′)·Π(1 − δᵢ), for δ′ > 0."""
 
-    points: Points
-
-    def __post_init__(self) -> None:
-        _check_points(self.points)
+    def __attrs_post_init__(self) -> None:
         _require_loss(self.points)
 
     @property
@@ -198,14 +198,13 @@ class SimplifiedOptimalBound:
         """Name of the theorem."""
         return f"advanced composition of unequal points: {_KAIROUZ}, theorem 3.5, third expression"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the bound on δ(ε)."""
-        eps = _epsilon(epsilon)
-        return _with_leaks(self.points, lambda: _tail(eps, self._mean(), self.points))
+        return _with_leaks(self.points, lambda: _tail(epsilon, self._mean(), self.points))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the bound on ε(δ); infinite where δ ≤ 1 − Π(1 − δᵢ)."""
-        rest = _without_leaks(self.points, _delta(delta))
+        rest = _without_leaks(self.points, delta)
         if rest <= 0:
             return Enclosure(math.inf, math.inf)
         return enclose(lambda: self._mean() + _deviation(rest, self.points))
@@ -218,8 +217,8 @@ class SimplifiedOptimalBound:
         return sum(terms, arb(0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimalBound:
+@frozen(kw_only=True)
+class OptimalBound(Bound):
     """The exact curve of the worst mechanisms, by enumeration of outcomes.
 
     Raises
@@ -228,10 +227,7 @@ class OptimalBound:
         If the distinct points have more than `LARGEST_ENUMERATION` outcomes together.
     """
 
-    points: Points
-
-    def __post_init__(self) -> None:
-        _check_points(self.points)
+    def __attrs_post_init__(self) -> None:
         outcomes = _outcomes(self.points)
         require(
             outcomes <= LARGEST_ENUMERATION,
@@ -248,14 +244,13 @@ class OptimalBound:
             return f"optimal homogeneous composition: {_KAIROUZ}, theorem 3.3"
         return f"optimal heterogeneous composition: {_MURTAGH}, theorem 1.5"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while it is a normal double."""
-        eps = _epsilon(epsilon)
-        return _with_leaks(self.points, lambda: self._excess(eps))
+        return _with_leaks(self.points, lambda: self._excess(epsilon))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ); Σεᵢ at δ = 1 − Π(1 − δᵢ), and infinite below."""
-        rest = _without_leaks(self.points, _delta(delta))
+        rest = _without_leaks(self.points, delta)
         if rest < 0:
             return Enclosure(math.inf, math.inf)
         if enclose(lambda: self._excess(Fraction(0))).upper <= rest:
@@ -282,9 +277,9 @@ class OptimalBound:
         """δ*(ε) at the current precision."""
         losses, _ = _outcomes_in_doubles(self.points)
         # Beyond all losses the terms are 0, which balls can't decide at the largest loss itself.
-        ratios = any(point.is_ratio for point in self.points)
+        ratios = any(isinstance(point.epsilon, Log) for point in self.points)
         largest = (
-            Fraction(losses[0]) if ratios else sum((_bound(p) for p in self.points), Fraction(0))
+            Fraction(losses[0]) if ratios else sum((_ends(p)[1] for p in self.points), Fraction(0))
         )
         if largest == 0 or (not ratios and eps >= largest):
             return arb(0)
@@ -319,8 +314,8 @@ class OptimalBound:
         return order[: int(np.argmax(lines)) + 1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApproximateOptimalBound:
+@frozen(kw_only=True)
+class ApproximateOptimalBound(Bound):
     """The optimal curve between the curves of all ε rounded down and up to a common step.
 
     The enclosures hold the optimal δ(ε) and ε(δ). Where all ε are multiples of a step that needs at
@@ -333,33 +328,29 @@ class ApproximateOptimalBound:
     cells : steps that the sum of all ε may have; time and memory grow with it
     """
 
-    points: Points
-    cells: int = 1 << 17
+    cells: int = field(default=1 << 17, converter=to_count)
 
-    def __post_init__(self) -> None:
-        _check_points(self.points)
+    def __attrs_post_init__(self) -> None:
         _require_loss(self.points)
-        require(self.cells >= 1, "cells", self.cells, "at least 1")
 
     @property
     def theorem(self) -> str:
         """Name of the theorem."""
         return f"approximate optimal composition: {_MURTAGH}, theorem 1.7"
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the optimal δ(ε)."""
-        eps = _epsilon(epsilon)
         down, up = self._laws()
         rest = _unrevealed(self.points)
 
         def value(law: LatticeLaw) -> Enclosure:
             leak = 1 - rest
-            return Enclosure.of_ball(to_arb(leak) + to_arb(rest) * law.excess(eps))
+            return Enclosure.of_ball(to_arb(leak) + to_arb(rest) * law.excess(epsilon))
 
         with ctx.workprec(LATTICE_PRECISION):
             return Enclosure(max(value(down).lower, 0.0), min(value(up).upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the optimal ε(δ); infinite where δ < 1 − Π(1 − δᵢ).
 
         Raises
@@ -367,7 +358,7 @@ class ApproximateOptimalBound:
         NumericalError
             If the probabilities that decide it are too small for doubles (e^(−ε)·δ below 1e-290).
         """
-        rest = _without_leaks(self.points, _delta(delta))
+        rest = _without_leaks(self.points, delta)
         if rest < 0:
             return Enclosure(math.inf, math.inf)
         down, up = self._laws()
@@ -391,18 +382,12 @@ def _common_step(values: list[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(value * denominator) for value in values)), denominator)
 
 
-def _ends(point: PointCurve) -> tuple[Fraction, Fraction]:
+def _ends(point: ApproxDP) -> tuple[Fraction, Fraction]:
     """ε₀ from below and from above."""
-    if not point.is_ratio:
-        return _bound(point), _bound(point)
+    if isinstance(point.epsilon, Fraction):
+        return point.epsilon, point.epsilon
     known = point.epsilon_bound()
     return Fraction(known.lower), Fraction(known.upper)
-
-
-def _check_points(points: Points) -> None:
-    require(len(points) > 0, "points", "none", "at least one release")
-    for point in points:
-        require(isinstance(point.bound, Fraction), "bound", point.bound, "rational")
 
 
 def _require_loss(points: Points) -> None:
@@ -410,27 +395,18 @@ def _require_loss(points: Points) -> None:
     require(lossy, "points", "all of epsilon 0", "of some epsilon", "Basic composition is exact.")
 
 
-def _bound(point: PointCurve) -> Fraction:
-    return cast("Fraction", point.bound)
+def _is_lossy(point: ApproxDP) -> bool:
+    return point.epsilon != 0
 
 
-def _is_lossy(point: PointCurve) -> bool:
-    return point.bound != (1 if point.is_ratio else 0)
-
-
-def _loss(point: PointCurve) -> arb:
+def _loss(point: ApproxDP) -> arb:
     """ε₀ at the current precision."""
-    bound = to_arb(point.bound)
-    return bound.log() if point.is_ratio else bound
+    return step_ball(point.epsilon)
 
 
-def _factors(points: Points) -> list[tuple[PointCurve, int]]:
+def _factors(points: Points) -> list[tuple[ApproxDP, int]]:
     """Points with some loss, distinct but for their δ₀, with multiplicities."""
-    counts = Counter(
-        PointCurve(bound=point.bound, is_ratio=point.is_ratio)
-        for point in points
-        if _is_lossy(point)
-    )
+    counts = Counter(ApproxDP(epsilon=point.epsilon) for point in points if _is_lossy(point))
     return list(counts.items())
 
 
@@ -476,13 +452,13 @@ def _sum_of_squares(points: Points) -> arb:
 
 
 def _sum_of_leaks(points: Points) -> Fraction:
-    return sum((point.leak for point in points), Fraction(0))
+    return sum((point.delta for point in points), Fraction(0))
 
 
 @lru_cache(maxsize=8)
 def _unrevealed(points: Points) -> Fraction:
     """Π(1 − δᵢ)."""
-    leaks = Counter(point.leak for point in points)
+    leaks = Counter(point.delta for point in points)
     return math.prod(((1 - leak) ** count for leak, count in leaks.items()), start=Fraction(1))
 
 
@@ -499,15 +475,3 @@ def _without_leaks(points: Points, delta: Fraction) -> Fraction:
 
 def _at_most_one(value: Enclosure) -> Enclosure:
     return Enclosure(min(value.lower, 1.0), min(value.upper, 1.0))
-
-
-def _epsilon(epsilon: Real) -> Fraction:
-    value = rational("epsilon", epsilon)
-    require(value >= 0, "epsilon", epsilon, "at least 0")
-    return value
-
-
-def _delta(delta: Real) -> Fraction:
-    value = rational("delta", delta)
-    require(0 <= value < 1, "delta", delta, "in [0, 1)")
-    return value

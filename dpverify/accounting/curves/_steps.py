@@ -18,8 +18,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import require
+from dpverify.enclosure import Enclosure, enclose, to_arb
 
 __all__ = ["Tails", "step_delta", "step_epsilon"]
 
@@ -29,18 +28,16 @@ Tails = Callable[[], tuple[Sequence[arb], Sequence[arb]]]
 _SIGN_PRECISIONS = (128, 512, 4096)
 
 
-def step_delta(epsilon: Real, *, step: Enclosure, reach: int, tails: Tails) -> Enclosure:
+def step_delta(eps: Fraction, *, step: Enclosure, reach: int, tails: Tails) -> Enclosure:
     """Encloses δ(ε); exactly 0 from the largest loss on.
 
     Parameters
     ----------
-    epsilon : at least 0
+    eps : at least 0
     step : s, positive where m is
     reach : m ≥ 0
     tails : of the loss
     """
-    eps = rational("epsilon", epsilon)
-    require(eps >= 0, "epsilon", epsilon, "at least 0")
     if reach == 0:
         return Enclosure(0.0, 0.0)
     # The best line, with one more on each side for the rounding of this quotient.
@@ -60,7 +57,7 @@ def step_delta(epsilon: Real, *, step: Enclosure, reach: int, tails: Tails) -> E
     return enclose(value)
 
 
-def step_epsilon(delta: Real, *, reach: int, tails: Tails) -> Enclosure:
+def step_epsilon(delta: Fraction, *, reach: int, tails: Tails) -> Enclosure:
     """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; the largest loss where delta is 0.
 
     Parameters
@@ -69,12 +66,10 @@ def step_epsilon(delta: Real, *, reach: int, tails: Tails) -> Enclosure:
     reach : m ≥ 0
     tails : of the loss
     """
-    target = rational("delta", delta)
-    require(0 <= target < 1, "delta", delta, "in [0, 1)")
 
     def excess() -> arb:  # e^ε − 1
         own, other = tails()
-        share = to_arb(target)
+        share = to_arb(delta)
         most = arb(-1)
         for j in range(1, reach + 1):
             most = most.max((own[j] - other[j] - share) / other[j])

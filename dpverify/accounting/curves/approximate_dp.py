@@ -14,68 +14,95 @@ reverse order. So this is the least function that the point alone proves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
+from attrs import field, frozen
 from flint import arb
 
-from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.base import Log, Losses, Step, step_ball
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
-from dpverify.enclosure import Enclosure, Exact, Real, SquareRoot, enclose, exact, rational, to_arb
-from dpverify.errors import ParameterError, require
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import (
+    Enclosure,
+    Real,
+    SquareRoot,
+    enclose,
+    exact,
+    rational,
+    squared,
+    to_arb,
+)
+from dpverify.errors import require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
 
-__all__ = ["PointCurve"]
+__all__ = ["ApproxDP"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointCurve:
+def _to_epsilon(value: Real | SquareRoot | Log) -> Step:
+    if isinstance(value, Log):
+        return value
+    number = exact("epsilon", value)
+    require(isinstance(number, SquareRoot) or number >= 0, "epsilon", value, "at least 0")
+    return number
+
+
+def _to_delta(value: Real) -> Fraction:
+    number = rational("delta", value)
+    require(0 <= number < 1, "delta", value, "in [0, 1)")
+    return number
+
+
+@frozen(kw_only=True)
+class ApproxDP(PrivacyCurve):
     """Curve of the worst mechanism that is (ε₀, δ₀)-differentially private.
 
     Parameters
     ----------
-    bound : ε₀ ≥ 0, in nats, exact; or, with `is_ratio`, its exponential e^ε₀ ≥ 1 (a randomized
-        response has a rational ratio and an irrational ε₀)
-    leak : δ₀ in [0, 1), exact; 0 for pure differential privacy
+    epsilon : ε₀ ≥ 0, in nats, exact: a number, a square root, or the logarithm of a rational
+        (`from_odds`), which a randomized response has
+    delta : δ₀ in [0, 1), exact; 0 for pure differential privacy
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> dpv.ApproxDP(epsilon=1, delta=1e-6).delta_at(epsilon=1).upper
+    1e-06
     """
 
-    bound: Exact
-    leak: Fraction = Fraction(0)
-    is_ratio: bool = False
+    epsilon: Step = field(converter=_to_epsilon)
+    delta: Fraction = field(default=Fraction(0), converter=_to_delta)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bound", exact("bound", self.bound))
-        object.__setattr__(self, "leak", rational("leak", self.leak))
-        value = self.bound
-        least = 1 if self.is_ratio else 0
-        positive = value.radicand >= least if isinstance(value, SquareRoot) else value >= least
-        require(positive, "bound", value, f"at least {least}")
-        require(0 <= self.leak < 1, "leak", self.leak, "in [0, 1)")
+    @classmethod
+    def from_odds(cls, odds: Real, *, delta: Real = 0) -> Self:
+        """The curve of ε₀ = ln(odds), for rational odds of at least 1."""
+        ratio = rational("odds", odds)
+        require(ratio >= 1, "odds", odds, "at least 1")
+        return cls(epsilon=Fraction(0) if ratio == 1 else Log(ratio), delta=delta)
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε); 0 or δ₀ exactly from ε₀ on."""
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        if self._certainly_beyond(eps):
-            return Enclosure.of_exact(self.leak)
+        if self._certainly_beyond(epsilon):
+            return Enclosure.of_exact(self.delta)
 
         def value() -> arb:
             ratio = self._ratio()
-            excess = (ratio - to_arb(eps).exp()) / (1 + ratio)
-            return to_arb(self.leak) + (1 - to_arb(self.leak)) * excess
+            excess = (ratio - to_arb(epsilon).exp()) / (1 + ratio)
+            return to_arb(self.delta) + (1 - to_arb(self.delta)) * excess
 
         # Between ε₀ and the double above it the line would go on below δ₀.
-        found, least = enclose(value), Enclosure.of_exact(self.leak)
+        found, least = enclose(value), Enclosure.of_exact(self.delta)
         return Enclosure(max(found.lower, least.lower), max(found.upper, least.upper))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite where delta is below δ₀."""
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
-        if target < self.leak:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ); infinite where delta is below δ₀."""
+        if delta < self.delta:
             return Enclosure(math.inf, math.inf)
-        if target == self.leak:
+        if delta == self.delta:
             return self.epsilon_bound()
-        share = (target - self.leak) / (1 - self.leak)
+        share = (delta - self.delta) / (1 - self.delta)
 
         def argument() -> arb:  # δ(ε) = delta where e^ε is this
             ratio = self._ratio()
@@ -90,49 +117,40 @@ class PointCurve:
 
     def epsilon_bound(self) -> Enclosure:
         """Encloses ε₀."""
-        if self.is_ratio and self.bound == 1:
-            return Enclosure(0.0, 0.0)
-        if not self.is_ratio:
-            return Enclosure.of_exact(self.bound)
-        return enclose(lambda: to_arb(self.bound).log())
+        if isinstance(self.epsilon, Log):
+            return enclose(lambda: step_ball(self.epsilon))
+        return Enclosure.of_exact(self.epsilon)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, of the worst mechanism; ε₀/noise replaces ε₀."""
         eps = self.epsilon_bound().upper
         p = 1 / (1 + math.exp(-min(eps / noise, 700.0)))
-        leak, rest = float(self.leak), 1 - float(self.leak)
+        delta, rest = float(self.delta), 1 - float(self.delta)
         if threshold > eps:
-            return leak, 0.0
+            return delta, 0.0
         if threshold > -eps:
-            return leak + rest * p, rest * (1 - p)
+            return delta + rest * p, rest * (1 - p)
         return 1.0, rest
 
     def losses(self) -> Losses:
-        """The worst mechanism's privacy loss, for composition.
-
-        Raises
-        ------
-        ParameterError
-            If e^ε₀ is given, and irrational.
-        """
-        value = self.bound
-        if self.is_ratio and isinstance(value, SquareRoot):
-            raise ParameterError("bound", value, "rational where it is a ratio")
-        least = Fraction(self.is_ratio)
-        if value in (least, SquareRoot(least)):
-            rest = 1 - self.leak, 1 - self.leak
-            pairs = (self.leak, Fraction(0)), rest, (Fraction(0), self.leak)
+        """The worst mechanism's privacy loss, for composition."""
+        if not isinstance(self.epsilon, Log) and squared(self.epsilon) == 0:
+            rest = 1 - self.delta, 1 - self.delta
+            pairs = (self.delta, Fraction(0)), rest, (Fraction(0), self.delta)
             return ((FiniteLoss(pairs=pairs), 1),)
-        step = Log(value) if self.is_ratio and isinstance(value, Fraction) else value
-        return ((ResponseLoss(step=step, leak=self.leak), 1),)
+        return ((ResponseLoss(step=self.epsilon, infinity_mass=self.delta), 1),)
 
     def _ratio(self) -> arb:
-        return to_arb(self.bound) if self.is_ratio else to_arb(self.bound).exp()
+        if isinstance(self.epsilon, Log):
+            return to_arb(self.epsilon.argument)
+        return to_arb(self.epsilon).exp()
 
     def _certainly_beyond(self, eps: Fraction) -> bool:
         """Whether eps ≥ ε₀; where a logarithm would have to be compared with itself, by its end."""
-        if self.is_ratio:
-            return eps >= Fraction(self.epsilon_bound().upper)
-        if isinstance(self.bound, SquareRoot):
-            return eps * eps >= self.bound.radicand
-        return eps >= self.bound
+        match self.epsilon:
+            case Log():
+                return eps >= Fraction(self.epsilon_bound().upper)
+            case SquareRoot(radicand=radicand):
+                return eps * eps >= radicand
+            case number:
+                return eps >= number

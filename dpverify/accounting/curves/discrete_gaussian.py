@@ -29,84 +29,90 @@ coefficients), at t = n/σ².
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from attrs import field, frozen
 from flint import arb, ctx, fmpq
 from scipy.optimize import brentq
 
 from dpverify.accounting.curves._roots import certified_solution
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, squared, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import to_count, to_positive
 
-__all__ = ["DiscreteGaussianCurve"]
+__all__ = ["DiscreteGaussian"]
 
 _MOST_TERMS = 4096
 _UNDERFLOW = 746  # e^−746 < 2⁻¹⁰⁷⁴
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussianCurve:
+@frozen(kw_only=True)
+class DiscreteGaussian(PrivacyCurve):
     """Exact curve of discrete Gaussian noise on a whole number that changes by at most Δ.
 
-    Noise on a grid of step g has σ/g and Δ/g here.
+    Noise on a grid of step g has σ/g and Δ/g here. Equal σ² and Δ are equal curves.
 
     Parameters
     ----------
-    sigma_squared : σ² > 0, exact
+    sigma : σ > 0, exact
     sensitivity : Δ, a whole number of at least 1
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> f"{dpv.DiscreteGaussian(sigma=1).delta_at(epsilon=4):.3g}"
+    '6.94e-05'
     """
 
-    sigma_squared: Fraction
-    sensitivity: int = 1
+    sigma: Exact = field(converter=to_positive, eq=False)
+    sensitivity: int = field(default=1, converter=to_count)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    sigma_squared: Fraction = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        variance = rational("sigma_squared", self.sigma_squared)
-        require(variance > 0, "sigma_squared", self.sigma_squared, "positive")
-        whole = rational("sensitivity", self.sensitivity)
-        good = whole.denominator == 1 and whole >= 1
-        require(good, "sensitivity", self.sensitivity, "a whole number of at least 1")
-        object.__setattr__(self, "sigma_squared", variance)
-        object.__setattr__(self, "sensitivity", int(whole))
+    @sigma_squared.default
+    def _(self) -> Fraction:
+        return squared(self.sigma)
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while δ is a normal double."""
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        first = self._first(eps)
+        first = self._first(epsilon)
         if first > 0 and first**2 >= 2 * _UNDERFLOW * self.sigma_squared:
             return Enclosure(0.0, math.ulp(0.0))
 
         def value() -> arb:
             own, other = self._tails(first)
-            return own - to_arb(eps).exp() * other
+            return own - to_arb(epsilon).exp() * other
 
         found = enclose(value)
         return Enclosure(max(found.lower, 0.0), min(found.upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, to a relative width of 1e-13.
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ) for δ > 0, to a relative width of 1e-13.
 
-        The ε at which one test alone has `delta` is a lower bound; the upper end is where δ is
-        proven to be reached.
+        The ε at which one test alone has δ is a lower bound; the upper end is where δ is proven to
+        be reached.
 
         Raises
         ------
         ParameterError
-            If delta isn't in (0, 1): the privacy loss is unbounded, and no ε reaches 0.
+            If δ is 0: the privacy loss is unbounded.
         NumericalError
             If ε exceeds 1e15.
         """
-        target = rational("delta", delta)
-        rule = "in (0, 1): the privacy loss of this noise is unbounded"
-        require(0 < target < 1, "delta", delta, rule)
-        if Fraction(self.delta_at(0).upper) <= target:
+        target = delta
+        require(
+            target > 0, "delta", delta, "in (0, 1): the privacy loss of this noise is unbounded"
+        )
+        if Fraction(self.delta_at(0).upper) <= delta:
             return Enclosure(0.0, 0.0)
-        first = self._proposal(target)
+        first = self._proposal(delta)
         return certified_solution(
-            enclose(lambda: self._reached(first, target)),
-            lambda eps: Fraction(self.delta_at(eps).upper) <= target,
+            enclose(lambda: self._reached(first, delta)),
+            lambda eps: Fraction(self.delta_at(eps).upper) <= delta,
         )
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -114,8 +120,9 @@ class DiscreteGaussianCurve:
         if math.isinf(threshold):
             return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
         first = self._first(Fraction(threshold))
-        scaled = DiscreteGaussianCurve(
-            sigma_squared=self.sigma_squared * Fraction(noise) ** 2, sensitivity=self.sensitivity
+        scaled = DiscreteGaussian(
+            sigma=SquareRoot(self.sigma_squared * Fraction(noise) ** 2),
+            sensitivity=self.sensitivity,
         )
         with ctx.workprec(64):
             own, other = scaled._tails(first)

@@ -22,31 +22,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Self
 
+from attrs import field, frozen
 from flint import arb, ctx
 from scipy.special import erfcx, ndtri_exp
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.targets import check_delta, check_target
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import (
     Enclosure,
     Exact,
     Real,
     SquareRoot,
     enclose,
-    exact,
     rational,
     short_string,
     squared,
     to_arb,
 )
 from dpverify.errors import NumericalError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import positive, positive_rational, to_positive
 
-__all__ = ["GaussianCurve", "delta_gaussian", "epsilon_gaussian", "sigma_gaussian"]
+__all__ = ["Gaussian", "delta_gaussian", "epsilon_gaussian", "sigma_gaussian"]
 
 THEOREM = "Balle and Wang 2018 (arXiv:1805.06530v2), theorem 8"
 
@@ -162,7 +165,7 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
     eps = _epsilon(epsilon)
     target = _delta_target(delta)
     check_target(eps, target)
-    size = _positive("sensitivity", sensitivity)
+    size = positive("sensitivity", sensitivity)
     with ctx.workprec(_FIRST_PRECISION):
         e, log_target = float(to_arb(eps)), float(to_arb(target).log())
 
@@ -187,27 +190,47 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
         return Enclosure.of_ball(ends)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianCurve:
-    """Privacy curve of noise N(0, σ²) on a query of ℓ2-sensitivity Δ, as a function of μ² = Δ²/σ².
+@frozen(kw_only=True)
+class Gaussian(PrivacyCurve):
+    """Privacy curve of noise N(0, σ²) on a query of ℓ2-sensitivity Δ, a function of μ² = Δ²/σ².
 
-    μ² is rational whenever Δ² and σ are, so an irrational Δ (a row norm) costs no width.
+    μ² is rational whenever Δ² and σ² are, so an irrational Δ (a row norm) costs no width. Equal μ²
+    are equal curves.
+
+    Parameters
+    ----------
+    sigma : σ > 0, exact
+    sensitivity : Δ > 0, exact, in the same unit
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> round(dpv.Gaussian(sigma=4).epsilon_at(delta=1e-6).upper, 6)
+    1.12684
     """
 
-    mu_squared: Fraction
+    sigma: Exact = field(converter=to_positive, eq=False)
+    sensitivity: Exact = field(default=Fraction(1), converter=to_positive, eq=False)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    mu_squared: Fraction = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu_squared", rational("mu_squared", self.mu_squared))
-        require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
-        size = short_string(self.mu_squared)
-        require(self.mu_squared <= _MOST_MU_SQUARED, "mu_squared", size, "at most 2**1000")
+    @mu_squared.default
+    def _(self) -> Fraction:
+        return _mu(self.sigma, self.sensitivity).radicand
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
-        """Encloses δ(ε): see `delta_gaussian`."""
+    @classmethod
+    def from_mu_squared(cls, mu_squared: Real) -> Self:
+        """The curve for a known μ², exact."""
+        square = positive_rational("mu_squared", mu_squared)
+        rule = "at most 2**1000"
+        require(square <= _MOST_MU_SQUARED, "mu_squared", short_string(square), rule)
+        return cls(sigma=1, sensitivity=SquareRoot(square))
+
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         return delta_gaussian(epsilon, 1, sensitivity=SquareRoot(self.mu_squared))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses ε(δ): see `epsilon_gaussian`."""
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         return epsilon_gaussian(delta, 1, sensitivity=SquareRoot(self.mu_squared))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -252,15 +275,8 @@ def _delta_target(delta: Real) -> Fraction:
     return value
 
 
-def _positive(name: str, given: Real | SquareRoot) -> Exact:
-    value = exact(name, given)
-    positive = value.radicand > 0 if isinstance(value, SquareRoot) else value > 0
-    require(positive, name, given, "positive")
-    return value
-
-
 def _mu(sigma: Real | SquareRoot, sensitivity: Real | SquareRoot) -> SquareRoot:
-    size, scale = _positive("sensitivity", sensitivity), _positive("sigma", sigma)
+    size, scale = positive("sensitivity", sensitivity), positive("sigma", sigma)
     mu_squared = squared(size) / squared(scale)
     rule = "at least 2**-500 (3.1e-151) times the sensitivity"
     require(mu_squared <= _MOST_MU_SQUARED, "sigma", _short(scale), rule)

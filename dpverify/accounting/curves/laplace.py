@@ -43,7 +43,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -51,6 +50,7 @@ from operator import mul
 from typing import Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb, arb_poly, fmpz, fmpz_poly
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -59,20 +59,22 @@ from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import LaplaceLoss
 from dpverify.accounting.targets import check_delta, check_target
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import (
     Enclosure,
     Real,
     SquareRoot,
     enclose,
-    exact,
     rational,
     short_string,
     to_arb,
 )
-from dpverify.errors import NumericalError, require
+from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import positive, positive_rational, to_positive_rational, whole
 
 __all__ = [
-    "LaplaceCurve",
+    "Laplace",
     "largest_sums",
     "majorant",
     "majorant_of_sums",
@@ -86,33 +88,78 @@ _SEARCH_POINTS = 1 << 11
 _RATE_POINTS = 1 << 14
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceCurve:
-    """Privacy curve of independent Laplace noise on a vector that moves by `shifts`.
+def _to_moves(value: Iterable[tuple[Real, int]] | None) -> Shifts | None:
+    if value is None:
+        return None
+    rule = "pairs of a positive size and a multiplicity of at least 1"
+    try:
+        pairs = [(size, count) for size, count in value]
+    except (TypeError, ValueError):
+        raise ParameterError("moves", value, rule) from None
+    moves = tuple((rational("moves", size), whole("moves", count)) for size, count in pairs)
+    require(bool(moves) and all(size > 0 and n >= 1 for size, n in moves), "moves", moves, rule)
+    return moves
+
+
+@frozen(kw_only=True)
+class Laplace(PrivacyCurve):
+    """Privacy curve of independent Laplace noise on a number, or on a vector.
+
+    Curves of equal moves, in units of the scale, are equal.
 
     Parameters
     ----------
-    shifts : pairs of a shift > 0, in units of the noise's scale b, and how many coordinates move by
-        it; coordinates that don't move are left out. Exact.
+    scale : b > 0 of the noise, of density exp(-|x|/b)/2b; exact
+    sensitivity : ℓ1-sensitivity Δ > 0 of the query, in the same unit; exact
+    moves : how a vector moves: pairs of a size > 0 and how many coordinates move by it, of sum Δ
+        (`of_row`). By default one coordinate moves by all of Δ, which is the worst case.
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> dpv.Laplace(scale=2).epsilon_at(delta=0).upper
+    0.5
+    >>> row = dpv.Laplace.of_row([1, 1, 1, 1], scale=2)
+    >>> round(row.epsilon_at(delta=1e-6).upper, 4)
+    1.9877
     """
 
-    shifts: Shifts
+    scale: Fraction = field(converter=to_positive_rational, eq=False)
+    sensitivity: Fraction = field(default=Fraction(1), converter=to_positive_rational, eq=False)
+    moves: Shifts | None = field(default=None, converter=_to_moves, eq=False)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+    shifts: Shifts = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        good = all(shift > 0 and count >= 1 for shift, count in self.shifts)
-        rule = "pairs of a positive shift and a multiplicity of at least 1"
-        require(bool(self.shifts) and good, "shifts", self.shifts, rule)
+    @shifts.default
+    def _(self) -> Shifts:
+        moves = self.moves or ((self.sensitivity, 1),)
+        return tuple((size / self.scale, count) for size, count in moves)
+
+    def __attrs_post_init__(self) -> None:
+        rule = "at least 2**-1000 (9.3e-302) times the sum of the moves"
+        require(self.epsilon_bound <= 2**1000, "scale", short_string(self.scale), rule)
+        total = self.epsilon_bound * self.scale
+        require(
+            total == self.sensitivity, "sensitivity", self.sensitivity, f"the moves' sum, {total}"
+        )
 
     @classmethod
-    def of_row(cls, row: Iterable[Real], *, scale: Real) -> Self:
+    def of_row(
+        cls, row: Iterable[Real], *, scale: Real, adjacency: Adjacency | None = None
+    ) -> Self:
         """Curve for a vector that moves by the entries of `row`, under noise of scale `scale`."""
-        b = rational("scale", scale)
-        require(b > 0, "scale", scale, "positive")
         sizes = Counter(abs(rational("row", entry)) for entry in row)
-        rule = "at least 2**-1000 (9.3e-302) times the sum of the moves"
-        moved = sum(size * count for size, count in sizes.items())
-        require(moved <= b * 2**1000, "scale", short_string(b), rule)
-        return cls(shifts=tuple((size / b, n) for size, n in sorted(sizes.items()) if size))
+        moves = tuple((size, n) for size, n in sorted(sizes.items()) if size)
+        total = sum((size * n for size, n in moves), Fraction(0))
+        return cls(scale=scale, sensitivity=total, moves=moves, adjacency=adjacency)
+
+    @classmethod
+    def of_shifts(cls, shifts: Shifts) -> Self:
+        """Curve for moves in units of the scale: pairs of a shift and how many coordinates."""
+        moves = _to_moves(shifts) or ()
+        total = sum((shift * n for shift, n in moves), Fraction(0))
+        return cls(scale=1, sensitivity=total, moves=moves)
 
     @property
     def epsilon_bound(self) -> Fraction:
@@ -124,7 +171,7 @@ class LaplaceCurve:
         """Whether δ(ε) is evaluated by formula (1), or enclosed on a lattice."""
         return math.prod(n + 1 for _, n in self.shifts) * _size(self.shifts) <= _EXACT_WORK
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width 1e-13 where `is_exact`.
 
         On the lattice, of 32,768 points, the width is of second order in its step: for normally
@@ -132,25 +179,21 @@ class LaplaceCurve:
         coordinates, 8e-6 for 256 and 1.2e-4 for 1,024. The first call takes seconds there (1.4, 2.5
         and 6 for these), the others none.
         """
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        if eps >= self.epsilon_bound:
+        if epsilon >= self.epsilon_bound:
             return Enclosure(0.0, 0.0)
         if self.is_exact:
-            value = enclose(lambda: _delta(self.shifts, eps))
+            value = enclose(lambda: _delta(self.shifts, epsilon))
             return Enclosure(value.lower, min(value.upper, 1.0))
-        return lattice_bounds(self.shifts, _POINTS).delta_at(eps)
+        return lattice_bounds(self.shifts, _POINTS).delta_at(epsilon)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta: ε₀ exactly for delta = 0.
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ): ε₀ exactly for δ = 0.
 
         Each end is proposed by a root search in doubles and moved outwards until δ there, enclosed,
         is on its side of delta.
         """
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
-        check_delta(target, least=Fraction(0))
-        bound = Enclosure.of_exact(self.epsilon_bound)
+        check_delta(delta, least=Fraction(0))
+        target, bound = delta, Enclosure.of_exact(self.epsilon_bound)
         if target == 0:
             return bound
         at_zero = self.delta_at(0)
@@ -212,11 +255,8 @@ def scale_laplace(epsilon: Real, *, sensitivity: Real | SquareRoot = 1) -> Enclo
     -------
     Enclosure, the point Δ₁/ε where that is a double.
     """
-    eps = rational("epsilon", epsilon)
-    require(eps > 0, "epsilon", epsilon, "positive")
-    size = exact("sensitivity", sensitivity)
-    positive = size.radicand > 0 if isinstance(size, SquareRoot) else size > 0
-    require(positive, "sensitivity", sensitivity, "positive")
+    eps = positive_rational("epsilon", epsilon)
+    size = positive("sensitivity", sensitivity)
     if isinstance(size, SquareRoot):
         return Enclosure.of_exact(SquareRoot(size.radicand / eps**2))
     return Enclosure.of_exact(size / eps)
@@ -244,11 +284,11 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
         return scale_laplace(eps, sensitivity=size)
     # δ ≤ TV ≤ Σaᵢ/2 puts b below Δ₁/2δ; the pure bound puts it at most at Δ₁/ε.
     unit = size / max(eps, target)
-    moves = LaplaceCurve.of_row(entries, scale=unit)
+    moves = Laplace.of_row(entries, scale=unit)
 
-    def at(scale: float) -> LaplaceCurve:  # in units of about itself, where doubles are fine
+    def at(scale: float) -> Laplace:  # in units of about itself, where doubles are fine
         b = Fraction(scale)
-        return LaplaceCurve(shifts=tuple((shift / b, count) for shift, count in moves.shifts))
+        return Laplace.of_shifts(tuple((shift / b, count) for shift, count in moves.shifts))
 
     def proposed(scale: float) -> float:
         curve = at(scale)

@@ -29,25 +29,29 @@ m common uniform numbers; δₙ rises with n.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.curves._steps import step_delta, step_epsilon
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import to_count, to_rational, whole
 
 __all__ = [
     "LARGEST_KEEP",
     "MOST_POSITIONS",
-    "MixedResponseCurve",
-    "RandomizedResponseCurve",
+    "MixedResponse",
+    "RandomizedResponse",
     "keep_probability",
     "keep_probability_curve",
     "most_differing",
@@ -62,28 +66,49 @@ MOST_POSITIONS = 2**20
 _COIN = 2**64  # a coin's probability is a whole number of these parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponseCurve:
-    """Exact curve of `positions` independent coordinates that all differ.
+@frozen(kw_only=True)
+class RandomizedResponse(PrivacyCurve):
+    """Exact curve of `positions` independent answers that all differ.
 
     Parameters
     ----------
     keep : probability k of reporting the true value
-    other : probability o of reporting one particular other value, 0 < o ≤ k and k + o ≤ 1; binary
-        randomized response has o = 1 − k
-    positions : m in [1, 2**20], how many coordinates differ
+    other : probability o of reporting one particular other value, 0 < o ≤ k and k + o ≤ 1; by
+        default 1 − k, that of two values
+    positions : m in [1, 2**20], how many answers differ
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> round(dpv.RandomizedResponse(keep=0.75).epsilon_at(delta=0).upper, 6)
+    1.098612
+    >>> dpv.RandomizedResponse(keep=0.75, positions=64).epsilon_at(delta=1e-6).upper < 64
+    True
     """
 
-    keep: Fraction
-    other: Fraction
-    positions: int
+    keep: Fraction = field(converter=to_rational)
+    other: Fraction = field(converter=to_rational)
+    positions: int = field(default=1, converter=to_count)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
+    @other.default
+    def _(self) -> Fraction:
+        return 1 - self.keep
+
+    def __attrs_post_init__(self) -> None:
         require(0 < self.other <= self.keep, "other", self.other, f"in (0, keep={self.keep}]")
         require(self.keep + self.other <= 1, "keep", self.keep, f"at most 1 - {self.other}")
-        require(self.positions >= 1, "positions", self.positions, "at least 1")
         most = MOST_POSITIONS
         require(self.positions <= most, "positions", self.positions, f"at most {most}")
+
+    @classmethod
+    def of_values(cls, values: Real, *, keep: Real, positions: Real = 1) -> Self:
+        """The curve of answers with so many values, the untrue ones equally likely."""
+        count, kept = whole("values", values), rational("keep", keep)
+        require(count >= 2, "values", values, "at least 2")
+        require(Fraction(1, count) <= kept < 1, "keep", keep, f"in [1/{count}, 1)")
+        return cls(keep=kept, other=(1 - kept) / (count - 1), positions=positions)
 
     def loss(self) -> Enclosure:
         """Encloses s = ln(keep/other), the loss of one coordinate that reports its true value."""
@@ -91,15 +116,15 @@ class RandomizedResponseCurve:
             return Enclosure(0.0, 0.0)
         return enclose(self._loss)
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), to a relative width of 1e-13 while δ is a normal double.
 
         Exactly 0 from ε = m·s on.
         """
         return step_delta(epsilon, step=self.loss(), reach=self._reach, tails=self._tails)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; m·s where delta is 0."""
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ); m·s where δ is 0."""
         return step_epsilon(delta, reach=self._reach, tails=self._tails)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -128,28 +153,33 @@ class RandomizedResponseCurve:
         return _tails(self.keep, self.other, self.positions, ctx.prec)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixedResponseCurve:
+def _to_share(value: Real | Enclosure) -> Fraction | Enclosure:
+    return value if isinstance(value, Enclosure) else rational("differ", value)
+
+
+@frozen(kw_only=True)
+class MixedResponse(PrivacyCurve):
     """Curve where each position differs with probability `differ`, by revealed public randomness.
 
     Parameters
     ----------
-    keep, other, positions : as in `RandomizedResponseCurve`
+    keep, other, positions : as in `RandomizedResponse`
     differ : probability that a position differs, in (0, 1]; of an enclosure both ends are used,
         so that δ and ε are enclosed for every value in it
     """
 
-    keep: Fraction
-    other: Fraction
-    positions: int
-    differ: Fraction | Enclosure
+    keep: Fraction = field(converter=to_rational)
+    other: Fraction = field(converter=to_rational)
+    positions: int = field(converter=to_count)
+    differ: Fraction | Enclosure = field(converter=_to_share)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         least, most = _ends(self.differ)
         require(least >= 0 and 0 < most <= 1, "differ", self.differ, "in (0, 1]")
         self._curve(most)  # refuses wrong coins
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε) for every probability in `differ`."""
         least, most = _ends(self.differ)
         upper = self._curve(most).delta_at(epsilon)
@@ -157,8 +187,8 @@ class MixedResponseCurve:
             return upper
         return Enclosure(self._curve(least).delta_at(epsilon).lower if least else 0.0, upper.upper)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for every probability in `differ`."""
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ), for every probability in `differ`."""
         least, most = _ends(self.differ)
         upper = self._curve(most).epsilon_at(delta)
         if least == most:
@@ -167,7 +197,7 @@ class MixedResponseCurve:
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, at the upper end of `differ`; see the unmixed curve."""
-        coin = RandomizedResponseCurve(keep=self.keep, other=self.other, positions=self.positions)
+        coin = RandomizedResponse(keep=self.keep, other=self.other, positions=self.positions)
         return _rates(coin, float(_ends(self.differ)[1]), threshold, noise)
 
     def losses(self) -> Losses:
@@ -179,12 +209,12 @@ class MixedResponseCurve:
 
     def position_loss(self) -> tuple[PositionLoss, int]:
         """The privacy loss of one position with the draw kept apart, and how many there are."""
-        coin = RandomizedResponseCurve(keep=self.keep, other=self.other, positions=1)
+        coin = RandomizedResponse(keep=self.keep, other=self.other, positions=1)
         loss = PositionLoss(differ=_ends(self.differ)[1], losses=coin.losses())
         return loss, self.positions
 
-    def _curve(self, differ: Fraction) -> RandomizedResponseCurve:
-        return RandomizedResponseCurve(
+    def _curve(self, differ: Fraction) -> RandomizedResponse:
+        return RandomizedResponse(
             keep=self.keep * differ, other=self.other * differ, positions=self.positions
         )
 
@@ -244,7 +274,7 @@ def keep_probability_curve(
     while unsafe - safe > 1:
         middle = (safe + unsafe) // 2
         keep = Fraction(middle, _COIN)
-        curve = MixedResponseCurve(
+        curve = MixedResponse(
             keep=keep, other=(1 - keep) / (values - 1), positions=positions, differ=differ
         )
         holds = Fraction(curve.delta_at(epsilon).upper) <= target
@@ -323,7 +353,7 @@ def _tails(
 
 
 def _rates(
-    coin: RandomizedResponseCurve, differ: float, threshold: float, noise: float
+    coin: RandomizedResponse, differ: float, threshold: float, noise: float
 ) -> tuple[float, float]:
     step = coin.loss().upper
     if step == 0:

@@ -23,24 +23,27 @@ bound on γ therefore gives a proven curve.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb
 from scipy.special import gammainc, gammaincc
 
 from dpverify.accounting.curves._roots import falling_root, largest_argument
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["RankOneNormalCurve", "largest_gamma"]
+__all__ = ["RankOneNormal", "largest_gamma"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankOneNormalCurve:
+@frozen(kw_only=True)
+class RankOneNormal(PrivacyCurve):
     """Curve of r draws of N(0, 1) against r draws of N(0, 1 + γ), both directions.
 
     Parameters
@@ -49,27 +52,21 @@ class RankOneNormalCurve:
     gamma : γ > 0, exact: the relative change of the variance in the direction that changes
     """
 
-    rows: int
-    gamma: Fraction
+    rows: int = field(converter=to_count)
+    gamma: Fraction = field(converter=to_positive_rational)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
-        require(self.rows >= 1, "rows", self.rows, "at least 1")
-        require(self.gamma > 0, "gamma", self.gamma, "positive")
-
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-14, for ε ≥ 0."""
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        value = enclose(lambda: self._wider(eps).max(self._narrower(eps)))
+        value = enclose(lambda: self._wider(epsilon).max(self._narrower(epsilon)))
         return Enclosure(value.lower, min(value.upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
-        target = rational("delta", delta)
-        require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
+        require(delta > 0, "delta", delta, "in (0, 1): the privacy loss is unbounded")
         lower, upper = (
             falling_root(self.delta_at, end)
-            for end in (Enclosure.of_exact(target).upper, Enclosure.of_exact(target).lower)
+            for end in (Enclosure.of_exact(delta).upper, Enclosure.of_exact(delta).lower)
         )
         return Enclosure(lower.lower, upper.upper)
 
@@ -128,7 +125,7 @@ def largest_gamma(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
     return Fraction(
         largest_argument(
-            lambda gamma: RankOneNormalCurve(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
+            lambda gamma: RankOneNormal(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
             Enclosure.of_exact(target).lower,
         )
     )

@@ -37,28 +37,31 @@ is at most (h/π)·e^{−cε}·|M(c + iKh)|·Σ_{k>K} 1/(kh)² ≤ e^{−cε}·|
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from attrs import field, frozen
 from flint import acb, arb, ctx
 from scipy.optimize import minimize_scalar
 
 from dpverify.accounting.curves._roots import falling_root, largest_argument
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
+from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["RankTwoNormalCurve", "largest_gamma_two", "replaced_row_gamma"]
+__all__ = ["RankTwoNormal", "largest_gamma_two", "replaced_row_gamma"]
 
 _WIDTH = 1e-10
 _PRECISION = 160
 _MOST_NODES = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankTwoNormalCurve:
+@frozen(kw_only=True)
+class RankTwoNormal(PrivacyCurve):
     """Curve of r draws of N(0, I) against r draws of N(0, diag(1 + γ, 1/(1 + γ))).
 
     Parameters
@@ -67,17 +70,16 @@ class RankTwoNormalCurve:
     gamma : γ > 0, exact
     """
 
-    rows: int
-    gamma: Fraction
+    rows: int = field(converter=to_count)
+    gamma: Fraction = field(converter=to_positive_rational)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         require(self.rows >= 4, "rows", self.rows, "at least 4")
-        require(self.gamma > 0, "gamma", self.gamma, "positive")
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width at most about 1e-10, for ε ≥ 0."""
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
+        eps = epsilon
         c = self._saddle(float(eps))
         with ctx.workprec(_PRECISION):
             ball = self._sum(eps, c)
@@ -86,11 +88,10 @@ class RankTwoNormalCurve:
             value = Enclosure.of_ball(ball)
         return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
-        target = rational("delta", delta)
-        require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
-        ends = Enclosure.of_exact(target)
+        require(delta > 0, "delta", delta, "in (0, 1): the privacy loss is unbounded")
+        ends = Enclosure.of_exact(delta)
         return Enclosure(
             falling_root(self.delta_at, ends.upper).lower,
             falling_root(self.delta_at, ends.lower).upper,
@@ -196,7 +197,7 @@ def largest_gamma_two(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
     return Fraction(
         largest_argument(
-            lambda gamma: RankTwoNormalCurve(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
+            lambda gamma: RankTwoNormal(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
             Enclosure.of_exact(target).lower,
         )
     )

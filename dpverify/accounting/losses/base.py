@@ -1,13 +1,14 @@
 """What a privacy loss is: the law of L = ln p(X)/q(X), X ~ p, for one pair of output laws p and q.
 
 A law is known by its moment generating function M(s) = E[e^{sL}; L < ∞] = ∫ p^{1+s} q^{−s}, and by
-`escape` = P[L = ∞], the mass of p where q is 0. Independent losses add, so M multiplies: that is
-composition. With p and q exchanged M(s) becomes M(−1 − s) where nothing escapes.
+`infinity_mass` = P[L = ∞], the mass of p where q is 0. Independent losses add, so M multiplies:
+that is composition. With p and q exchanged M(s) becomes M(−1 − s) where nothing escapes.
 
-**Doubles with a bound.** `tilted` evaluates M(c + iy)/M(c), a characteristic function, in doubles
-together with a bound on its error. Throughout, u = 2⁻⁵³, a sum, product or elementary function of
-doubles errs by at most 4u relative (numpy's are within 4 units in the last place), and the given y
-may itself be off by 4u relative; the bounds of the laws double what these assumptions add up to.
+**Doubles with a bound.** `characteristic` evaluates M(c + iy)/M(c), the characteristic function of
+the law tilted by c, in doubles together with a bound on its error. Throughout, u = 2⁻⁵³, a sum,
+product or elementary function of doubles errs by at most 4u relative (numpy's are within 4 units in
+the last place), and the given y may itself be off by 4u relative; the bounds of the laws double
+what these assumptions add up to.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from dpverify.errors import require
 
 __all__ = [
     "ROUND_OFF",
+    "Characteristic",
     "Doubles",
     "Log",
     "Losses",
     "PrivacyLoss",
     "Step",
     "Support",
-    "Tilted",
     "log_moment",
     "step_ball",
     "transform",
 ]
 
 Doubles = NDArray[np.float64]
-Tilted = tuple[NDArray[np.complex128], Doubles]
+Characteristic = tuple[NDArray[np.complex128], Doubles]
 ROUND_OFF = 2.0**-48
 """32u: eight roundings of 4u each."""
 
@@ -82,12 +83,12 @@ class PrivacyLoss(Hashable, Protocol):
     """The exact law of one pair's privacy loss."""
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """P[L = ∞]."""
         ...
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """A double b > 0, so that M(s) is finite for 0 < Re s < b; infinite where it always is."""
         ...
 
@@ -96,7 +97,7 @@ class PrivacyLoss(Hashable, Protocol):
         """The lattice structure of a law with finitely many atoms; None for any other."""
         ...
 
-    def largest(self) -> arb | None:
+    def max_loss(self) -> arb | None:
         """The largest finite loss, at the current precision; None where there is none."""
         ...
 
@@ -108,7 +109,7 @@ class PrivacyLoss(Hashable, Protocol):
         """Ln M(c) at real c in (0, top), in doubles: for planning, not for proof."""
         ...
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """M(c + iy)/M(c) in doubles, and a proven bound on the modulus of its error."""
         ...
 

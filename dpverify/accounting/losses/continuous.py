@@ -24,7 +24,7 @@ from typing import Self
 import numpy as np
 from flint import acb, arb, ctx
 
-from dpverify.accounting.losses.base import ROUND_OFF, Doubles, Tilted
+from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles
 from dpverify.enclosure import Real, rational, to_arb
 from dpverify.errors import NumericalError, require
 
@@ -48,12 +48,12 @@ class GaussianLoss:
         object.__setattr__(self, "mu_squared", _of_any_use("mu_squared", self.mu_squared))
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """Nothing."""
         return Fraction(0)
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """M is finite everywhere."""
         return math.inf
 
@@ -62,7 +62,7 @@ class GaussianLoss:
         """No atoms."""
         return None
 
-    def largest(self) -> None:
+    def max_loss(self) -> None:
         """Unbounded."""
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
@@ -75,7 +75,7 @@ class GaussianLoss:
         found: Doubles = float(self.mu_squared) / 2 * c * (c + 1)
         return found
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """Exp of −μ²y²/2 + iμ²(c + ½)y."""
         variance = float(self.mu_squared)
         decay, angle = variance * y * y / 2, variance * (c + 0.5) * y
@@ -108,12 +108,12 @@ class LaplaceLoss:
         object.__setattr__(self, "shift", _of_any_use("shift", self.shift))
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """Nothing."""
         return Fraction(0)
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """M is finite everywhere."""
         return math.inf
 
@@ -122,7 +122,7 @@ class LaplaceLoss:
         """Not discrete."""
         return None
 
-    def largest(self) -> arb:
+    def max_loss(self) -> arb:
         """The shift."""
         return to_arb(self.shift)
 
@@ -143,7 +143,7 @@ class LaplaceLoss:
         found: Doubles = a * c - math.log(2) + np.log(1 + decay + (1 - decay) / (1 + 2 * c))
         return found
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """In units of the atom at a; brackets have modulus at most 3, that of M(c) at least 1."""
         a = float(self.shift)
         twice = 1 + 2 * c + 2j * y
@@ -188,12 +188,12 @@ class NormalRowsLoss:
         object.__setattr__(self, "gammas", tuple(sorted(self.gammas)))
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """Nothing."""
         return Fraction(0)
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """1/γ of the largest γ, where M ends."""
         most = max(self.gammas)
         return math.nextafter(float(1 / most), 0) if most > 0 else math.inf
@@ -203,7 +203,7 @@ class NormalRowsLoss:
         """No atoms."""
         return None
 
-    def largest(self) -> arb | None:
+    def max_loss(self) -> arb | None:
         """Reached at 0 where every variance is smaller under p."""
         if max(self.gammas) > 0:
             return None
@@ -231,7 +231,7 @@ class NormalRowsLoss:
             total -= self.rows / 2 * (c * math.log1p(gamma) + np.log1p(-gamma * c))
         return total
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """Exp of −(r/2)·Σ(ln(1 − iγy/(1 − γc)) + iy·ln(1 + γ))."""
         exponent = np.zeros(y.shape, dtype=np.complex128)
         error = np.zeros_like(y)

@@ -15,11 +15,11 @@ from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
     ROUND_OFF,
+    Characteristic,
     Doubles,
     Log,
     Step,
     Support,
-    Tilted,
     step_ball,
 )
 from dpverify.enclosure import SquareRoot, exact, rational, squared, to_arb
@@ -38,11 +38,11 @@ class AtomicLoss(ABC):
         """Weight > 0 and loss of every finite atom, at the current precision."""
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """M is finite everywhere."""
         return math.inf
 
-    def largest(self) -> arb | None:
+    def max_loss(self) -> arb | None:
         """That of the atoms."""
         return reduce(arb.max, (loss for _, loss in self.atoms()))
 
@@ -59,7 +59,7 @@ class AtomicLoss(ABC):
         sums: Doubles = most + np.log(np.exp(exponents - most).sum(axis=0))
         return sums
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """A finite trigonometric sum."""
         logs, losses = _doubles(self)
         exponents = logs + losses * c
@@ -121,7 +121,7 @@ class FiniteLoss(AtomicLoss):
         object.__setattr__(self, "pairs", tuple(sides[key] for key in sorted(sides)))
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """Mass of p on outputs that q can't give."""
         return sum((p for p, q in self.pairs if not q), Fraction(0))
 
@@ -153,27 +153,22 @@ class ResponseLoss(AtomicLoss):
     step : the loss s > 0, exact: ln(keep/other), or ε
     share : probability, where nothing escapes, that the loss is not 0; then it is s with odds e^s.
         Randomized response with B values has share keep + other.
-    leak : probability that the loss is infinite: δ₀ of the worst (ε₀, δ₀)-private pair
+    infinity_mass : probability that the loss is infinite: δ₀ of the worst (ε₀, δ₀)-private pair
     """
 
     step: Step
     share: Fraction = Fraction(1)
-    leak: Fraction = Fraction(0)
+    infinity_mass: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if not isinstance(self.step, Log):
             object.__setattr__(self, "step", exact("step", self.step))
-        for name in ("share", "leak"):
+        for name in ("share", "infinity_mass"):
             object.__setattr__(self, name, rational(name, getattr(self, name)))
         positive = isinstance(self.step, Log) or squared(self.step) > 0
         require(positive and not _negative(self.step), "step", self.step, "positive")
         require(0 < self.share <= 1, "share", self.share, "in (0, 1]")
-        require(0 <= self.leak < 1, "leak", self.leak, "in [0, 1)")
-
-    @property
-    def escape(self) -> Fraction:
-        """The leak."""
-        return self.leak
+        require(0 <= self.infinity_mass < 1, "infinity_mass", self.infinity_mass, "in [0, 1)")
 
     @property
     def support(self) -> Support:
@@ -182,7 +177,7 @@ class ResponseLoss(AtomicLoss):
             return Support(base=((self.step, -1),), spacings=(_twice(self.step),))
         return Support(base=(), spacings=(self.step,))
 
-    def largest(self) -> arb:
+    def max_loss(self) -> arb:
         """The step."""
         return step_ball(self.step)
 
@@ -196,10 +191,10 @@ class ResponseLoss(AtomicLoss):
     def atoms(self) -> list[tuple[arb, arb]]:
         """Up, down and, where it occurs, 0."""
         step = step_ball(self.step)
-        other = to_arb((1 - self.leak) * self.share) / (1 + step.exp())
+        other = to_arb((1 - self.infinity_mass) * self.share) / (1 + step.exp())
         found = [(other * step.exp(), step), (other, -step)]
         if self.share < 1:
-            found.append((to_arb((1 - self.leak) * (1 - self.share)), arb(0)))
+            found.append((to_arb((1 - self.infinity_mass) * (1 - self.share)), arb(0)))
         return found
 
     def reverse(self) -> Self:

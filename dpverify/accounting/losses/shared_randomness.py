@@ -20,11 +20,11 @@ from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
     ROUND_OFF,
+    Characteristic,
     Doubles,
     Losses,
     Step,
     Support,
-    Tilted,
     log_moment,
     transform,
 )
@@ -56,15 +56,15 @@ class PositionLoss:
         require(good, "losses", self.losses, "not empty, with multiplicities of at least 1")
 
     @property
-    def escape(self) -> Fraction:
+    def infinity_mass(self) -> Fraction:
         """That of the releases together, times d."""
-        kept = reduce(mul, ((1 - loss.escape) ** n for loss, n in self.losses), Fraction(1))
+        kept = reduce(mul, ((1 - loss.infinity_mass) ** n for loss, n in self.losses), Fraction(1))
         return self.differ * (1 - kept)
 
     @property
-    def top(self) -> float:
+    def abscissa(self) -> float:
         """The smallest of the releases'."""
-        return min(loss.top for loss, _ in self.losses)
+        return min(loss.abscissa for loss, _ in self.losses)
 
     @property
     def support(self) -> Support | None:
@@ -78,11 +78,11 @@ class PositionLoss:
             spacings += support.spacings
         return Support(base=(), spacings=tuple(dict.fromkeys(spacings)))
 
-    def largest(self) -> arb | None:
+    def max_loss(self) -> arb | None:
         """That of the releases together, or 0."""
         total = arb(0)
         for loss, count in self.losses:
-            most = loss.largest()
+            most = loss.max_loss()
             if most is None:
                 return None
             total += count * most
@@ -101,13 +101,13 @@ class PositionLoss:
         found: Doubles = np.logaddexp(rest, math.log(d) + inner)
         return found
 
-    def tilted(self, c: float, y: Doubles) -> Tilted:
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """A mixture: 1, and the releases' product with the weight d·M(c)/(1 − d + d·M(c))."""
         weight = self._weight(c)
         value = np.ones(y.shape, dtype=np.complex128)
         error = np.zeros_like(y)
         for loss, count in self.losses:
-            factor, off = loss.tilted(c, y)
+            factor, off = loss.characteristic(c, y)
             value *= factor**count
             error += count * (off + ROUND_OFF)
         # Factors of modulus at most 1 + off: the product's error is at most exp(Σ off) − 1.

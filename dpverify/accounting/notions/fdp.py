@@ -6,7 +6,7 @@ both orders (Dong, Roth and Su 2022, arXiv:1905.02383v3, definition 2.3).
 
 **Gaussian.** G_μ(α) = Φ(Φ⁻¹(1 − α) − μ) is that of N(0, 1) against N(μ, 1). Noise N(0, σ²) on a
 query of ℓ2-sensitivity Δ is exactly G_μ with μ = Δ/σ; composition adds μ², a group of n multiplies
-μ by n, and the (ε, δ) curve is that of the analytic Gaussian, `GaussianCurve` (theorem 2.7,
+μ by n, and the (ε, δ) curve is that of the analytic Gaussian, `Gaussian` (theorem 2.7,
 corollary 3.3, theorem 2.14 and corollary 2.13 there).
 
 **Duality.** Rejecting on S has α = P(S) and β = 1 − Q(S), so that
@@ -30,26 +30,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Protocol
 
+from attrs import field, frozen
 from flint import arb
 from scipy.optimize import minimize_scalar
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
+from dpverify.guarantee import PrivacyBound
+from dpverify.numbers import to_positive_rational
 
 __all__ = ["FiniteTradeOff", "GaussianTradeOff", "least_type_two"]
 
 _PAPER = "Dong, Roth and Su 2022 (arXiv:1905.02383v3)"
 
 
-class _Curve(Protocol):
-    def delta_at(self, epsilon: Real) -> Enclosure: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianTradeOff:
+@frozen(kw_only=True)
+class GaussianTradeOff(PrivacyBound):
     """G_μ, and μ-Gaussian differential privacy.
 
     Parameters
@@ -57,10 +55,7 @@ class GaussianTradeOff:
     mu_squared : μ² > 0, exact; Δ²/σ² for Gaussian noise
     """
 
-    mu_squared: Fraction
-
-    def __post_init__(self) -> None:
-        require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
+    mu_squared: Fraction = field(converter=to_positive_rational)
 
     @classmethod
     def composed(cls, parts: Iterable[GaussianTradeOff]) -> GaussianTradeOff:
@@ -84,17 +79,15 @@ class GaussianTradeOff:
             return Enclosure.of_exact(1 - level)
         return enclose(lambda: _upper_tail(to_arb(self.mu_squared).sqrt() - _upper_quantile(level)))
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
-        """Encloses δ(ε), exactly."""
-        return GaussianCurve(mu_squared=self.mu_squared).delta_at(epsilon)
+    def _delta(self, epsilon: Fraction) -> Enclosure:
+        return Gaussian.from_mu_squared(self.mu_squared).delta_at(epsilon)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses ε(δ), exactly."""
-        return GaussianCurve(mu_squared=self.mu_squared).epsilon_at(delta)
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        return Gaussian.from_mu_squared(self.mu_squared).epsilon_at(delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FiniteTradeOff:
+class FiniteTradeOff(PrivacyBound):
     """A piecewise linear trade-off function, by its vertices (α, f(α)) from α = 0 to (1, 0).
 
     `delta_at` and `epsilon_at` are those of neighbours in both orders.
@@ -151,31 +144,26 @@ class FiniteTradeOff:
         swapped[Fraction(0)] = min(alpha for alpha, beta in self.vertices if beta == 0)
         return FiniteTradeOff(vertices=tuple({**swapped, Fraction(1): Fraction(0)}.items()))
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
-        """Encloses δ(ε), for ε ≥ 0."""
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        if eps == 0:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
+        if epsilon == 0:
             return Enclosure.of_exact(max(1 - b - a for a, b in self.vertices))
 
         def value() -> arb:
-            factor, most = to_arb(eps).exp(), arb(0)
+            factor, most = to_arb(epsilon).exp(), arb(0)
             for alpha, beta in self._both_orders():
                 most = most.max(to_arb(1 - beta) - factor * to_arb(alpha))
             return most
 
         return enclose(value)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; infinite where none will do."""
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ); infinite where none will do."""
         ratio = Fraction(1)
         for alpha, beta in self._both_orders():
-            if 1 - beta > target:
+            if 1 - beta > delta:
                 if alpha == 0:
                     return Enclosure(math.inf, math.inf)
-                ratio = max(ratio, (1 - beta - target) / alpha)
+                ratio = max(ratio, (1 - beta - delta) / alpha)
         return enclose(lambda: to_arb(ratio).log())
 
     def mu(self) -> Enclosure:
@@ -193,7 +181,7 @@ class FiniteTradeOff:
             yield beta, alpha
 
 
-def least_type_two(curve: _Curve, alpha: Real) -> float:
+def least_type_two(curve: PrivacyBound, alpha: Real) -> float:
     """Proven lower bound of f(α) from a privacy curve: the best of one ε, found by search.
 
     Parameters
@@ -224,7 +212,7 @@ def least_type_two(curve: _Curve, alpha: Real) -> float:
     return max(0.0, *(max(_implied(curve, Fraction(eps), level)) for eps in tried))
 
 
-def _implied(curve: _Curve, eps: Fraction, level: Fraction) -> tuple[float, float]:
+def _implied(curve: PrivacyBound, eps: Fraction, level: Fraction) -> tuple[float, float]:
     """Lower bounds of the type II error that (ε, δ(ε)) proves in the two orders."""
     delta = to_arb(Fraction(curve.delta_at(eps).upper))
     factor, size = to_arb(eps).exp(), to_arb(level)

@@ -30,23 +30,25 @@ on (0, m] from f(2m) ≥ f(m) alone; that settles infima at 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
 
+from attrs import field, frozen
 from flint import arb, ctx
 from scipy.optimize import brentq
 
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.guarantee import PrivacyBound
+from dpverify.numbers import to_positive_rational
 
 __all__ = [
+    "RDP",
     "Conversion",
     "FiniteRenyi",
     "GaussianRenyi",
     "LaplaceRenyi",
     "PureRenyi",
-    "RenyiCurve",
     "RenyiDivergence",
     "convex_minimum",
     "minimum_near",
@@ -74,33 +76,30 @@ class RenyiDivergence(Protocol):
         """K(s) = s·D_(1+s), the larger of both directions, for an exact s > 0."""
         ...
 
-    def largest(self) -> Enclosure | None:
+    def max_loss(self) -> Enclosure | None:
         """Encloses D_∞, the largest privacy loss; None where the loss is unbounded."""
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GaussianRenyi:
     """N(0, σ²) against N(Δ, σ²): D_α = α·μ²/2 with μ = Δ/σ (Mironov 2017, proposition 7).
 
     The exact divergence of a Gaussian, and the bound that (μ²/2)-zero-concentrated privacy states.
     """
 
-    mu_squared: Fraction
-
-    def __post_init__(self) -> None:
-        require(self.mu_squared > 0, "mu_squared", self.mu_squared, "positive")
+    mu_squared: Fraction = field(converter=to_positive_rational)
 
     def cumulant(self, shift: arb) -> arb:
         """K(s) = s(s + 1)·μ²/2."""
         return shift * (shift + 1) * to_arb(self.mu_squared) / 2
 
-    def largest(self) -> Enclosure | None:
+    def max_loss(self) -> Enclosure | None:
         """None: the loss is unbounded."""
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LaplaceRenyi:
     """Laplace noise of scale b on a query of sensitivity Δ: `ratio` is Δ/b.
 
@@ -108,22 +107,19 @@ class LaplaceRenyi:
     the density's integral over x < 0, 0 < x < Δ and x > Δ.
     """
 
-    ratio: Fraction
-
-    def __post_init__(self) -> None:
-        require(self.ratio > 0, "ratio", self.ratio, "positive")
+    ratio: Fraction = field(converter=to_positive_rational)
 
     def cumulant(self, shift: arb) -> arb:
         """K(s), with e^(sr) taken out so that large orders don't overflow."""
         s, r = shift, to_arb(self.ratio)
         return s * r + ((s + 1 + s * (-(2 * s + 1) * r).exp()) / (2 * s + 1)).log()
 
-    def largest(self) -> Enclosure | None:
+    def max_loss(self) -> Enclosure | None:
         """Δ/b."""
         return Enclosure.of_exact(self.ratio)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PureRenyi:
     """Any ε₀-differentially private mechanism: at most randomized response with odds e^ε₀.
 
@@ -131,22 +127,19 @@ class PureRenyi:
     whose K(s) = ln(cosh((2s + 1)·ε₀/2)/cosh(ε₀/2)).
     """
 
-    bound: Fraction
-
-    def __post_init__(self) -> None:
-        require(self.bound > 0, "bound", self.bound, "positive")
+    epsilon: Fraction = field(converter=to_positive_rational)
 
     def cumulant(self, shift: arb) -> arb:
         """K(s), with e^(s·ε₀) taken out."""
-        s, bound = shift, to_arb(self.bound)
+        s, bound = shift, to_arb(self.epsilon)
         return s * bound + ((1 + (-(2 * s + 1) * bound).exp()) / (1 + (-bound).exp())).log()
 
-    def largest(self) -> Enclosure | None:
+    def max_loss(self) -> Enclosure | None:
         """ε₀."""
-        return Enclosure.of_exact(self.bound)
+        return Enclosure.of_exact(self.epsilon)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FiniteRenyi:
     """Any two laws on finitely many outcomes, by their exact probabilities.
 
@@ -158,7 +151,7 @@ class FiniteRenyi:
 
     pairs: tuple[tuple[Fraction, Fraction], ...]
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         for side in (0, 1):
             total = sum((pair[side] for pair in self.pairs), Fraction(0))
             require(total == 1, "pairs", f"a law of total {total}", "of total 1")
@@ -183,14 +176,14 @@ class FiniteRenyi:
         backward = [(q, q / p) for p, q in self.pairs if p]
         return _cumulant(forward, shift).max(_cumulant(backward, shift))
 
-    def largest(self) -> Enclosure | None:
+    def max_loss(self) -> Enclosure | None:
         """Ln of the largest ratio in either direction."""
         ratio = max(max(p / q, q / p) for p, q in self.pairs if p)
         return enclose(lambda: to_arb(ratio).log())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenyiCurve:
+@frozen(kw_only=True)
+class RDP(PrivacyBound):
     """What the Rényi divergences of several releases prove: their sum, converted at the best order.
 
     `delta_at` and `epsilon_at` enclose the bound, not the privacy curve, so their upper ends may be
@@ -205,14 +198,14 @@ class RenyiCurve:
     parts: tuple[tuple[RenyiDivergence, int], ...]
     conversion: Conversion = "canonne-kamath-steinke"
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         require(len(self.parts) > 0, "parts", "none", "at least one release")
         for _, count in self.parts:
             require(count >= 1, "count", count, "at least 1")
         require(self.conversion in _THEOREMS, "conversion", self.conversion, f"of {Conversion}")
 
     @classmethod
-    def composed(cls, curves: Iterable[RenyiCurve]) -> RenyiCurve:
+    def composed(cls, curves: Iterable[RDP]) -> RDP:
         """Curve of all releases together (Mironov 2017, proposition 1), with one conversion."""
         curves = tuple(curves)
         conversions = {curve.conversion for curve in curves}
@@ -231,25 +224,23 @@ class RenyiCurve:
         require(shift > 0, "order", order, "greater than 1")
         return enclose(lambda: self._cumulant(to_arb(shift)) / to_arb(shift))
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the bound on δ(ε); 0 exactly from the largest loss on.
 
         Relative width at most 1e-12, except within a relative 2⁻⁵⁰ or so below the largest loss,
         where the best order is beyond 2⁶⁴ and the lower end is 0.
         """
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
         largest = self._largest()
-        if largest is not None and eps >= Fraction(largest.upper):
+        if largest is not None and epsilon >= Fraction(largest.upper):
             return Enclosure(0.0, 0.0)
-        least = convex_minimum(lambda s: self._exponent(s) - s * to_arb(eps))
+        least = convex_minimum(lambda s: self._exponent(s) - s * to_arb(epsilon))
         with ctx.workprec(_PRECISION):
             low, high = least
             upper = Enclosure.of_ball(high.exp()).upper
             lower = 0.0 if low is None else Enclosure.of_ball(low.exp()).lower
         return Enclosure(min(lower, 1.0), min(upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta.
 
         Raises
@@ -257,9 +248,7 @@ class RenyiCurve:
         ParameterError
             If `delta` isn't in [0, 1), or is 0 and the privacy loss is unbounded.
         """
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
-        if target == 0:
+        if delta == 0:
             largest = self._largest()
             if largest is None:
                 raise ParameterError(
@@ -271,7 +260,7 @@ class RenyiCurve:
             return largest
 
         def value(t: arb) -> arb:
-            return t * (self._exponent(1 / t) - to_arb(target).log())
+            return t * (self._exponent(1 / t) - to_arb(delta).log())
 
         low, high = convex_minimum(value)
         if low is None:
@@ -296,7 +285,7 @@ class RenyiCurve:
         lower = upper = arb(0)
         with ctx.workprec(_PRECISION):
             for part, count in self.parts:
-                largest = part.largest()
+                largest = part.max_loss()
                 if largest is None:
                     return None
                 lower, upper = (

@@ -26,20 +26,23 @@ Canonne, Kamath and Steinke 2020, corollary 13, use the best tail bound of one o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dpverify.accounting.notions.renyi import GaussianRenyi, RenyiCurve
+from attrs import field, frozen
+
+from dpverify.accounting.notions.renyi import RDP, GaussianRenyi
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require
+from dpverify.guarantee import PrivacyBound
+from dpverify.numbers import to_positive_rational
 
-__all__ = ["ConcentratedConversion", "ConcentratedCurve", "rho_of_pure"]
+__all__ = ["ZCDP", "ZCDPConversion", "rho_of_pure"]
 
-ConcentratedConversion = Literal["bun-steinke", "canonne-kamath-steinke"]
+ZCDPConversion = Literal["bun-steinke", "canonne-kamath-steinke"]
 """How ρ becomes (ε, δ); the second is never worse."""
 
-_THEOREMS: dict[ConcentratedConversion, str] = {
+_THEOREMS: dict[ZCDPConversion, str] = {
     "bun-steinke": "Bun and Steinke 2016 (arXiv:1605.02065), lemma 1.7 and proposition 1.3",
     "canonne-kamath-steinke": (
         "Bun and Steinke 2016 (arXiv:1605.02065), lemma 1.7; Canonne, Kamath and Steinke 2020 "
@@ -55,8 +58,8 @@ def rho_of_pure(epsilon: Real) -> Enclosure:
     return enclose(lambda: to_arb(eps) * (to_arb(eps) / 2).tanh())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConcentratedCurve:
+@frozen(kw_only=True)
+class ZCDP(PrivacyBound):
     """What ρ-zCDP proves of (ε, δ): an enclosure of the bound, whose upper end may be promised.
 
     Parameters
@@ -65,11 +68,10 @@ class ConcentratedCurve:
     conversion : how ρ becomes (ε, δ)
     """
 
-    rho: Fraction
-    conversion: ConcentratedConversion = "canonne-kamath-steinke"
+    rho: Fraction = field(converter=to_positive_rational)
+    conversion: ZCDPConversion = "canonne-kamath-steinke"
 
-    def __post_init__(self) -> None:
-        require(self.rho > 0, "rho", self.rho, "positive")
+    def __attrs_post_init__(self) -> None:
         require(
             self.conversion in _THEOREMS, "conversion", self.conversion, f"one of {set(_THEOREMS)}"
         )
@@ -79,8 +81,8 @@ class ConcentratedCurve:
         cls,
         mu_squared: Fraction,
         *,
-        conversion: ConcentratedConversion = "canonne-kamath-steinke",
-    ) -> ConcentratedCurve:
+        conversion: ZCDPConversion = "canonne-kamath-steinke",
+    ) -> ZCDP:
         """Gaussian noise with Δ²/σ² = `mu_squared` (Bun and Steinke 2016, proposition 1.6)."""
         return cls(rho=mu_squared / 2, conversion=conversion)
 
@@ -89,13 +91,13 @@ class ConcentratedCurve:
         cls,
         epsilon: Real,
         *,
-        conversion: ConcentratedConversion = "canonne-kamath-steinke",
-    ) -> ConcentratedCurve:
+        conversion: ZCDPConversion = "canonne-kamath-steinke",
+    ) -> ZCDP:
         """Any ε-differentially private mechanism, with the least ρ, rounded up to a double."""
         return cls(rho=Fraction(rho_of_pure(epsilon).upper), conversion=conversion)
 
     @classmethod
-    def composed(cls, curves: Iterable[ConcentratedCurve]) -> ConcentratedCurve:
+    def composed(cls, curves: Iterable[ZCDP]) -> ZCDP:
         """Curve of all releases together: ρ adds up (Bun and Steinke 2016, lemma 1.7)."""
         curves = tuple(curves)
         conversions = {curve.conversion for curve in curves}
@@ -103,43 +105,39 @@ class ConcentratedCurve:
         total = sum((curve.rho for curve in curves), Fraction(0))
         return cls(rho=total, conversion=conversions.pop())
 
-    def group(self, size: int) -> ConcentratedCurve:
+    def group(self, size: int) -> ZCDP:
         """Curve for `size` people at once: size²·ρ (Bun and Steinke 2016, proposition 1.9)."""
         require(size >= 1, "size", size, "at least 1")
-        return ConcentratedCurve(rho=size * size * self.rho, conversion=self.conversion)
+        return ZCDP(rho=size * size * self.rho, conversion=self.conversion)
 
     @property
     def theorem(self) -> str:
         """What proves the bound."""
         return _THEOREMS[self.conversion]
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses the bound on δ(ε), for ε ≥ 0."""
         if self.conversion == "canonne-kamath-steinke":
             return self._at_best_order().delta_at(epsilon)
-        eps = rational("epsilon", epsilon)
-        require(eps >= 0, "epsilon", epsilon, "at least 0")
-        if eps <= self.rho:
+        if epsilon <= self.rho:
             return Enclosure(1.0, 1.0)
-        exponent = -((eps - self.rho) ** 2) / (4 * self.rho)
+        exponent = -((epsilon - self.rho) ** 2) / (4 * self.rho)
         value = enclose(lambda: to_arb(exponent).exp())
         return Enclosure(value.lower, min(value.upper, 1.0))
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
+    def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses the bound on the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
-        target = rational("delta", delta)
-        require(0 <= target < 1, "delta", delta, "in [0, 1)")
         require(
-            target > 0,
+            delta > 0,
             "delta",
             delta,
             "positive, since zCDP bounds no largest privacy loss",
             "The pure bound of Laplace noise or randomized response reaches delta=0.",
         )
         if self.conversion == "canonne-kamath-steinke":
-            return self._at_best_order().epsilon_at(target)
+            return self._at_best_order().epsilon_at(delta)
         rho = self.rho
-        return enclose(lambda: to_arb(rho) + 2 * (-to_arb(rho) * to_arb(target).log()).sqrt())
+        return enclose(lambda: to_arb(rho) + 2 * (-to_arb(rho) * to_arb(delta).log()).sqrt())
 
-    def _at_best_order(self) -> RenyiCurve:
-        return RenyiCurve(parts=((GaussianRenyi(mu_squared=2 * self.rho), 1),))
+    def _at_best_order(self) -> RDP:
+        return RDP(parts=((GaussianRenyi(mu_squared=2 * self.rho), 1),))

@@ -49,8 +49,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import ndtri
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.auditing.attacks._proposals import Event, Plan, Proposal, confirm, numbers, planned
 from dpverify.auditing.attacks._recording import (
     Call,
@@ -390,7 +390,7 @@ class _NormalLoss:
         return np.asarray(self.mu**2 / 2 + self.mu * quantiles)
 
     def leak(self, claim: PrivacyCurve, allowed: float) -> str:
-        curve = GaussianCurve(mu_squared=(Fraction(self.mu) * (1 - Fraction(_ROUND_OFF))) ** 2)
+        curve = Gaussian.from_mu_squared((Fraction(self.mu) * (1 - Fraction(_ROUND_OFF))) ** 2)
         return _leak(curve, claim, (allowed, allowed / 2, 0.0))
 
 
@@ -415,7 +415,7 @@ class _LaplaceLoss:
     def leak(self, claim: PrivacyCurve, allowed: float) -> str:
         # Nine digits, so that equal shifts stay equal; then below the truth, as δ rises with each.
         sizes = [Fraction(f"{size:.9g}") * (1 - Fraction(_ROUND_OFF)) for size in abs(self.shift)]
-        return _leak(LaplaceCurve.of_row(sizes, scale=1), claim, (allowed,))
+        return _leak(Laplace.of_row(sizes, scale=1), claim, (allowed,))
 
 
 def _leak(curve: PrivacyCurve, claim: PrivacyCurve, epsilons: tuple[float, ...]) -> str:

@@ -244,8 +244,8 @@ def _domain(certificate: Certificate) -> str:
         case "ball":
             return f"every record of l2 norm at most {exact(numbers['radius'])}"
         case "sets":
-            most = f" and at most {numbers['most']}" if "most" in numbers else ""
-            return f"every record a set of at least {numbers['least']}{most} items"
+            most = f" and at most {numbers['max_size']}" if "max_size" in numbers else ""
+            return f"every record a set of at least {numbers['min_size']}{most} items"
         case "graph":
             return "one graph with weights in [0, 1]"
     listed = ", ".join(f"{name} = {value}" for name, value in sorted(numbers.items()))

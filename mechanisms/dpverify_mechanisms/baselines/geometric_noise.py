@@ -24,17 +24,21 @@ from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb, arb_poly, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves._steps import step_delta, step_epsilon
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import FiniteLoss
-from dpverify.enclosure import Enclosure, Real, enclose, to_arb
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.numbers import to_count, to_rational
 from dpverify.sampling.words import Words
 
-__all__ = ["GeometricCurve", "GeometricNoise"]
+__all__ = ["Geometric", "GeometricNoise"]
 
 _COIN = 2**64
 _HALF_BITS, _GUIDE_BITS = 63, 14
@@ -147,8 +151,8 @@ def _floor(ratio: Fraction, size: int) -> int:
     raise NumericalError(f"the threshold {size} for ratio={ratio} stays open")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeometricCurve:
+@frozen(kw_only=True)
+class Geometric(PrivacyCurve):
     """Exact curve of `positions` independent integers under this noise.
 
     Each is shifted by a random amount, which is public randomness that is revealed.
@@ -160,13 +164,13 @@ class GeometricCurve:
     shifts : pairs of a shift ≥ 1 and its probability; with the remaining probability it is 0
     """
 
-    ratio: Fraction
-    positions: int
+    ratio: Fraction = field(converter=to_rational)
+    positions: int = field(converter=to_count)
     shifts: tuple[tuple[int, Fraction], ...]
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         require(0 < self.ratio < 1, "ratio", self.ratio, "in (0, 1)")
-        require(self.positions >= 1, "positions", self.positions, "at least 1")
         good = all(shift >= 1 and share > 0 for shift, share in self.shifts)
         rule = "pairs of a shift of at least 1 and a probability, of sum at most 1"
         total = sum(share for _, share in self.shifts)
@@ -181,12 +185,12 @@ class GeometricCurve:
         """Encloses ln(1/q), one step of the loss."""
         return enclose(lambda: -to_arb(self.ratio).log())
 
-    def delta_at(self, epsilon: Real) -> Enclosure:
+    def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), exactly 0 from the largest loss on."""
         return step_delta(epsilon, step=self.loss(), reach=self.reach, tails=self._tails)
 
-    def epsilon_at(self, delta: Real) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta; the largest loss where delta is 0."""
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses ε(δ); the largest loss where δ is 0."""
         return step_epsilon(delta, reach=self.reach, tails=self._tails)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:

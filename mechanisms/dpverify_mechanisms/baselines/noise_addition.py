@@ -34,8 +34,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverify.accounting.curves.gaussian import THEOREM, GaussianCurve, sigma_gaussian
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
+from dpverify.data.adjacency import Attribute, BitFlip
 from dpverify.data.blocks import admitted_blocks, joined
 from dpverify.data.domain import Box, dense, uniform
 from dpverify.data.grid import Grid
@@ -107,7 +107,7 @@ class NoiseAddition(Certifiable):
     noise: RoundedGaussian
     grid: Grid
     domain: Box
-    adjacency: BitFlip | AttributeAdjacency
+    adjacency: BitFlip | Attribute
 
     def __post_init__(self) -> None:
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
@@ -118,7 +118,7 @@ class NoiseAddition(Certifiable):
             case BitFlip():
                 low, high = self.domain.low, self.domain.high
                 require(low == 0 and high == 1, "domain", f"[{low}, {high}]", "[0, 1] for bits")
-            case AttributeAdjacency(beta=bound):
+            case Attribute(beta=bound):
                 width = exact_string(self.domain.high - self.domain.low)
                 require(
                     bound <= self.domain.high - self.domain.low,
@@ -146,7 +146,7 @@ class NoiseAddition(Certifiable):
         epsilon: Fraction,
         delta: Fraction,
         domain: Box,
-        adjacency: BitFlip | AttributeAdjacency,
+        adjacency: BitFlip | Attribute,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """The mechanism with the least noise that is (ε, δ)-differentially private.
@@ -157,7 +157,7 @@ class NoiseAddition(Certifiable):
         epsilon, delta : the target, exact
         grid_steps : steps that the adjacency's bound is divided into
         """
-        bound = adjacency.beta if isinstance(adjacency, AttributeAdjacency) else Fraction(1)
+        bound = adjacency.beta if isinstance(adjacency, Attribute) else Fraction(1)
         grid = Grid.dividing(bound, steps=grid_steps)
         distance = _distance(rows, grid, domain, adjacency)
         return cls(
@@ -171,9 +171,9 @@ class NoiseAddition(Certifiable):
 
     # The claim
 
-    def privacy(self) -> GaussianCurve:
+    def privacy(self) -> Gaussian:
         """Exact curve."""
-        return GaussianCurve(mu_squared=self._distance().radicand / Fraction(self.noise.scale) ** 2)
+        return Gaussian.from_mu_squared(self._distance().radicand / Fraction(self.noise.scale) ** 2)
 
     def guarantee(self) -> Guarantee:
         return Guarantee(
@@ -353,16 +353,14 @@ class NoiseAddition(Certifiable):
         return pairs
 
 
-def _change(grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency) -> int:
+def _change(grid: Grid, domain: Box, adjacency: BitFlip | Attribute) -> int:
     """Largest change B(2W − B) of one entry, in steps of h²."""
     width = grid.width(domain)
     moves = min(grid.moves(adjacency, domain, attributes=1), width)
     return moves * (2 * width - moves)
 
 
-def _distance(
-    rows: int, grid: Grid, domain: Box, adjacency: BitFlip | AttributeAdjacency
-) -> SquareRoot:
+def _distance(rows: int, grid: Grid, domain: Box, adjacency: BitFlip | Attribute) -> SquareRoot:
     """ℓ2-sensitivity in steps of h²."""
     require(rows >= 2, "rows", rows, "at least 2, so that there is a distance")
     return SquareRoot(Fraction((rows - 1) * _change(grid, domain, adjacency) ** 2))

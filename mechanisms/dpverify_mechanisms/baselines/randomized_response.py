@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.randomized_response import (
     LARGEST_KEEP,
-    RandomizedResponseCurve,
     keep_probability_curve,
 )
-from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
+from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.blocks import admitted_blocks
 from dpverify.data.domain import Box, as_rows, dense, first_where, is_sparse
 from dpverify.enclosure import Enclosure
@@ -60,7 +60,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
     p: int
     flip: Fraction
     domain: Box
-    adjacency: BitFlip | RecordAdjacency
+    adjacency: BitFlip | Record
 
     def __post_init__(self) -> None:
         require(self.p >= 1, "p", self.p, "at least 1")
@@ -87,7 +87,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
         epsilon: Fraction,
         delta: Fraction,
         domain: Box,
-        adjacency: BitFlip | RecordAdjacency,
+        adjacency: BitFlip | Record,
     ) -> Self:
         """The mechanism with the rarest flips that is (ε, δ)-differentially private; δ may be 0."""
         keep = keep_probability_curve(epsilon, delta, positions=_differing(adjacency, p))
@@ -95,9 +95,9 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
 
     # The claim
 
-    def privacy(self) -> RandomizedResponseCurve:
+    def privacy(self) -> ResponseCurve:
         """Exact curve."""
-        return RandomizedResponseCurve(
+        return ResponseCurve(
             keep=1 - self.flip, other=self.flip, positions=_differing(self.adjacency, self.p)
         )
 
@@ -189,7 +189,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
                     _pair("the first bit flips, all others 0", np.zeros(self.p), first),
                     _pair("the last bit flips, all others 1", np.ones(self.p), last),
                 ]
-            case RecordAdjacency():
+            case Record():
                 every = np.ones(self.p, dtype=bool)
                 alternating = (np.arange(self.p) % 2).astype(np.float64)
                 return [
@@ -247,11 +247,11 @@ class _Bits:
         return x
 
 
-def _differing(adjacency: BitFlip | RecordAdjacency, p: int) -> int:
+def _differing(adjacency: BitFlip | Record, p: int) -> int:
     match adjacency:
         case BitFlip():
             return 1
-        case RecordAdjacency():
+        case Record():
             return p
 
 

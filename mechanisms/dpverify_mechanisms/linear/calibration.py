@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
-from dpverify.accounting.curves.laplace import LaplaceCurve, scale_laplace, scale_laplace_curve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import Laplace, scale_laplace, scale_laplace_curve
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Vectors
 from dpverify.data.grid import Grid
@@ -61,12 +61,12 @@ class Neighbours:
         scale = Fraction(noise.scale)
         match noise:
             case RoundedGaussian():
-                return GaussianCurve(mu_squared=squared(self.apart(2)) / scale**2)
+                return Gaussian.from_mu_squared(squared(self.apart(2)) / scale**2)
             case RoundedLaplace():
                 row = self._row()
                 if row is None:
-                    return PointCurve(bound=_divided(self.apart(1), scale))
-                return LaplaceCurve.of_row(row, scale=scale)
+                    return ApproxDP(epsilon=_divided(self.apart(1), scale))
+                return Laplace.of_row(row, scale=scale)
 
     def least_noise(
         self,

@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
+    Attribute,
     BitFlip,
-    ItemAdjacency,
+    Items,
     L1Ball,
-    RecordAdjacency,
+    Record,
 )
 from dpverify.data.domain import Ball, Box, Sets, Vectors, dense
 from dpverify.data.grid import Grid
@@ -64,12 +64,12 @@ def distance(
     """
     _require_fit(grid, domain, adjacency)
     match adjacency:
-        case ItemAdjacency():
+        case Items():
             return _of_items(projection, adjacency.changes, norm)
-        case AttributeAdjacency() | BitFlip() | L1Ball():
+        case Attribute() | BitFlip() | L1Ball():
             moves = grid.moves(adjacency, domain, attributes=projection.p)
             return _times(moves, projection.row_norm(norm))
-        case RecordAdjacency():
+        case Record():
             return _of_records(projection, grid, domain, norm)
     raise ParameterError("adjacency", adjacency.unit, "one of numeric records for a linear sketch")
 
@@ -83,7 +83,7 @@ def laplace_row(
     change, of which only ℓ1 distances are known, and where such a distance proves more.
     """
     _require_fit(grid, domain, adjacency)
-    if isinstance(adjacency, RecordAdjacency):
+    if isinstance(adjacency, Record):
         return None
     moves = grid.moves(adjacency, domain, attributes=projection.p)
     row = tuple(moves * value for value in projection.majorant())
@@ -116,13 +116,13 @@ def grid_for(domain: Vectors, adjacency: Adjacency, attributes: int, steps: int)
     match adjacency, domain:
         case _, Sets():
             return Grid(step=Fraction(1))
-        case AttributeAdjacency(beta=bound), _:
+        case Attribute(beta=bound), _:
             return Grid.dividing(bound, steps=steps)
         case L1Ball(radius=bound), _:
             return Grid.dividing(bound, steps=steps)
-        case RecordAdjacency(), Box():
+        case Record(), Box():
             return Grid.dividing(domain.high - domain.low, steps=steps)
-        case RecordAdjacency(), Ball():
+        case Record(), Ball():
             finer = 1 << ((attributes - 1).bit_length() + 1) // 2  # at least √p
             return Grid.dividing(domain.radius, steps=steps * finer)
     return Grid.dividing(Fraction(1), steps=steps)
@@ -136,7 +136,7 @@ def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
     ParameterError
         Naming the width, which gives the same protection with less noise.
     """
-    if not (isinstance(adjacency, AttributeAdjacency) and isinstance(domain, Box)):
+    if not (isinstance(adjacency, Attribute) and isinstance(domain, Box)):
         return
     width = domain.high - domain.low
     if adjacency.beta > width:
@@ -152,18 +152,14 @@ def _require_fit(grid: Grid, domain: Vectors, adjacency: Adjacency) -> None:
     """Refuse combinations for which the bounds of this module aren't proven."""
     if isinstance(domain, Sets):
         require(grid.step == 1, "step", grid.step, "1 for sets")
-    elif isinstance(adjacency, ItemAdjacency):
+    elif isinstance(adjacency, Items):
         raise ParameterError(
             "domain",
             type(domain).__name__,
             "sets, where items are protected",
-            'Declare it: data.domain = { kind = "sets", least = 1 }.',
+            'Declare it: data.domain = { kind = "sets", min_size = 1 }.',
         )
-    if (
-        isinstance(domain, Ball)
-        and domain.outside == "clip"
-        and not isinstance(adjacency, RecordAdjacency)
-    ):
+    if isinstance(domain, Ball) and domain.outside == "clip" and not isinstance(adjacency, Record):
         raise ParameterError(
             "outside",
             "clip",
@@ -178,7 +174,7 @@ def _of_records(projection: Projection, grid: Grid, domain: Vectors, norm: Liter
         case Ball():
             span = 2 * domain.reach / grid.step + math.isqrt(p - 1) + 1  # at least √p
             return _of_norm(span**2, spectral, projection.k, norm)
-        case Sets(most=most):
+        case Sets(max_size=most):
             if most is None:
                 raise ParameterError(
                     "most", None, "declared", "Without a largest size no bound is better than p."

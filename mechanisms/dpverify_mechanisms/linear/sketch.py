@@ -27,7 +27,7 @@ from scipy import sparse
 
 from dpverify.accounting.curves.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
@@ -260,7 +260,7 @@ class LinearSketch(Streaming, Certifiable):
                 "variance_in_steps": self.noise.variance(),
             },
         }
-        if self.adjacency == RecordAdjacency():
+        if self.adjacency == Record():
             facts["projection"]["integer_spectral_norm"] = neighbours.projection.spectral_norm()
         if gaussian:
             # What the papers ask for where this noise is (ε, δ)-private with δ = 1e-6.
@@ -278,7 +278,7 @@ class LinearSketch(Streaming, Certifiable):
         drawn = None
         if (
             isinstance(self.projection, GaussianProjection)
-            and isinstance(self.adjacency, AttributeAdjacency | L1Ball)
+            and isinstance(self.adjacency, Attribute | L1Ball)
             and self.at == "output"
         ):
             p, k = self.projection.p, self.projection.k

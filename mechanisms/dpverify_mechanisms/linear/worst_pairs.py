@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import Adjacency, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Record
 from dpverify.data.domain import Ball, Box, Sets, Vectors, indicator
 from dpverify.data.grid import Grid
 from dpverify.privacy import Pair
@@ -37,7 +37,7 @@ def pairs_apart(
     match domain:
         case Sets():
             return [_sets(projection, grid, domain, adjacency, sizes)]
-        case Box() | Ball() if isinstance(adjacency, RecordAdjacency):
+        case Box() | Ball() if isinstance(adjacency, Record):
             return [_records(projection, domain)]
         case Box() | Ball():
             moved = grid.step * grid.bound(adjacency)
@@ -117,15 +117,15 @@ def _sets(
     sizes: NDArray[np.float64],
 ) -> Pair:
     """Two sets of which one has the items of the largest rows and the other has not."""
-    p, most = projection.p, domain.most or projection.p
-    if isinstance(adjacency, RecordAdjacency):
+    p, most = projection.p, domain.max_size or projection.p
+    if isinstance(adjacency, Record):
         order = np.argsort(-farthest(projection, domain), kind="stable")
-        size = min(max(p // 2, domain.least), most)
+        size = min(max(p // 2, domain.min_size), most)
         first, second = order[:size], order[-size:]
     else:
         order = np.argsort(-sizes, kind="stable")
-        added, taken = _exchange(domain.least, min(most, p), p, grid.bound(adjacency))
-        shared = order[added + taken : added + max(domain.least, taken)]
+        added, taken = _exchange(domain.min_size, min(most, p), p, grid.bound(adjacency))
+        shared = order[added + taken : added + max(domain.min_size, taken)]
         first = np.concatenate([order[:added], shared])
         second = np.concatenate([order[added : added + taken], shared])
     return Pair(name="sets apart", record=indicator(first, p), neighbour=indicator(second, p))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from statistics import fmean
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.errors import require
 from dpverify_mechanisms.linear.design import Design, DesignPoint
@@ -23,7 +23,7 @@ def design_min_hash(
     epsilon: Fraction,
     delta: Fraction,
     domain: Sets,
-    adjacency: ItemAdjacency,
+    adjacency: Items,
     items: int,
     similarities: Sequence[Fraction],
     functions: Sequence[int],

@@ -53,7 +53,7 @@ def levels(sketch: MinHash, delta: Fraction) -> Mapping[str, Enclosure]:
     k, b = sketch.hashes.functions, sketch.hashes.buckets
     loss = sketch.rule.loss(b)
     noisy = isinstance(sketch.rule, BucketNoise)
-    differ = Fraction(sketch.adjacency.changes, sketch.domain.least) * Fraction(b - 1, b)
+    differ = Fraction(sketch.adjacency.changes, sketch.domain.min_size) * Fraction(b - 1, b)
     published = published_differing(k, differ, delta)
     if not noisy:
         published = Enclosure(*np.ceil([published.lower, published.upper]).tolist())

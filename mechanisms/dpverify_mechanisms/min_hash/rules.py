@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import (
     LARGEST_KEEP,
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
+    RandomizedResponse,
     keep_probability,
     keep_probability_curve,
 )
@@ -38,7 +38,7 @@ from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
-from dpverify_mechanisms.baselines.geometric_noise import GeometricCurve, GeometricNoise
+from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise
 
 __all__ = ["BucketNoise", "BucketResponse", "BucketRule", "Plain"]
 
@@ -194,8 +194,8 @@ class BucketResponse(BucketRule):
         """Exact curve, of all or of each with a probability."""
         keep, other = self.keep, self.other(buckets)
         if differ is None:
-            return RandomizedResponseCurve(keep=keep, other=other, positions=positions)
-        return MixedResponseCurve(keep=keep, other=other, positions=positions, differ=differ)
+            return RandomizedResponse(keep=keep, other=other, positions=positions)
+        return MixedResponse(keep=keep, other=other, positions=positions, differ=differ)
 
     def apart(self, values: Buckets, others: Buckets) -> Buckets:
         """1 where buckets differ."""
@@ -208,9 +208,7 @@ class BucketResponse(BucketRule):
 
     def loss(self, buckets: int) -> Enclosure:
         """Encloses ln(keep/other)."""
-        return RandomizedResponseCurve(
-            keep=self.keep, other=self.other(buckets), positions=1
-        ).loss()
+        return RandomizedResponse(keep=self.keep, other=self.other(buckets), positions=1).loss()
 
     def law(self, value: int, buckets: int) -> list[Fraction]:
         """Probabilities of all buckets."""
@@ -284,7 +282,7 @@ class BucketNoise(BucketRule):
                 (shift, differ * Fraction(2 * (buckets - shift), pairs))
                 for shift in range(1, buckets)
             )
-        return GeometricCurve(ratio=self.noise.ratio, positions=positions, shifts=shifts)
+        return Geometric(ratio=self.noise.ratio, positions=positions, shifts=shifts)
 
     def apart(self, values: Buckets, others: Buckets) -> Buckets:
         """How far buckets are apart."""
@@ -296,9 +294,7 @@ class BucketNoise(BucketRule):
 
     def loss(self, buckets: int) -> Enclosure:
         """Encloses ln(1/q)."""
-        return GeometricCurve(
-            ratio=self.noise.ratio, positions=1, shifts=((1, Fraction(1)),)
-        ).loss()
+        return Geometric(ratio=self.noise.ratio, positions=1, shifts=((1, Fraction(1)),)).loss()
 
     def law(self, value: int, buckets: int) -> list[Fraction]:
         """Probabilities of the noisy value clamped to 0, …, B − 1."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, rational
@@ -56,7 +56,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
     ----------
     hashes : K realised range-B hash functions, public
     rule : how buckets are randomised; `Plain` is not private and has no guarantee
-    domain : declared sizes of the sets; `least` is τ
+    domain : declared sizes of the sets; `min_size` is τ
     adjacency : `changes` is α
     reading : what `privacy` claims, "over the draw" of the hash functions or "realised"
 
@@ -69,7 +69,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
     hashes: HashFamily
     rule: BucketRule
     domain: Sets
-    adjacency: ItemAdjacency
+    adjacency: Items
     reading: Reading = "over the draw"
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         epsilon: Fraction,
         delta: Fraction = Fraction(0),
         domain: Sets,
-        adjacency: ItemAdjacency,
+        adjacency: Items,
         reading: Reading = "over the draw",
     ) -> Self:
         """The sketch with the least randomness that is (ε, δ)-differentially private.
@@ -124,7 +124,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         buckets: int,
         seed: int,
         domain: Sets,
-        adjacency: ItemAdjacency,
+        adjacency: Items,
     ) -> Self:
         """Range-B MinHash, section 3.1: not private, for comparison."""
         hashes = KeyedHashes(items=p, functions=k, buckets=buckets, seed=seed)
@@ -200,7 +200,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         return levels(self, delta)
 
     def facts(self) -> Mapping[str, Any]:
-        hashes, differing = self.hashes, Fraction(self.adjacency.changes, self.domain.least)
+        hashes, differing = self.hashes, Fraction(self.adjacency.changes, self.domain.min_size)
         facts: dict[str, dict[str, Any]] = {
             "projection": {
                 "kind": hashes.name,
@@ -308,7 +308,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
 
     def probes(self, rng: Words) -> Sequence[Pair]:
         """Synthetic sets of the domain, from almost equal to sharing half of their items."""
-        most = self.domain.most or max(self.domain.least, 256)
+        most = self.domain.max_size or max(self.domain.min_size, 256)
         pairs = self.domain.probes(min(self.hashes.items, 4 * most), rng)
         return [
             pair_of_sets(

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets, indicator
 from dpverify.errors import ParameterError, require
 from dpverify.privacy import Pair
@@ -35,7 +35,7 @@ _CANDIDATES = 2048  # items that the search for a bad pair looks at
 _STARTS = 32
 
 
-def farthest_sets(domain: Sets, adjacency: ItemAdjacency, items: int) -> tuple[int, int]:
+def farthest_sets(domain: Sets, adjacency: Items, items: int) -> tuple[int, int]:
     """Numbers of differing items and of all items of the least similar neighbours.
 
     Raises
@@ -43,10 +43,10 @@ def farthest_sets(domain: Sets, adjacency: ItemAdjacency, items: int) -> tuple[i
     ParameterError
         If no two sets of the domain are neighbours.
     """
-    least = domain.least
+    least = domain.min_size
     require(items >= least, "items", items, f"at least least={least}")
     differing = min(adjacency.changes, 2 * least, 2 * (items - least))
-    if domain.most == least:
+    if domain.max_size == least:
         differing -= differing % 2
     if differing < 1:
         raise ParameterError(
@@ -58,7 +58,7 @@ def farthest_sets(domain: Sets, adjacency: ItemAdjacency, items: int) -> tuple[i
     return differing, least + -(-differing // 2)
 
 
-def least_similar(domain: Sets, adjacency: ItemAdjacency, items: int) -> Pair:
+def least_similar(domain: Sets, adjacency: Items, items: int) -> Pair:
     """Neighbours of the least similarity, chosen without any hash functions."""
     differing, union = farthest_sets(domain, adjacency, items)
     everything = np.arange(union)
@@ -71,11 +71,9 @@ def least_similar(domain: Sets, adjacency: ItemAdjacency, items: int) -> Pair:
     )
 
 
-def searched(
-    hashes: HashFamily, rule: BucketRule, *, domain: Sets, adjacency: ItemAdjacency
-) -> Pair:
+def searched(hashes: HashFamily, rule: BucketRule, *, domain: Sets, adjacency: Items) -> Pair:
     """Few items that most functions rank low, joined to a set that they rank high."""
-    least, most = domain.least, domain.most or hashes.items
+    least, most = domain.min_size, domain.max_size or hashes.items
     added = min(adjacency.changes, min(most, hashes.items) - least)
     dropped = 0 if added else adjacency.changes // 2
     added = added or dropped

@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve
-from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
-from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.rank_one import RankOneNormal
+from dpverify.accounting.curves.rank_two import RankTwoNormal
+from dpverify.data.adjacency import Edge, Row
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator
@@ -70,11 +70,11 @@ class SecretRows(Certifiable):
         """Coefficients c of a query, of the query's shape (…, columns)."""
 
     @abstractmethod
-    def privacy(self) -> RankOneNormalCurve | RankTwoNormalCurve:
+    def privacy(self) -> RankOneNormal | RankTwoNormal:
         """Exact or proven curve."""
 
     @abstractmethod
-    def published(self, delta: Fraction) -> PointCurve:
+    def published(self, delta: Fraction) -> ApproxDP:
         """What the paper's theorem proves at this δ."""
 
     def _grid_step(self) -> Fraction:
@@ -144,7 +144,7 @@ class SecretRows(Certifiable):
 
     def _guarantee(
         self,
-        adjacency: EdgeAdjacency | RowAdjacency,
+        adjacency: Edge | Row,
         theorem: str,
         statements: tuple[str, ...] = (),
     ) -> Guarantee:

@@ -36,14 +36,14 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve, largest_gamma
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.rank_one import RankOneNormal, largest_gamma
 from dpverify.accounting.curves.rank_two import (
-    RankTwoNormalCurve,
+    RankTwoNormal,
     largest_gamma_two,
     replaced_row_gamma,
 )
-from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.data.adjacency import Edge, Row
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Ball, Graphs, dense, uniform
 from dpverify.data.grid import Grid
@@ -60,8 +60,8 @@ __all__ = ["CovarianceSketch", "CutSketch"]
 _STEPS = 2**20  # of an edge's weight
 _ROW_STEPS = 2**16  # at least, of the radius of a data row
 _FLOOR_STEPS = 2**10  # w is rounded up to a whole number of 1/1024, or coarser for large graphs
-_ONE_EDGE = EdgeAdjacency(weight=Fraction(1))
-_ONE_ROW = RowAdjacency(radius=Fraction(1))
+_ONE_EDGE = Edge(weight=Fraction(1))
+_ONE_ROW = Row(radius=Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class CutSketch(SecretRows):
 
     p: int
     w: Fraction
-    adjacency: EdgeAdjacency = _ONE_EDGE
+    adjacency: Edge = _ONE_EDGE
 
     def __post_init__(self) -> None:
         require(self.sketch_rows >= 1, "sketch_rows", self.sketch_rows, "at least 1")
@@ -97,7 +97,7 @@ class CutSketch(SecretRows):
         sketch_rows: int,
         epsilon: Fraction,
         delta: Fraction,
-        adjacency: EdgeAdjacency = _ONE_EDGE,
+        adjacency: Edge = _ONE_EDGE,
     ) -> Self:
         """The sketch with the least smoothing that is (ε, δ)-private by the exact curve.
 
@@ -146,12 +146,12 @@ class CutSketch(SecretRows):
         x = np.asarray(query, dtype=np.float64)
         return np.asarray(x - x.mean(axis=-1, keepdims=True))
 
-    def privacy(self) -> RankOneNormalCurve:
+    def privacy(self) -> RankOneNormal:
         """Exact curve: γ = 2β(1 − w/n)/w."""
         gamma = 2 * _moved(self.adjacency) * self.share / self.w
-        return RankOneNormalCurve(rows=self.sketch_rows, gamma=gamma)
+        return RankOneNormal(rows=self.sketch_rows, gamma=gamma)
 
-    def published(self, delta: Fraction) -> PointCurve:
+    def published(self, delta: Fraction) -> ApproxDP:
         """ε = √(32 r ln(2/δ))·ln(4r/δ)/w: their section 3, for weights that change by at most 1."""
         r, d = self.sketch_rows, to_arb
 
@@ -159,7 +159,7 @@ class CutSketch(SecretRows):
             logs = (2 / d(delta)).log(), (4 * r / d(delta)).log()
             return (32 * r * logs[0]).sqrt() * logs[1] / d(self.w)
 
-        return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
+        return ApproxDP(epsilon=Fraction(enclose(bound).upper), delta=delta)
 
     def guarantee(self) -> Guarantee:
         return self._guarantee(
@@ -208,7 +208,7 @@ class CovarianceSketch(SecretRows):
     p: int
     w_squared: Fraction
     domain: Ball
-    adjacency: RowAdjacency = _ONE_ROW
+    adjacency: Row = _ONE_ROW
 
     def __post_init__(self) -> None:
         require(self.sketch_rows >= 4, "sketch_rows", self.sketch_rows, "at least 4")
@@ -224,7 +224,7 @@ class CovarianceSketch(SecretRows):
         epsilon: Fraction,
         delta: Fraction,
         domain: Ball,
-        adjacency: RowAdjacency = _ONE_ROW,
+        adjacency: Row = _ONE_ROW,
     ) -> Self:
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
         gamma = largest_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
@@ -280,13 +280,13 @@ class CovarianceSketch(SecretRows):
         """The direction itself."""
         return np.asarray(query, dtype=np.float64)
 
-    def privacy(self) -> RankTwoNormalCurve:
+    def privacy(self) -> RankTwoNormal:
         """Proven curve; exact where rows may be replaced at will or have no bound that matters."""
         moved, norm = _row_bounds(self.adjacency, self.domain, self.p)
         gamma = replaced_row_gamma(floor=self.w_squared, moved=moved, norm=norm)
-        return RankTwoNormalCurve(rows=self.sketch_rows, gamma=gamma)
+        return RankTwoNormal(rows=self.sketch_rows, gamma=gamma)
 
-    def published(self, delta: Fraction) -> PointCurve:
+    def published(self, delta: Fraction) -> ApproxDP:
         """ε = 16·√(r ln(2/δ))·ln(16r/δ)/w: their section 4, for rows that move by at most 1."""
         r, d = self.sketch_rows, to_arb
 
@@ -294,7 +294,7 @@ class CovarianceSketch(SecretRows):
             logs = (2 / d(delta)).log(), (16 * r / d(delta)).log()
             return 16 * (r * logs[0] / d(self.w_squared)).sqrt() * logs[1]
 
-        return PointCurve(bound=Fraction(enclose(bound).upper), leak=delta)
+        return ApproxDP(epsilon=Fraction(enclose(bound).upper), delta=delta)
 
     def guarantee(self) -> Guarantee:
         return self._guarantee(
@@ -338,7 +338,7 @@ def _finest(vertices: int) -> int:
     return (LARGEST_ENTRY - 1) // (2 * vertices**2 * _STEPS)
 
 
-def _moved(adjacency: EdgeAdjacency) -> Fraction:
+def _moved(adjacency: Edge) -> Fraction:
     """Largest change of one gridded weight: a whole number of steps, at most 1."""
     return min(Fraction(math.ceil(adjacency.weight * _STEPS), _STEPS), Fraction(1))
 
@@ -352,9 +352,7 @@ def _row_grid(domain: Ball) -> Grid:
     return Grid(step=step)
 
 
-def _row_bounds(
-    adjacency: RowAdjacency, domain: Ball, attributes: int
-) -> tuple[Fraction, Fraction]:
+def _row_bounds(adjacency: Row, domain: Ball, attributes: int) -> tuple[Fraction, Fraction]:
     """Bounds on a gridded row's move and norm.
 
     Rounding moves a row by at most h√d/2; clipping, where a row just inside `reach` stays and its

@@ -46,7 +46,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.data.domain import dense
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, require
@@ -251,7 +251,7 @@ class Ladder(CoinRule):
         """N-fold randomized response with the worst ratio as its odds."""
         ratio = self.ratio(adjacent=adjacent)
         keep = ratio / (ratio + 1)
-        return RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions)
+        return RandomizedResponse(keep=keep, other=1 - keep, positions=positions)
 
     def facts(self) -> Mapping[str, str]:
         """The coins."""

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.curves.randomized_response import keep_probability
 from dpverify.enclosure import SquareRoot, exact_string
 from dpverify.guarantee import PrivacyCurve
@@ -97,7 +97,7 @@ class IndividualResponse(_Individual, CoinRule):
 
     def curve(self, positions: int, *, adjacent: bool) -> PrivacyCurve:
         """ε for every size of the noise set."""
-        return PointCurve(bound=self.epsilon)
+        return ApproxDP(epsilon=self.epsilon)
 
     def facts(self) -> Mapping[str, str]:
         """The coins."""
@@ -164,8 +164,8 @@ class IndividualNoise(_Individual):
     def curve(self, positions: int, *, adjacent: bool) -> PrivacyCurve:
         """The Gaussian curve of the size whose noise is least for it."""
         sizes = enumerate(self.scales, start=1)
-        return GaussianCurve(
-            mu_squared=max(self.distance**2 * n / Fraction(scale) ** 2 for n, scale in sizes)
+        return Gaussian.from_mu_squared(
+            max(self.distance**2 * n / Fraction(scale) ** 2 for n, scale in sizes)
         )
 
     def facts(self) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, L1Ball, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Record
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
@@ -97,7 +97,7 @@ class RandomisedSigns(Streaming, Certifiable, Exhaustive):
         """N: largest number of projected values that differ in sign or level between neighbours."""
         live = self.live()
         match self.adjacency:
-            case AttributeAdjacency() | BitFlip():
+            case Attribute() | BitFlip():
                 touching = sparse.csr_array(self.projection.matrix != 0).astype(np.int64) @ live
                 return max(int(touching.max()), 1)
             case _:
@@ -120,10 +120,10 @@ class RandomisedSigns(Streaming, Certifiable, Exhaustive):
     @property
     def _adjacent(self) -> bool:
         """Whether neighbours move projected values by at most their divisors."""
-        return not isinstance(self.adjacency, RecordAdjacency)
+        return not isinstance(self.adjacency, Record)
 
     def _moves(self) -> int:
-        if isinstance(self.adjacency, RecordAdjacency):
+        if isinstance(self.adjacency, Record):
             return self.grid.width(self.domain)
         return self.grid.moves(self.adjacency, self.domain, attributes=self.projection.p)
 
@@ -248,7 +248,7 @@ def grid_of_signs(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
     """
     width = domain.high - domain.low
     match adjacency:
-        case AttributeAdjacency(beta=bound):
+        case Attribute(beta=bound):
             if bound > width:
                 raise ParameterError(
                     "beta",
@@ -260,7 +260,7 @@ def grid_of_signs(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
             pass
         case BitFlip():
             bound = Fraction(1)
-        case RecordAdjacency():
+        case Record():
             bound = width
         case _:
             raise ParameterError(

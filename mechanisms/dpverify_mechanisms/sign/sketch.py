@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
+    MixedResponse,
     keep_probability,
     keep_probability_curve,
 )
@@ -286,10 +286,10 @@ class SignSketch(RandomisedSigns):
             step=self.grid.step,
         )
 
-    def _mixture(self, ladder: Ladder) -> MixedResponseCurve:
+    def _mixture(self, ladder: Ladder) -> MixedResponse:
         ratio = ladder.ratio()
         keep = ratio / (ratio + 1)
-        return MixedResponseCurve(
+        return MixedResponse(
             keep=keep, other=1 - keep, positions=self.projection.k, differ=self.differ()
         )
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.data.adjacency import RecordAdjacency
+from dpverify.data.adjacency import Record
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["candidates"]
 
-Record = NDArray[np.float64]
+Vector = NDArray[np.float64]
 _ITERATIONS = 500
 _TRIES = 4  # attributes, or random records
 
 
 def candidates(sketch: SignSketch) -> Sequence[Pair]:
     """Pairs of neighbours of the domain, of data sets of shape (1, p), in both orders."""
-    if isinstance(sketch.adjacency, RecordAdjacency):
+    if isinstance(sketch.adjacency, Record):
         pairs = _records(sketch)
     elif sketch.least_norm is not None:
         pairs = [("records of the least norm", *_of_least_norm(sketch))]
@@ -47,7 +47,7 @@ def candidates(sketch: SignSketch) -> Sequence[Pair]:
     ]
 
 
-def _attributes(sketch: SignSketch) -> list[tuple[str, Record, Record]]:
+def _attributes(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
     matrix: Any = sparse.csr_array(sketch.projection.matrix)
     touching = (matrix != 0).astype(np.int64) @ sketch.live()
     pairs = []
@@ -65,7 +65,7 @@ def _attributes(sketch: SignSketch) -> list[tuple[str, Record, Record]]:
     return pairs
 
 
-def _of_least_norm(sketch: SignSketch) -> tuple[Record, Record]:
+def _of_least_norm(sketch: SignSketch) -> tuple[Vector, Vector]:
     """Attribute 0 moves; the others share what the norm still lacks, rounded up to the grid."""
     start, stop = _span(sketch)
     lacking = max(float(sketch.least_norm or 0) ** 2 - min(start**2, stop**2), 0.0)
@@ -78,7 +78,7 @@ def _of_least_norm(sketch: SignSketch) -> tuple[Record, Record]:
     return first, second
 
 
-def _records(sketch: SignSketch) -> list[tuple[str, Record, Record]]:
+def _records(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
     low, high = sketch.domain.ends
     words = ReplayableWords(0, "worst records").words(_TRIES * sketch.projection.p)
     uniform = ((words >> np.uint64(11)) * 2.0**-53).reshape(_TRIES, -1)
@@ -97,12 +97,12 @@ def _span(sketch: SignSketch) -> tuple[float, float]:
     return start, min(start + step * moves, high)
 
 
-def _centre(sketch: SignSketch) -> Record:
+def _centre(sketch: SignSketch) -> Vector:
     low, high = sketch.domain.ends
     return np.full(sketch.projection.p, min(max(0.0, low), high))
 
 
-def _solve(sketch: SignSketch, target: NDArray[Any], *, fixed: int | None) -> Record:
+def _solve(sketch: SignSketch, target: NDArray[Any], *, fixed: int | None) -> Vector:
     """Record of the domain and on the grid whose projected values come near to `target`.
 
     Least squares by accelerated projected gradients (Beck and Teboulle 2009, FISTA).

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.composition.curve import ComposedCurve
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
+    RandomizedResponse,
 )
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve
-from dpverify.accounting.curves.rank_two import RankTwoNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormal
+from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.losses.base import Log, PrivacyLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
@@ -34,7 +34,7 @@ LAWS: dict[str, PrivacyLoss] = {
     "coin": ResponseLoss(step=Log(F(3))),
     "weaker coin": ResponseLoss(step=Log(F(6, 5))),
     "pure": ResponseLoss(step=F(1, 3)),
-    "leak": ResponseLoss(step=F(1, 2), leak=F(1, 1000)),
+    "leak": ResponseLoss(step=F(1, 2), infinity_mass=F(1, 1000)),
     "finite": FiniteLoss(pairs=((F(1, 2), F(1, 8)), (F(1, 2), F(7, 8)))),
     "gauss": GAUSS,
     "laplace": LaplaceLoss(shift=F(1, 2)),
@@ -46,8 +46,8 @@ names = st.lists(st.sampled_from(["coin", "weaker coin", "pure", "leak", "finite
 smooth = st.lists(st.sampled_from(["coin", "leak", "rows", "finite", "position"]), max_size=3)
 
 
-def curve(*names: str) -> ComposedCurve:
-    return ComposedCurve(losses=tuple((LAWS[name], 1) for name in names))
+def curve(*names: str) -> Composed:
+    return Composed(losses=tuple((LAWS[name], 1) for name in names))
 
 
 def above(first: Enclosure, second: Enclosure) -> bool:
@@ -133,26 +133,26 @@ def test_targets_near_the_largest_delta(parts: tuple[str, ...]) -> None:
 def test_the_worse_direction_counts() -> None:
     """A rare output with a large ratio: one direction loses much more than the other."""
     pairs = ((F(1, 10), F(1, 1000)), (F(9, 10), F(999, 1000)))
-    forward = ComposedCurve(losses=((FiniteLoss(pairs=pairs), 3),))
-    backward = ComposedCurve(losses=((FiniteLoss(pairs=pairs).reverse(), 3),))
+    forward = Composed(losses=((FiniteLoss(pairs=pairs), 3),))
+    backward = Composed(losses=((FiniteLoss(pairs=pairs).reverse(), 3),))
     found, other = forward.delta_at(2), backward.delta_at(2)
     assert found == other
     assert found.lower > 0.2
 
 
-def test_an_escape() -> None:
+def test_an_infinity_mass() -> None:
     leak = F(1, 100)
-    one = ComposedCurve(losses=((ResponseLoss(step=F(1, 2), leak=leak), 5),))
-    escape = 1 - (1 - leak) ** 5
-    assert escape in one.delta_at(F(5, 2))
+    one = Composed(losses=((ResponseLoss(step=F(1, 2), infinity_mass=leak), 5),))
+    infinity_mass = 1 - (1 - leak) ** 5
+    assert infinity_mass in one.delta_at(F(5, 2))
     assert one.delta_at(F(5, 2)).width < 1e-15
-    assert one.epsilon_at(escape) == Enclosure(2.5, 2.5)
-    assert one.epsilon_at(escape / 2) == Enclosure(math.inf, math.inf)
-    assert 0 < one.epsilon_at(escape * F(101, 100)).upper < 2.5
+    assert one.epsilon_at(infinity_mass) == Enclosure(2.5, 2.5)
+    assert one.epsilon_at(infinity_mass / 2) == Enclosure(math.inf, math.inf)
+    assert 0 < one.epsilon_at(infinity_mass * F(101, 100)).upper < 2.5
 
 
 def test_pure_privacy_adds_up() -> None:
-    one = ComposedCurve(
+    one = Composed(
         losses=((ResponseLoss(step=F(1, 3)), 3), (ResponseLoss(step=SquareRoot(F(2))), 2)),
     )
     assert F(1) + 2 * F(math.sqrt(2)) in one.epsilon_at(0)
@@ -161,7 +161,7 @@ def test_pure_privacy_adds_up() -> None:
 
 
 def test_no_loss_at_all() -> None:
-    nothing = ComposedCurve(losses=((FiniteLoss(pairs=((F(1), F(1)),)), 3),))
+    nothing = Composed(losses=((FiniteLoss(pairs=((F(1), F(1)),)), 3),))
     assert nothing.delta_at(0) == Enclosure(0.0, 0.0)
     assert nothing.epsilon_at(F(1, 10)) == Enclosure(0.0, 0.0)
     assert nothing.epsilon_at(0) == Enclosure(0.0, 0.0)
@@ -170,30 +170,30 @@ def test_no_loss_at_all() -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        GaussianCurve(mu_squared=F(1, 4)),
-        LaplaceCurve(shifts=((F(1, 2), 2),)),
-        RandomizedResponseCurve(keep=F(5, 8), other=F(1, 8), positions=3),
-        RandomizedResponseCurve(keep=F(1, 4), other=F(1, 4), positions=3),
-        MixedResponseCurve(keep=F(3, 4), other=F(1, 4), positions=4, differ=F(1, 5)),
-        PointCurve(bound=F(1, 2), leak=F(1, 50)),
-        PointCurve(bound=F(3), is_ratio=True),
-        PointCurve(bound=F(0), leak=F(1, 50)),
-        PointCurve(bound=SquareRoot(F(2))),
-        RankOneNormalCurve(rows=50, gamma=F(1, 20)),
-        RankTwoNormalCurve(rows=50, gamma=F(1, 20)),
+        Gaussian.from_mu_squared(F(1, 4)),
+        Laplace.of_shifts(((F(1, 2), 2),)),
+        RandomizedResponse(keep=F(5, 8), other=F(1, 8), positions=3),
+        RandomizedResponse(keep=F(1, 4), other=F(1, 4), positions=3),
+        MixedResponse(keep=F(3, 4), other=F(1, 4), positions=4, differ=F(1, 5)),
+        ApproxDP(epsilon=F(1, 2), delta=F(1, 50)),
+        ApproxDP.from_odds(odds=F(3)),
+        ApproxDP(epsilon=F(0), delta=F(1, 50)),
+        ApproxDP(epsilon=SquareRoot(F(2))),
+        RankOneNormal(rows=50, gamma=F(1, 20)),
+        RankTwoNormal(rows=50, gamma=F(1, 20)),
     ],
     ids=repr,
 )
 def test_losses_of_curves(
-    one: GaussianCurve
-    | LaplaceCurve
-    | RandomizedResponseCurve
-    | MixedResponseCurve
-    | PointCurve
-    | RankOneNormalCurve
-    | RankTwoNormalCurve,
+    one: Gaussian
+    | Laplace
+    | RandomizedResponse
+    | MixedResponse
+    | ApproxDP
+    | RankOneNormal
+    | RankTwoNormal,
 ) -> None:
-    composed = ComposedCurve(losses=one.losses())
+    composed = Composed(losses=one.losses())
     for epsilon in (F(0), F(3, 10), F(1)):
         ours, theirs = composed.delta_at(epsilon), one.delta_at(epsilon)
         assert above(ours, theirs)
@@ -216,7 +216,7 @@ def test_different_bits_on_no_common_lattice() -> None:
     rng = random.Random(7)
     keeps = [F(1, 2) + F(rng.randrange(2**59), 2**63) for _ in range(256)]
     losses = tuple((ResponseLoss(step=Log(k / (1 - k))), 1) for k in keeps)
-    whole, half = ComposedCurve(losses=losses), ComposedCurve(losses=losses[::2])
+    whole, half = Composed(losses=losses), Composed(losses=losses[::2])
     assert whole.method == "inversion"
     found = whole.epsilon_at(F(1, 10**6))
     assert found.width < 1e-7
@@ -242,6 +242,6 @@ def test_bad_delta(bad: float) -> None:
 
 def test_bad_losses() -> None:
     with pytest.raises(ParameterError, match="not empty"):
-        ComposedCurve(losses=())
+        Composed(losses=())
     with pytest.raises(ParameterError, match="multiplicity=0"):
-        ComposedCurve(losses=((GAUSS, 0),))
+        Composed(losses=((GAUSS, 0),))

@@ -22,8 +22,9 @@ from dpverify.accounting.composition.theorems import (
     SimplifiedOptimalBound,
     applicable_bounds,
 )
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
+from dpverify.accounting.losses.base import Log
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError, ParameterError
 
@@ -31,16 +32,16 @@ ONE = Fraction(1)
 PROBABILITIES = st.fractions(min_value=0, max_value=Fraction(1, 10), max_denominator=1000)
 NATS = st.fractions(min_value=0, max_value=3, max_denominator=100)
 POINTS = st.lists(
-    st.builds(PointCurve, bound=NATS, leak=PROBABILITIES), min_size=1, max_size=5
+    st.builds(ApproxDP, epsilon=NATS, delta=PROBABILITIES), min_size=1, max_size=5
 ).map(tuple)
 
 
 def nats(*bounds: str, leak: str = "0") -> Points:
-    return tuple(PointCurve(bound=Fraction(b), leak=Fraction(leak)) for b in bounds)
+    return tuple(ApproxDP(epsilon=Fraction(b), delta=Fraction(leak)) for b in bounds)
 
 
-def ratio(value: str, leak: str = "0") -> PointCurve:
-    return PointCurve(bound=Fraction(value), leak=Fraction(leak), is_ratio=True)
+def ratio(value: str, leak: str = "0") -> ApproxDP:
+    return ApproxDP.from_odds(odds=Fraction(value), delta=Fraction(leak))
 
 
 def real(value: Fraction) -> Any:
@@ -55,11 +56,10 @@ def laws(points: Points) -> list[tuple[Fraction, Fraction]]:
     """Exact (P, Q) of every outcome of the worst mechanisms of points with rational ratios."""
     single = []
     for point in points:
-        assert point.is_ratio
-        assert isinstance(point.bound, Fraction)
-        p = (1 - point.leak) * point.bound / (1 + point.bound)
-        q = (1 - point.leak) / (1 + point.bound)
-        single.append([(point.leak, Fraction(0)), (p, q), (q, p), (Fraction(0), point.leak)])
+        odds = point.epsilon.argument if isinstance(point.epsilon, Log) else Fraction(1)
+        p = (1 - point.delta) * odds / (1 + odds)
+        q = (1 - point.delta) / (1 + odds)
+        single.append([(point.delta, Fraction(0)), (p, q), (q, p), (Fraction(0), point.delta)])
     return [
         (
             math.prod((p for p, _ in outcome), start=ONE),
@@ -96,7 +96,7 @@ def test_optimal_is_the_enumerated_composition(points: Points) -> None:
 def test_optimal_inverse_is_the_enumerated_one(points: Points) -> None:
     bound = OptimalBound(points=points)
     outcomes = sorted(laws(points), key=lambda o: o[0] / o[1] if o[1] else math.inf, reverse=True)
-    leak = 1 - math.prod(1 - point.leak for point in points)
+    leak = 1 - math.prod(1 - point.delta for point in points)
     with mpmath.workdps(60):
         for share in ["0", "1/10000", "1/30", "1/5", "1/2"]:
             delta = leak + Fraction(share) * (1 - leak)
@@ -135,7 +135,7 @@ def test_kairouz_theorem_as_printed(eps: str, leak: str, count: int) -> None:
 def test_murtagh_theorem_as_printed() -> None:
     bounds, leaks = ["0.3", "0.45", "0.2", "0.7", "0.3"], ["0.01", "0", "0.02", "0.03", "0"]
     pairs = zip(bounds, leaks, strict=True)
-    points = tuple(PointCurve(bound=Fraction(b), leak=Fraction(d)) for b, d in pairs)
+    points = tuple(ApproxDP(epsilon=Fraction(b), delta=Fraction(d)) for b, d in pairs)
     bound = OptimalBound(points=points)
     assert "heterogeneous" in bound.theorem
     with mpmath.workdps(60):
@@ -167,7 +167,7 @@ def test_closed_forms_as_printed() -> None:
 
 def test_a_thousand_equal_points_are_exact_randomized_response() -> None:
     points = (ratio("3"),) * 1000
-    exact = RandomizedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=1000)
+    exact = RandomizedResponse(keep=Fraction(3, 4), other=Fraction(1, 4), positions=1000)
     for delta in (Fraction(1, 10**6), Fraction(1, 10**250)):
         ours, theirs = OptimalBound(points=points).epsilon_at(delta), exact.epsilon_at(delta)
         assert ours.lower <= theirs.upper
@@ -212,7 +212,7 @@ def test_order_is_free_and_more_releases_lose_more(
 
 @given(POINTS, NATS, st.integers(min_value=5, max_value=2000))
 def test_approximation_holds_the_optimum(points: Points, epsilon: Fraction, cells: int) -> None:
-    if all(point.bound == 0 for point in points):
+    if all(point.epsilon == 0 for point in points):
         return
     around, optimum = (
         ApproximateOptimalBound(points=points, cells=cells),
@@ -229,7 +229,7 @@ def test_approximation_holds_the_optimum(points: Points, epsilon: Fraction, cell
 
 
 def test_many_distinct_points_with_and_without_a_common_step() -> None:
-    points = tuple(PointCurve(bound=Fraction(100 + i, 1000)) for i in range(300))
+    points = tuple(ApproxDP(epsilon=Fraction(100 + i, 1000)) for i in range(300))
     delta = Fraction(1, 10**6)
     exact = ApproximateOptimalBound(points=points).epsilon_at(delta)  # 74,850 steps of 1/1000
     rough = ApproximateOptimalBound(points=points, cells=1 << 14).epsilon_at(delta)
@@ -259,7 +259,7 @@ def test_points_without_any_loss_leave_only_their_leaks() -> None:
 def test_one_release_is_its_points_own_curve(
     bound: Fraction, leak: Fraction, eps: Fraction
 ) -> None:
-    point = PointCurve(bound=bound, leak=leak)
+    point = ApproxDP(epsilon=bound, delta=leak)
     one, other = OptimalBound(points=(point,)).delta_at(eps), point.delta_at(eps)
     assert one.lower <= other.upper
     assert other.lower <= one.upper

@@ -10,8 +10,9 @@ from typing import Any
 import mpmath
 import pytest
 
-from dpverify.accounting import GaussianCurve
-from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussianCurve
+from dpverify.accounting import Gaussian
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
+from dpverify.enclosure import SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 
@@ -41,7 +42,7 @@ def summed(variance: Fraction, sensitivity: int, epsilon: Fraction) -> Any:
 @pytest.mark.parametrize("sensitivity", [1, 2, 7])
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_sums(variance: Fraction, sensitivity: int) -> None:
-    curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=sensitivity)
+    curve = DiscreteGaussian(sigma=SquareRoot(variance), sensitivity=sensitivity)
     for epsilon in EPSILONS:
         exact = summed(variance, sensitivity, epsilon)
         if exact < mpmath.mpf("1e-60"):  # beyond the sum's own reach
@@ -64,7 +65,7 @@ def test_little_noise_has_an_epsilon_at_every_delta() -> None:
     for _ in range(400):
         variance = Fraction(10 ** generator.uniform(-3, -1))
         target = Fraction(10.0 ** -generator.uniform(0, 30))
-        curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=generator.randint(1, 3))
+        curve = DiscreteGaussian(sigma=SquareRoot(variance), sensitivity=generator.randint(1, 3))
         epsilon = curve.epsilon_at(target)
         assert epsilon.width <= 1e-13 * max(epsilon.upper, 1e-4)
         assert Fraction(curve.delta_at(Fraction(epsilon.upper)).upper) <= target
@@ -73,7 +74,7 @@ def test_little_noise_has_an_epsilon_at_every_delta() -> None:
 def test_many_terms_and_their_integral_agree() -> None:
     """On both sides of where the sum is left for Euler and Maclaurin's formula."""
     for variance in (Fraction(60_000), Fraction(150_001, 2)):
-        curve = DiscreteGaussianCurve(sigma_squared=variance, sensitivity=300)
+        curve = DiscreteGaussian(sigma=SquareRoot(variance), sensitivity=300)
         found, exact = curve.delta_at(1), summed(variance, 300, Fraction(1))
         assert found.lower <= exact <= found.upper
         assert found.width <= 1e-13
@@ -82,8 +83,8 @@ def test_many_terms_and_their_integral_agree() -> None:
 @pytest.mark.parametrize("scale", [10**6, 10**15, 2**1074])
 def test_a_fine_grid_is_near_the_continuous_one(scale: int) -> None:
     """The tails differ by half a step's mass."""
-    fine = DiscreteGaussianCurve(sigma_squared=Fraction(scale**2), sensitivity=scale)
-    curve = GaussianCurve(mu_squared=Fraction(1))
+    fine = DiscreteGaussian(sigma=scale, sensitivity=scale)
+    curve = Gaussian(sigma=1)
     for epsilon in (0, 1, 6):
         found = fine.delta_at(epsilon)
         assert found.upper == pytest.approx(
@@ -94,15 +95,15 @@ def test_a_fine_grid_is_near_the_continuous_one(scale: int) -> None:
 
 
 def test_it_is_not_the_continuous_curve() -> None:
-    whole = DiscreteGaussianCurve(sigma_squared=Fraction(1))
-    wrong = GaussianCurve(mu_squared=Fraction(1))
+    whole = DiscreteGaussian(sigma=1)
+    wrong = Gaussian(sigma=1)
     for epsilon, excess in ((0, 1.04), (1, 1.11), (2, 1.19), (Fraction("4.4"), 1.51)):
         ratio = whole.delta_at(epsilon).lower / wrong.delta_at(epsilon).upper
         assert ratio == pytest.approx(excess, abs=0.006)
 
 
 def test_monotone() -> None:
-    curve = DiscreteGaussianCurve(sigma_squared=Fraction(3, 2), sensitivity=2)
+    curve = DiscreteGaussian(sigma=SquareRoot(Fraction(3, 2)), sensitivity=2)
     deltas = [curve.delta_at(Fraction(n, 20)).upper for n in range(200)]
     assert deltas == sorted(deltas, reverse=True)
     epsilons = [curve.epsilon_at(10.0**-n).upper for n in range(1, 300, 13)]
@@ -113,7 +114,7 @@ def test_monotone() -> None:
 
 
 def test_rates_are_the_tails() -> None:
-    curve: PrivacyCurve = DiscreteGaussianCurve(sigma_squared=Fraction(1))
+    curve: PrivacyCurve = DiscreteGaussian(sigma=1)
     assert curve.rates(float("-inf")) == (1, 1)
     assert curve.rates(float("inf")) == (0, 0)
     own, other = curve.rates(0.5)  # y ≥ 0, against y ≥ 1
@@ -122,26 +123,28 @@ def test_rates_are_the_tails() -> None:
     assert own == pytest.approx(float(sum(p for y, p in law.items() if y >= 0) / total), rel=1e-14)
     assert other == pytest.approx(1 - own, rel=1e-14)
     assert curve.rates(0.6, noise=0.5)[0] < curve.rates(0.6)[0]
-    assert hash(curve) == hash(DiscreteGaussianCurve(sigma_squared=Fraction(1)))
+    assert hash(curve) == hash(DiscreteGaussian(sigma=1))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sigma_squared": 0}, "sigma_squared=0 must be positive"),
-        ({"sigma_squared": "1"}, "sigma_squared=1 must be a finite real number"),
-        ({"sigma_squared": float("nan")}, "sigma_squared=nan"),
-        ({"sigma_squared": 1, "sensitivity": 0}, "sensitivity=0 must be a whole number"),
-        ({"sigma_squared": 1, "sensitivity": 1.5}, r"sensitivity=1\.5 must be a whole number"),
+        ({"sigma": 0}, "sigma=0 must be positive"),
+        ({"sigma": "one"}, "sigma=one must be a finite real number"),
+        ({"sigma": float("nan")}, "sigma=nan"),
+        ({"sigma": 1, "sensitivity": 0}, "sensitivity=0 must be at least 1"),
+        ({"sigma": 1, "sensitivity": 1.5}, r"sensitivity=1\.5 must be a whole number"),
     ],
 )
 def test_refusals(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        DiscreteGaussianCurve(**options)
-    curve = DiscreteGaussianCurve(sigma_squared=0.25)  # type: ignore[arg-type]
+        DiscreteGaussian(**options)
+    curve = DiscreteGaussian(sigma=0.5)
     assert curve.sigma_squared == Fraction(1, 4)
-    for delta in (0, 1, -1):
-        with pytest.raises(ParameterError, match="unbounded"):
+    with pytest.raises(ParameterError, match="unbounded"):
+        curve.epsilon_at(0)
+    for delta in (1, -1):
+        with pytest.raises(ParameterError, match=r"in \[0, 1\)"):
             curve.epsilon_at(delta)
     with pytest.raises(ParameterError, match="epsilon=-1"):
         curve.delta_at(-1)

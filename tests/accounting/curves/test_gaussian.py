@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dpverify.accounting.curves import gaussian
 from dpverify.accounting.curves.gaussian import (
-    GaussianCurve,
+    Gaussian,
     delta_gaussian,
     epsilon_gaussian,
     sigma_gaussian,
@@ -194,7 +194,7 @@ def test_curve_agrees_with_the_functions(
     epsilon: float, delta: float, mu_squared: Fraction, sigma: Fraction
 ) -> None:
     size = SquareRoot(mu_squared * sigma**2)
-    curve = GaussianCurve(mu_squared=mu_squared)
+    curve = Gaussian.from_mu_squared(mu_squared)
     assert curve.delta_at(epsilon) == delta_gaussian(epsilon, sigma, sensitivity=size)
     assert curve.epsilon_at(delta) == epsilon_gaussian(delta, sigma, sensitivity=size)
 
@@ -235,7 +235,9 @@ NOT_FINITE = [
     Decimal("sNaN"),
     Decimal("Infinity"),
     np.float64("nan"),
-    "1",
+    "one",
+    "1_000",
+    "nan",
     None,
 ]
 FINITE = "a finite real number"
@@ -287,7 +289,7 @@ def test_delta_zero_names_the_way_out() -> None:
 def test_curve_refuses_mu_that_is_not_positive(value: Any) -> None:
     rule = r"^mu_squared=.* must be (positive|a finite real number)"
     with pytest.raises(ParameterError, match=rule):
-        GaussianCurve(mu_squared=value)
+        Gaussian.from_mu_squared(value)
 
 
 # --- planted bugs: the oracle's check must see each of them

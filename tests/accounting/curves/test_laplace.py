@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpverify.accounting.curves.laplace import (
-    LaplaceCurve,
+    Laplace,
     majorant,
     scale_laplace,
     scale_laplace_curve,
@@ -27,17 +27,17 @@ SIZES = st.integers(-30, 30).map(lambda n: Fraction(n, 10))
 VECTORS = st.lists(SIZES, min_size=3, max_size=3)
 EPSILONS = st.integers(0, 40).map(lambda n: Fraction(n, 10))
 CURVES = [
-    LaplaceCurve(shifts=((Fraction(3, 2), 1),)),
-    LaplaceCurve(shifts=((Fraction(1, 3), 6),)),
-    LaplaceCurve(shifts=((Fraction(1, 3), 2), (Fraction(1, 2), 3))),
-    LaplaceCurve(shifts=tuple((Fraction(20 + i, 200), 1) for i in range(20))),  # on the lattice
+    Laplace.of_shifts(((Fraction(3, 2), 1),)),
+    Laplace.of_shifts(((Fraction(1, 3), 6),)),
+    Laplace.of_shifts(((Fraction(1, 3), 2), (Fraction(1, 2), 3))),
+    Laplace.of_shifts(tuple((Fraction(20 + i, 200), 1) for i in range(20))),  # on the lattice
 ]
 
 
 def delta(vector: list[Fraction], epsilon: Fraction) -> Enclosure:
     if not any(vector):
         return Enclosure(0.0, 0.0)
-    return LaplaceCurve.of_row(vector, scale=1).delta_at(epsilon)
+    return Laplace.of_row(vector, scale=1).delta_at(epsilon)
 
 
 def test_curves_are_privacy_curves_and_the_last_is_on_the_lattice() -> None:
@@ -49,7 +49,7 @@ def test_curves_are_privacy_curves_and_the_last_is_on_the_lattice() -> None:
 def test_one_coordinate(a: int, e: int) -> None:
     """δ(ε) = 1 − e^((ε−a)/2), and its inverse."""
     shift, epsilon = Fraction(a, 50), Fraction(e, 50)
-    curve = LaplaceCurve(shifts=((shift, 1),))
+    curve = Laplace.of_shifts(((shift, 1),))
     value = curve.delta_at(epsilon)
     assert value.lower <= -math.expm1(min(0.0, float(epsilon - shift) / 2)) * (1 + 1e-14)
     assert value.upper >= -math.expm1(min(0.0, float(epsilon - shift) / 2)) * (1 - 1e-14)
@@ -61,7 +61,7 @@ def test_one_coordinate(a: int, e: int) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_pure_epsilon_is_the_sum_of_the_shifts(curve: LaplaceCurve) -> None:
+def test_pure_epsilon_is_the_sum_of_the_shifts(curve: Laplace) -> None:
     bound = curve.epsilon_bound
     assert curve.delta_at(bound).upper == 0
     assert curve.delta_at(bound + 1).upper == 0
@@ -71,7 +71,7 @@ def test_pure_epsilon_is_the_sum_of_the_shifts(curve: LaplaceCurve) -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("target", [Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 10)])
-def test_epsilon_inverts_delta(curve: LaplaceCurve, target: Fraction) -> None:
+def test_epsilon_inverts_delta(curve: Laplace, target: Fraction) -> None:
     root = curve.epsilon_at(target)
     assert curve.delta_at(root.upper).upper <= target
     assert curve.delta_at(root.lower).lower >= target
@@ -79,7 +79,7 @@ def test_epsilon_inverts_delta(curve: LaplaceCurve, target: Fraction) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_epsilon_approaches_its_bound_for_tiny_delta(curve: LaplaceCurve) -> None:
+def test_epsilon_approaches_its_bound_for_tiny_delta(curve: Laplace) -> None:
     for target in (Fraction(1, 10**300), Fraction(1, 10**400)):
         root = curve.epsilon_at(target)
         assert root.lower <= curve.epsilon_bound
@@ -95,7 +95,7 @@ def test_epsilon_is_zero_where_delta_already_is_enough() -> None:
 
 def test_hundreds_of_equal_shifts_are_exact() -> None:
     """Against the lattice, and against the central limit that it must be near."""
-    curve = LaplaceCurve(shifts=((Fraction(1, 40), 400),))
+    curve = Laplace.of_shifts(((Fraction(1, 40), 400),))
     value = curve.delta_at(Fraction(1, 2))
     assert curve.is_exact
     assert value.width < 1e-14
@@ -165,7 +165,7 @@ def test_rates_of_one_coordinate(threshold: float, noise: float) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_rates_integrate_to_the_curve(curve: LaplaceCurve) -> None:
+def test_rates_integrate_to_the_curve(curve: Laplace) -> None:
     """δ(ε) = P[L > ε] − e^ε Q[L > ε] = ∫ e^(ε−t) P[L > t] dt over t > ε."""
     epsilon, bound = 0.25, float(curve.epsilon_bound)
     own, other = curve.rates(epsilon)
@@ -189,8 +189,8 @@ def test_scale() -> None:
 @pytest.mark.parametrize(("epsilon", "target"), [(1, "1e-6"), (0, "0.05"), (4, "0.01")])
 def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
     scale = scale_laplace_curve(epsilon, Fraction(target), row=row)
-    at = LaplaceCurve.of_row(row, scale=scale.upper).delta_at(epsilon).upper
-    below = LaplaceCurve.of_row(row, scale=scale.lower).delta_at(epsilon).lower
+    at = Laplace.of_row(row, scale=scale.upper).delta_at(epsilon).upper
+    below = Laplace.of_row(row, scale=scale.lower).delta_at(epsilon).lower
     assert at <= Fraction(target) <= below
     assert scale.width < 1e-11
     if epsilon:
@@ -201,8 +201,8 @@ def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
 def test_scale_on_the_lattice_is_certified() -> None:
     row = [20 + i for i in range(20)]
     scale = scale_laplace_curve(1, Fraction(1, 10**6), row=row)
-    assert LaplaceCurve.of_row(row, scale=scale.upper).delta_at(1).upper <= Fraction(1, 10**6)
-    assert LaplaceCurve.of_row(row, scale=scale.lower).delta_at(1).lower >= Fraction(1, 10**6)
+    assert Laplace.of_row(row, scale=scale.upper).delta_at(1).upper <= Fraction(1, 10**6)
+    assert Laplace.of_row(row, scale=scale.lower).delta_at(1).lower >= Fraction(1, 10**6)
     assert scale.width < 1e-5
 
 
@@ -227,11 +227,11 @@ def test_bad_values(bad: Any) -> None:
         lambda: scale_laplace(1, sensitivity=bad),
         lambda: scale_laplace_curve(bad, Fraction(1, 10), row=[1]),
         lambda: scale_laplace_curve(1, bad, row=[1]),
-        lambda: LaplaceCurve.of_row([1], scale=bad),
-        lambda: LaplaceCurve(shifts=()),
-        lambda: LaplaceCurve(shifts=((Fraction(-1), 1),)),
-        lambda: LaplaceCurve(shifts=((Fraction(1), 0),)),
-        lambda: LaplaceCurve.of_row([0, 0], scale=1),
+        lambda: Laplace.of_row([1], scale=bad),
+        lambda: Laplace.of_shifts(()),
+        lambda: Laplace.of_shifts(((Fraction(-1), 1),)),
+        lambda: Laplace.of_shifts(((Fraction(1), 0),)),
+        lambda: Laplace.of_row([0, 0], scale=1),
     ):
         with pytest.raises(ParameterError):
             call()

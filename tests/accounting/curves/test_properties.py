@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.composition.curve import ComposedCurve
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
+    RandomizedResponse,
 )
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.enclosure import Enclosure
@@ -32,12 +32,12 @@ def curves(draw: st.DrawFn) -> PrivacyCurve:
     keep = draw(st.fractions(Fraction(51, 100), Fraction(95, 100), max_denominator=100))
     positions = draw(st.integers(1, 5))
     made: list[PrivacyCurve] = [
-        GaussianCurve(mu_squared=draw(small)),
-        LaplaceCurve(shifts=((draw(small), positions),)),
-        PointCurve(bound=draw(small), leak=Fraction(1, 10**5)),
-        RandomizedResponseCurve(keep=keep, other=1 - keep, positions=positions),
-        MixedResponseCurve(keep=keep, other=1 - keep, positions=positions, differ=Fraction(1, 3)),
-        RankOneNormalCurve(rows=positions + 3, gamma=draw(small)),
+        Gaussian.from_mu_squared(draw(small)),
+        Laplace.of_shifts(((draw(small), positions),)),
+        ApproxDP(epsilon=draw(small), delta=Fraction(1, 10**5)),
+        RandomizedResponse(keep=keep, other=1 - keep, positions=positions),
+        MixedResponse(keep=keep, other=1 - keep, positions=positions, differ=Fraction(1, 3)),
+        RankOneNormal(rows=positions + 3, gamma=draw(small)),
     ]
     return draw(st.sampled_from(made))
 
@@ -80,13 +80,13 @@ def test_another_release_never_protects(
 ) -> None:
     alone, more = losses(curve), losses(curve) + losses(other)
     assert (
-        ComposedCurve(losses=alone).delta_at(epsilon).lower
-        <= ComposedCurve(losses=more).delta_at(epsilon).upper
+        Composed(losses=alone).delta_at(epsilon).lower
+        <= Composed(losses=more).delta_at(epsilon).upper
     )
 
 
 def losses(curve: PrivacyCurve) -> Losses:
-    found: Losses = curve.losses()  # type: ignore[attr-defined]
+    found: Losses = curve.losses()
     return found
 
 
@@ -101,9 +101,9 @@ def test_post_processing_never_increases(
     p: list[Fraction], q: list[Fraction], epsilon: Fraction
 ) -> None:
     """Outputs that are no longer told apart."""
-    fine = ComposedCurve(losses=((FiniteLoss(pairs=tuple(zip(p, q, strict=True))), 2),))
+    fine = Composed(losses=((FiniteLoss(pairs=tuple(zip(p, q, strict=True))), 2),))
     merged = ((p[0] + p[1], q[0] + q[1]), (p[2], q[2]), (p[3], q[3]))
-    coarse = ComposedCurve(losses=((FiniteLoss(pairs=merged), 2),))
+    coarse = Composed(losses=((FiniteLoss(pairs=merged), 2),))
     assert coarse.delta_at(epsilon).lower <= fine.delta_at(epsilon).upper * (1 + 1e-12)
 
 
@@ -112,8 +112,8 @@ def test_post_processing_never_increases(
 @given(mu_squared=small, epsilon=st.fractions(Fraction(1, 20), 2, max_denominator=20))
 def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> None:
     """k neighbours in a row: (kε, δ(e^{kε} − 1)/(e^ε − 1)), and Gaussian noise attains less."""
-    one = GaussianCurve(mu_squared=mu_squared).delta_at(epsilon).upper
-    group = GaussianCurve(mu_squared=size**2 * mu_squared).delta_at(size * epsilon).lower
+    one = Gaussian.from_mu_squared(mu_squared).delta_at(epsilon).upper
+    group = Gaussian.from_mu_squared(size**2 * mu_squared).delta_at(size * epsilon).lower
     eps = float(epsilon)
     assert group <= one * math.expm1(size * eps) / math.expm1(eps) * (1 + 1e-12)
 
@@ -122,7 +122,7 @@ def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> No
 @settings(max_examples=30, deadline=None)
 @given(bound=small)
 def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> None:
-    group = LaplaceCurve(shifts=((size * bound, 1),))
+    group = Laplace.of_shifts(((size * bound, 1),))
     assert group.epsilon_at(0).upper >= size * bound
     assert group.delta_at(size * bound).upper == 0
     assert group.delta_at(size * bound * Fraction(99, 100)).lower > 0
@@ -131,7 +131,7 @@ def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> 
 def test_nothing_is_negative_next_to_the_bound() -> None:
     """ln 3 lies between two doubles; from the upper one on the curve is δ₀, and not the line."""
     for leak in (Fraction(0), Fraction(1, 1000)):
-        curve = PointCurve(bound=Fraction(3), leak=leak, is_ratio=True)
+        curve = ApproxDP.from_odds(odds=Fraction(3), delta=leak)
         for epsilon in (
             math.log(3),
             math.nextafter(math.log(3), 2),

@@ -23,7 +23,7 @@ F = Fraction
 LAWS: list[PrivacyLoss] = [
     FiniteLoss(pairs=((F(1, 2), F(1, 4)), (F(1, 3), F(3, 4)), (F(1, 6), F(0)))),
     ResponseLoss(step=Log(F(3)), share=F(1, 2)),
-    ResponseLoss(step=F(1, 7), leak=F(1, 9)),
+    ResponseLoss(step=F(1, 7), infinity_mass=F(1, 9)),
     ResponseLoss(step=SquareRoot(F(2))),
     GaussianLoss(mu_squared=F(2)),
     LaplaceLoss(shift=F(3, 2)),
@@ -53,7 +53,7 @@ def test_doubles_stay_within_their_bounds(
 ) -> None:
     with ctx.workprec(200):
         value, at_c, far = law.transform([acb(c, y), acb(c), acb(c, y * beyond)])
-        (found,), (error,) = law.tilted(c, np.array([y]))
+        (found,), (error,) = law.characteristic(c, np.array([y]))
         assert abs(value / at_c - acb(complex(found))) <= error
         assert error <= 1e-6
         assert float(at_c.real.log().mid()) == pytest.approx(
@@ -69,7 +69,7 @@ def test_reversal_reflects_the_transform(law: PrivacyLoss) -> None:
     """M_rev(s) = M(−1 − s), on the mass that both sides share, where the latter is defined."""
     with ctx.workprec(200):
         s = acb(0.25, 1.5)
-        if law.top < 10 or law.reverse().top < 10:
+        if law.abscissa < 10 or law.reverse().abscissa < 10:
             return
         difference = law.reverse().transform([s])[0] - law.transform([-1 - s])[0]
         assert abs(difference) <= 1e-50
@@ -115,7 +115,7 @@ def test_outputs_of_equal_ratio_are_merged() -> None:
     third = F(1, 3)
     spread = FiniteLoss(pairs=((third, third), (third, third), (third, third)))
     assert spread == FiniteLoss(pairs=((F(1), F(1)),))
-    assert spread.escape == 0
+    assert spread.infinity_mass == 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_probabilities_that_do_not_sum_to_one() -> None:
         lambda: ResponseLoss(step=F(0)),
         lambda: ResponseLoss(step=F(-1)),
         lambda: ResponseLoss(step=F(1), share=F(0)),
-        lambda: ResponseLoss(step=F(1), leak=F(1)),
+        lambda: ResponseLoss(step=F(1), infinity_mass=F(1)),
         lambda: Log(F(1)),
         lambda: GaussianLoss(mu_squared=F(0)),
         lambda: LaplaceLoss(shift=F(0)),

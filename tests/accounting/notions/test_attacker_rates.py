@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.accounting.notions.attacker_rates import attacker_bound
 from dpverify.errors import ParameterError
 
@@ -31,7 +31,7 @@ def gaussian_trade_off(mu_squared: Fraction, rate: Fraction) -> mpmath.mpf:
 @settings(max_examples=60)
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=30), RATES)
 def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fraction) -> None:
-    found = attacker_bound(GaussianCurve(mu_squared=mu_squared), rate)
+    found = attacker_bound(Gaussian.from_mu_squared(mu_squared), rate)
     exact = gaussian_trade_off(mu_squared, rate)
     upper = mpmath.mpf(found.true_positive_rate.upper)
     assert exact <= upper  # safe
@@ -43,7 +43,7 @@ def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fract
 def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
     """Its best test is known exactly: accept one answer, with a coin on the other."""
     found = attacker_bound(
-        RandomizedResponseCurve(keep=keep, other=1 - keep, positions=1), rate
+        RandomizedResponse(keep=keep, other=1 - keep, positions=1), rate
     ).true_positive_rate
     ratio = keep / (1 - keep)
     exact = min(ratio * rate, 1 - (1 - rate) / ratio)
@@ -55,7 +55,7 @@ def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
 @given(st.fractions(min_value=Fraction(1, 10), max_value=6), RATES)
 def test_laplace_noise(shift: Fraction, rate: Fraction) -> None:
     """The best test of Laplace(0, 1) against Laplace(a, 1) is a threshold on the output."""
-    found = attacker_bound(LaplaceCurve(shifts=((shift, 1),)), rate).true_positive_rate
+    found = attacker_bound(Laplace.of_shifts(((shift, 1),)), rate).true_positive_rate
     a, f = float(shift), float(rate)
     quantile = -mpmath.log(2 * f) if f <= 0.5 else mpmath.log(2 * (1 - f))  # P[X ≥ q] = f
     beyond = quantile - a
@@ -67,7 +67,7 @@ def test_laplace_noise(shift: Fraction, rate: Fraction) -> None:
 class _Careless:
     """A planted bug: the bound with δ left out."""
 
-    def __init__(self, curve: GaussianCurve) -> None:
+    def __init__(self, curve: Gaussian) -> None:
         self.curve = curve
 
     def delta_at(self, epsilon: Fraction) -> object:
@@ -79,7 +79,7 @@ class _Careless:
 
 
 def test_leaving_out_delta_is_noticed() -> None:
-    careless = _Careless(GaussianCurve(mu_squared=Fraction(1)))
+    careless = _Careless(Gaussian(sigma=1))
     found = attacker_bound(careless, Fraction(1, 100))  # type: ignore[arg-type]
     exact = gaussian_trade_off(Fraction(1), Fraction(1, 100))
     assert found.true_positive_rate.upper < exact
@@ -88,4 +88,4 @@ def test_leaving_out_delta_is_noticed() -> None:
 @pytest.mark.parametrize("rate", [0, 1, -1, float("nan")])
 def test_rates_outside_their_domain_are_refused(rate: float) -> None:
     with pytest.raises(ParameterError, match="false_positive_rate"):
-        attacker_bound(GaussianCurve(mu_squared=Fraction(1)), rate)
+        attacker_bound(Gaussian(sigma=1), rate)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff, least_type_two
 from dpverify.errors import ParameterError
 
@@ -101,7 +101,7 @@ def test_randomized_response_three_ways(keep: Fraction, epsilon: Fraction) -> No
     keep = max(keep, 1 - keep, Fraction(51, 100))
     other = 1 - keep
     function = FiniteTradeOff.of_pair([(keep, other), (other, keep)])
-    curve = RandomizedResponseCurve(keep=keep, other=other, positions=1)
+    curve = RandomizedResponse(keep=keep, other=other, positions=1)
     one, two = function.delta_at(epsilon), curve.delta_at(epsilon)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
@@ -114,7 +114,7 @@ def test_randomized_response_three_ways(keep: Fraction, epsilon: Fraction) -> No
 @given(MUS, LEVELS)
 def test_a_curve_gives_its_trade_off_back(mu_squared: Fraction, alpha: Fraction) -> None:
     exact = GaussianTradeOff(mu_squared=mu_squared).type_two(alpha)
-    proven = least_type_two(GaussianCurve(mu_squared=mu_squared), alpha)
+    proven = least_type_two(Gaussian.from_mu_squared(mu_squared), alpha)
     assert proven <= exact.upper
     assert proven >= exact.lower - 1e-9
 
@@ -123,7 +123,7 @@ def test_a_curve_gives_its_trade_off_back(mu_squared: Fraction, alpha: Fraction)
 def test_a_finite_curve_gives_its_trade_off_back(keep: Fraction, alpha: Fraction) -> None:
     keep = max(keep, 1 - keep, Fraction(51, 100))
     function = FiniteTradeOff.of_pair([(keep, 1 - keep), (1 - keep, keep)])
-    proven = least_type_two(PointCurve(bound=keep / (1 - keep), is_ratio=True), alpha)
+    proven = least_type_two(ApproxDP.from_odds(odds=keep / (1 - keep)), alpha)
     assert proven <= function.type_two(alpha)
     assert proven >= function.type_two(alpha) - Fraction(1, 10**7)
 
@@ -160,7 +160,7 @@ def test_composition_groups_and_the_analytic_curve() -> None:
     total = GaussianTradeOff.composed(parts)
     assert total == GaussianTradeOff(mu_squared=Fraction(1))
     assert total.group(3) == GaussianTradeOff(mu_squared=Fraction(9))
-    exact = GaussianCurve(mu_squared=Fraction(1))
+    exact = Gaussian(sigma=1)
     assert total.delta_at(1) == exact.delta_at(1)
     assert total.epsilon_at(Fraction(1, 10**6)) == exact.epsilon_at(Fraction(1, 10**6))
     assert total.type_two(0).lower == 1.0

@@ -11,16 +11,16 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.laplace import LaplaceCurve
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
 from dpverify.accounting.notions.renyi import (
+    RDP,
     Conversion,
     FiniteRenyi,
     GaussianRenyi,
     LaplaceRenyi,
     PureRenyi,
-    RenyiCurve,
     RenyiDivergence,
     convex_minimum,
     minimum_near,
@@ -33,11 +33,11 @@ KEEPS = st.fractions(min_value=Fraction(51, 100), max_value=Fraction(99, 100), m
 PARTS = st.one_of(
     st.builds(GaussianRenyi, mu_squared=POSITIVE),
     st.builds(LaplaceRenyi, ratio=POSITIVE),
-    st.builds(PureRenyi, bound=POSITIVE),
+    st.builds(PureRenyi, epsilon=POSITIVE),
     st.builds(FiniteRenyi.response, keep=KEEPS, values=st.integers(2, 6)),
 )
 CURVES = st.builds(
-    RenyiCurve,
+    RDP,
     parts=st.lists(st.tuples(PARTS, st.integers(1, 50)), min_size=1, max_size=3).map(tuple),
     conversion=CONVERSIONS,
 )
@@ -45,14 +45,14 @@ EPSILONS = st.fractions(min_value=0, max_value=20, max_denominator=50)
 DELTAS = st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(9, 10))
 
 
-def single(part: RenyiDivergence, count: int = 1, conversion: Conversion = "mironov") -> RenyiCurve:
-    return RenyiCurve(parts=((part, count),), conversion=conversion)
+def single(part: RenyiDivergence, count: int = 1, conversion: Conversion = "mironov") -> RDP:
+    return RDP(parts=((part, count),), conversion=conversion)
 
 
 @given(POSITIVE, EPSILONS, CONVERSIONS)
 def test_never_below_the_gaussian(mu_squared: Fraction, epsilon: Fraction, how: Any) -> None:
     bound = single(GaussianRenyi(mu_squared=mu_squared), conversion=how).delta_at(epsilon)
-    exact = GaussianCurve(mu_squared=mu_squared).delta_at(epsilon)
+    exact = Gaussian.from_mu_squared(mu_squared).delta_at(epsilon)
     assert bound.lower >= exact.upper or exact.upper <= 1e-300
     assert bound.upper >= exact.upper
 
@@ -61,7 +61,7 @@ def test_never_below_the_gaussian(mu_squared: Fraction, epsilon: Fraction, how: 
 def test_never_below_randomized_response(
     keep: Fraction, count: int, epsilon: Fraction, how: Any
 ) -> None:
-    exact = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count).delta_at(epsilon)
+    exact = RandomizedResponse(keep=keep, other=1 - keep, positions=count).delta_at(epsilon)
     bound = single(FiniteRenyi.response(keep=keep), count, how).delta_at(epsilon)
     assert bound.upper >= exact.upper
     assert bound.lower >= exact.lower
@@ -69,12 +69,12 @@ def test_never_below_randomized_response(
 
 @given(POSITIVE, EPSILONS, CONVERSIONS)
 def test_never_below_laplace(ratio: Fraction, epsilon: Fraction, how: Any) -> None:
-    exact = LaplaceCurve.of_row([ratio], scale=Fraction(1)).delta_at(epsilon)
+    exact = Laplace.of_row([ratio], scale=Fraction(1)).delta_at(epsilon)
     assert single(LaplaceRenyi(ratio=ratio), conversion=how).delta_at(epsilon).upper >= exact.lower
 
 
 @given(CURVES, DELTAS)
-def test_delta_and_epsilon_are_inverse(curve: RenyiCurve, delta: Fraction) -> None:
+def test_delta_and_epsilon_are_inverse(curve: RDP, delta: Fraction) -> None:
     found = curve.epsilon_at(delta)
     assert curve.delta_at(found.upper).lower <= delta
     # A little less is not enough, unless the largest loss, at which δ jumps to 0, is the answer.
@@ -83,7 +83,7 @@ def test_delta_and_epsilon_are_inverse(curve: RenyiCurve, delta: Fraction) -> No
 
 
 @given(CURVES, EPSILONS, DELTAS)
-def test_enclosures_are_narrow(curve: RenyiCurve, epsilon: Fraction, delta: Fraction) -> None:
+def test_enclosures_are_narrow(curve: RDP, epsilon: Fraction, delta: Fraction) -> None:
     delta_found, epsilon_found = curve.delta_at(epsilon), curve.epsilon_at(delta)
     assert delta_found.width <= 1e-12 or delta_found.upper <= 1e-300
     assert epsilon_found.width <= 1e-12
@@ -91,31 +91,29 @@ def test_enclosures_are_narrow(curve: RenyiCurve, epsilon: Fraction, delta: Frac
 
 @given(CURVES, CURVES, EPSILONS)
 def test_composition_is_order_free_and_loses_more(
-    first: RenyiCurve, second: RenyiCurve, epsilon: Fraction
+    first: RDP, second: RDP, epsilon: Fraction
 ) -> None:
-    second = RenyiCurve(parts=second.parts, conversion=first.conversion)
-    one, other = (
-        RenyiCurve.composed(c).delta_at(epsilon) for c in ((first, second), (second, first))
-    )
+    second = RDP(parts=second.parts, conversion=first.conversion)
+    one, other = (RDP.composed(c).delta_at(epsilon) for c in ((first, second), (second, first)))
     assert one.lower <= other.upper
     assert other.lower <= one.upper
     assert first.delta_at(epsilon).lower <= one.upper
 
 
 @given(CURVES, EPSILONS)
-def test_the_newer_conversion_is_never_worse(curve: RenyiCurve, epsilon: Fraction) -> None:
-    older = RenyiCurve(parts=curve.parts, conversion="mironov")
-    newer = RenyiCurve(parts=curve.parts, conversion="canonne-kamath-steinke")
+def test_the_newer_conversion_is_never_worse(curve: RDP, epsilon: Fraction) -> None:
+    older = RDP(parts=curve.parts, conversion="mironov")
+    newer = RDP(parts=curve.parts, conversion="canonne-kamath-steinke")
     assert newer.delta_at(epsilon).lower <= older.delta_at(epsilon).upper
     assert newer.epsilon_at(Fraction(1, 10**6)).lower <= older.epsilon_at(Fraction(1, 10**6)).upper
     assert older.theorem != newer.theorem
 
 
 @given(CURVES, POSITIVE)
-def test_every_order_proves_no_more_than_the_best(curve: RenyiCurve, shift: Fraction) -> None:
+def test_every_order_proves_no_more_than_the_best(curve: RDP, shift: Fraction) -> None:
     order, delta = 1 + shift, 1e-5
     mironov = curve.divergence(order).upper - math.log(delta) / float(shift)
-    older = RenyiCurve(parts=curve.parts, conversion="mironov")
+    older = RDP(parts=curve.parts, conversion="mironov")
     assert older.epsilon_at(delta).lower <= mironov * (1 + 1e-12)
 
 
@@ -165,9 +163,9 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="order=1 must be greater than 1"):
         curve.divergence(1)
     with pytest.raises(ParameterError, match="parts=none"):
-        RenyiCurve(parts=())
+        RDP(parts=())
     with pytest.raises(ParameterError, match="conversion=best"):
-        RenyiCurve(parts=curve.parts, conversion="best")  # type: ignore[arg-type]
+        RDP(parts=curve.parts, conversion="best")  # type: ignore[arg-type]
     half = Fraction(1, 2)
     with pytest.raises(ParameterError, match="of total 3/4 must be of total 1"):
         FiniteRenyi(pairs=((half, half), (half / 2, half)))
@@ -178,4 +176,4 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="keep="):
         FiniteRenyi.response(keep=Fraction(1, 4), values=4)
     with pytest.raises(ParameterError, match="conversions"):
-        RenyiCurve.composed([])
+        RDP.composed([])

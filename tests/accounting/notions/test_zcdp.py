@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.accounting.curves.randomized_response import RandomizedResponseCurve
-from dpverify.accounting.notions.renyi import GaussianRenyi, RenyiCurve
-from dpverify.accounting.notions.zcdp import ConcentratedCurve, rho_of_pure
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.randomized_response import RandomizedResponse
+from dpverify.accounting.notions.renyi import RDP, GaussianRenyi
+from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.errors import ParameterError
 
 CONVERSIONS = st.sampled_from(["bun-steinke", "canonne-kamath-steinke"])
@@ -24,8 +24,8 @@ DELTAS = st.fractions(min_value=Fraction(1, 10**15), max_value=Fraction(99, 100)
 
 @given(RHOS, EPSILONS, CONVERSIONS)
 def test_never_below_the_gaussian(rho: Fraction, epsilon: Fraction, how: Any) -> None:
-    exact = GaussianCurve(mu_squared=2 * rho)
-    bound = ConcentratedCurve.gaussian(2 * rho, conversion=how)
+    exact = Gaussian.from_mu_squared(2 * rho)
+    bound = ZCDP.gaussian(2 * rho, conversion=how)
     assert bound.rho == rho
     assert bound.delta_at(epsilon).upper >= exact.delta_at(epsilon).upper
     assert bound.epsilon_at(Fraction(1, 10**5)).lower >= exact.epsilon_at(Fraction(1, 10**5)).upper
@@ -40,15 +40,15 @@ def test_never_below_the_gaussian(rho: Fraction, epsilon: Fraction, how: Any) ->
 def test_never_below_randomized_response(
     keep: Fraction, count: int, epsilon: Fraction, how: Any
 ) -> None:
-    response = RandomizedResponseCurve(keep=keep, other=1 - keep, positions=count)
-    pure = ConcentratedCurve.pure(response.loss().upper, conversion=how)
-    total = ConcentratedCurve.composed([pure] * count)
+    response = RandomizedResponse(keep=keep, other=1 - keep, positions=count)
+    pure = ZCDP.pure(response.loss().upper, conversion=how)
+    total = ZCDP.composed([pure] * count)
     assert total.delta_at(epsilon).upper >= response.delta_at(epsilon).lower
 
 
 @given(RHOS, DELTAS, CONVERSIONS)
 def test_delta_and_epsilon_are_inverse(rho: Fraction, delta: Fraction, how: Any) -> None:
-    curve = ConcentratedCurve(rho=rho, conversion=how)
+    curve = ZCDP(rho=rho, conversion=how)
     found = curve.epsilon_at(delta)
     assert curve.delta_at(found.upper).lower <= delta
     if found.lower > 0:
@@ -57,31 +57,31 @@ def test_delta_and_epsilon_are_inverse(rho: Fraction, delta: Fraction, how: Any)
 
 @given(RHOS, DELTAS)
 def test_the_older_conversion_is_markovs_at_the_best_order(rho: Fraction, delta: Fraction) -> None:
-    closed = ConcentratedCurve(rho=rho, conversion="bun-steinke")
-    searched = RenyiCurve(parts=((GaussianRenyi(mu_squared=2 * rho), 1),), conversion="mironov")
+    closed = ZCDP(rho=rho, conversion="bun-steinke")
+    searched = RDP(parts=((GaussianRenyi(mu_squared=2 * rho), 1),), conversion="mironov")
     assert closed.epsilon_at(delta).lower == pytest.approx(
         searched.epsilon_at(delta).lower, rel=1e-14
     )
-    newer = ConcentratedCurve(rho=rho)
+    newer = ZCDP(rho=rho)
     assert newer.epsilon_at(delta).upper <= closed.epsilon_at(delta).lower
     assert newer.theorem != closed.theorem
 
 
 @given(st.lists(RHOS, min_size=1, max_size=4), EPSILONS)
 def test_sums_compose_in_any_order(rhos: list[Fraction], epsilon: Fraction) -> None:
-    curves = [ConcentratedCurve(rho=rho) for rho in rhos]
-    total = ConcentratedCurve.composed(curves)
-    assert total == ConcentratedCurve.composed(reversed(curves))
+    curves = [ZCDP(rho=rho) for rho in rhos]
+    total = ZCDP.composed(curves)
+    assert total == ZCDP.composed(reversed(curves))
     assert total.rho == sum(rhos)
     assert total.delta_at(epsilon).upper >= curves[0].delta_at(epsilon).lower
 
 
 @given(RHOS, st.integers(1, 5), EPSILONS)
 def test_groups_are_gaussians_of_that_distance(rho: Fraction, size: int, eps: Fraction) -> None:
-    group = ConcentratedCurve(rho=rho).group(size)
-    assert group == ConcentratedCurve.gaussian(2 * rho * size**2)
+    group = ZCDP(rho=rho).group(size)
+    assert group == ZCDP.gaussian(2 * rho * size**2)
     assert (
-        group.delta_at(eps).upper >= GaussianCurve(mu_squared=2 * rho * size**2).delta_at(eps).lower
+        group.delta_at(eps).upper >= Gaussian.from_mu_squared(2 * rho * size**2).delta_at(eps).lower
     )
 
 
@@ -90,15 +90,15 @@ def test_pure_privacy_costs_less_than_its_square() -> None:
         found = rho_of_pure(epsilon)
         assert found.upper < float(epsilon) ** 2 / 2
         assert found.width <= 1e-14
-        assert ConcentratedCurve.pure(epsilon).rho >= Fraction(found.lower)
+        assert ZCDP.pure(epsilon).rho >= Fraction(found.lower)
     assert rho_of_pure(1).upper == pytest.approx(math.tanh(0.5), rel=1e-15)
 
 
 def test_bad_input() -> None:
     for rho in (Fraction(0), Fraction(-1)):
         with pytest.raises(ParameterError, match="rho="):
-            ConcentratedCurve(rho=rho)
-    curve = ConcentratedCurve(rho=Fraction(1), conversion="bun-steinke")
+            ZCDP(rho=rho)
+    curve = ZCDP(rho=Fraction(1), conversion="bun-steinke")
     for delta in (math.nan, 0, 1, -1):
         with pytest.raises(ParameterError, match="delta="):
             curve.epsilon_at(delta)
@@ -107,6 +107,6 @@ def test_bad_input() -> None:
             curve.delta_at(epsilon)
     assert curve.delta_at(0).lower == 1.0
     with pytest.raises(ParameterError, match="of 2 conversions"):
-        ConcentratedCurve.composed([curve, ConcentratedCurve(rho=Fraction(1))])
+        ZCDP.composed([curve, ZCDP(rho=Fraction(1))])
     with pytest.raises(ParameterError, match="conversion=tight"):
-        ConcentratedCurve(rho=Fraction(1), conversion="tight")  # type: ignore[arg-type]
+        ZCDP(rho=Fraction(1), conversion="tight")  # type: ignore[arg-type]

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from benchmarks.auditors import SUBJECTS, Laplace, measured
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import black_box as blackbox
 from dpverify.auditing.attacks.black_box import black_box, choose
 from dpverify.auditing.outputs import draws
 from dpverify.auditing.outputs.draws import CHUNK, both_sides
-from dpverify.data.adjacency import ItemAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Items, Record
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
@@ -35,13 +35,13 @@ class Function(Mechanism):
 
     function: Callable[[Any, Words], Any]
     name: str = "the thing"
-    adjacency = RecordAdjacency()
+    adjacency = Record()
 
     def release(self, records: Any, *, rng: Words) -> Any:
         return self.function(records, rng)
 
-    def privacy(self) -> PointCurve:
-        return PointCurve(bound=Fraction(1))
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=Fraction(1))
 
 
 def on_neighbour(records: Any) -> bool:
@@ -120,7 +120,7 @@ def sets(records: Any, rng: Words) -> set[str]:
 def test_sets_are_audited() -> None:
     mechanism = Function(function=sets)
     pair = Pair(name="with and without b", record=frozenset("ab"), neighbour=frozenset("a"))
-    assert ItemAdjacency(changes=1).unit
+    assert Items(changes=1).unit
     finding = black_box(mechanism, pair, draws=500, seed=3, workers=1)
     assert finding.verdict == "violation"
     assert "contains 'b'" in finding.statement

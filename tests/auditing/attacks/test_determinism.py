@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.determinism import audit
 from dpverify.auditing.finding import Finding
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
@@ -31,15 +31,15 @@ class Subject(Mechanism):
     epsilon: Fraction = Fraction(1)
 
     @property
-    def adjacency(self) -> AttributeAdjacency:
-        return AttributeAdjacency(beta=Fraction(1))
+    def adjacency(self) -> Attribute:
+        return Attribute(beta=Fraction(1))
 
     def release(self, records: Any, *, rng: Words) -> Any:
         seed = int(rng.words(1)[0])
         return self.function(records, np.random.Generator(np.random.PCG64(seed)))
 
-    def privacy(self) -> PointCurve:
-        return PointCurve(bound=self.epsilon)
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=self.epsilon)
 
 
 def laplace(x: Any, rng: np.random.Generator) -> Any:
@@ -136,7 +136,7 @@ def test_bugs_are_accused(function: Any, check: str) -> None:
 class Ending(Mechanism):
     """Its budget ends between, or after, the releases of the two sides."""
 
-    adjacency = AttributeAdjacency(beta=Fraction(1))
+    adjacency = Attribute(beta=Fraction(1))
 
     def __init__(self, budget: int) -> None:
         self.left = budget
@@ -147,8 +147,8 @@ class Ending(Mechanism):
             raise RuntimeError("the budget has ended")
         return laplace(records, np.random.default_rng(int(rng.words(1)[0])))
 
-    def privacy(self) -> PointCurve:
-        return PointCurve(bound=Fraction(1))
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=Fraction(1))
 
 
 @pytest.mark.parametrize("budget", [2500, 3005, 3500, 4000])
@@ -221,7 +221,7 @@ def test_seeds_and_states_shared_by_processes(
 SUBJECT = """
 from fractions import Fraction
 import numpy as np
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 
 class Subject:
     def __init__(self, function):
@@ -231,7 +231,7 @@ class Subject:
         return self.function(records, np.random.Generator(np.random.PCG64(int(rng.words(1)[0]))))
 
     def privacy(self):
-        return PointCurve(bound=Fraction(1))
+        return ApproxDP(epsilon=Fraction(1))
 """
 
 

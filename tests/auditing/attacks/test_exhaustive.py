@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.exhaustive import Exhaustion, exact_moments, exhaust
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, BitFlip, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
@@ -25,7 +25,7 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 BITS = [np.array([bits], dtype=float) for bits in product((0, 1), repeat=3)]
 
 
-def response(adjacency: BitFlip | RecordAdjacency) -> RandomizedResponse:
+def response(adjacency: BitFlip | Record) -> RandomizedResponse:
     return RandomizedResponse.calibrated(
         p=3,
         epsilon=Fraction(1),
@@ -35,9 +35,9 @@ def response(adjacency: BitFlip | RecordAdjacency) -> RandomizedResponse:
     )
 
 
-@pytest.mark.parametrize("adjacency", [BitFlip(), RecordAdjacency()])
+@pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
 def test_randomized_response_is_exactly_as_private_as_claimed(
-    adjacency: BitFlip | RecordAdjacency,
+    adjacency: BitFlip | Record,
 ) -> None:
     mechanism = response(adjacency)
     found = exhaust(mechanism, BITS)
@@ -56,8 +56,8 @@ def test_randomized_response_is_exactly_as_private_as_claimed(
 
 def test_a_claim_that_is_too_small_is_refuted() -> None:
     found = exhaust(response(BitFlip()), BITS)
-    assert found.exceeds(PointCurve(bound=Fraction(9, 10)), Fraction(9, 10))
-    assert found.exceeds(PointCurve(bound=Fraction(9, 10)), 0)
+    assert found.exceeds(ApproxDP(epsilon=Fraction(9, 10)), Fraction(9, 10))
+    assert found.exceeds(ApproxDP(epsilon=Fraction(9, 10)), 0)
 
 
 SIGNS = [
@@ -71,7 +71,7 @@ def signs() -> SignSketch:
         ladder=Ladder.smooth,
         epsilon=Fraction(1),
         domain=Box(low=Fraction(-1), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=Fraction(1, 2)),
+        adjacency=Attribute(beta=Fraction(1, 2)),
         grid_steps=1,
     )
 
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def adjacency(self) -> Adjacency:
-        return RecordAdjacency()
+        return Record()
 
     def distribution(self, record: Any) -> Mapping[Any, Fraction]:
         return self.laws[int(record[0, 0])]

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.grey_box import grey_box
 from dpverify.auditing.engine import audit
 from dpverify.auditing.finding import Finding
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
-PURE = PointCurve(bound=Fraction(1))
-NORMAL = GaussianCurve(mu_squared=Fraction(1, 4))
+UNIT = Attribute(beta=Fraction(1))
+PURE = ApproxDP(epsilon=Fraction(1))
+NORMAL = Gaussian.from_mu_squared(Fraction(1, 4))
 DELTA = Fraction(1, 10**6)
 PAIR = Pair(
     name="first row",

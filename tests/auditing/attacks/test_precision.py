@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks import precision
 from dpverify.auditing.attacks.precision import VIEWS, audit
 from dpverify.auditing.statistics.claim_test import Counts
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import DrawError, ParameterError
 from dpverify.guarantee import PrivacyCurve
@@ -32,7 +32,7 @@ from dpverify_mechanisms.projections.independent import (
     RademacherProjection,
 )
 
-PURE = PointCurve(bound=Fraction(1))
+PURE = ApproxDP(epsilon=Fraction(1))
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 DELTA = Fraction(1, 10**6)
 
@@ -45,8 +45,8 @@ class Subject(Mechanism):
     curve: PrivacyCurve = PURE
 
     @property
-    def adjacency(self) -> AttributeAdjacency:
-        return AttributeAdjacency(beta=Fraction(1))
+    def adjacency(self) -> Attribute:
+        return Attribute(beta=Fraction(1))
 
     def release(self, records: Any, *, rng: Words) -> Any:
         seed = int(rng.words(1)[0])
@@ -61,14 +61,14 @@ class Exact(Mechanism):
     """Rounded Laplace noise on a grid of 1/1024."""
 
     @property
-    def adjacency(self) -> AttributeAdjacency:
-        return AttributeAdjacency(beta=Fraction(1))
+    def adjacency(self) -> Attribute:
+        return Attribute(beta=Fraction(1))
 
     def release(self, records: Any, *, rng: Words) -> Any:
         return records + RoundedLaplace(scale=1024.0).sample(records.shape, rng=rng) * 2.0**-10
 
-    def privacy(self) -> PointCurve:
-        return PointCurve(bound=Fraction(1))
+    def privacy(self) -> ApproxDP:
+        return ApproxDP(epsilon=Fraction(1))
 
 
 def whole(x: Any, rng: np.random.Generator) -> Any:
@@ -92,7 +92,7 @@ def test_breaks_numpys_laplace_in_2000_runs(seed: int) -> None:
 def test_breaks_numpys_normal() -> None:
     subject = Subject(
         function=lambda x, rng: x + rng.normal(0.0, 2.0, x.shape),
-        curve=GaussianCurve(mu_squared=Fraction(1, 4)),
+        curve=Gaussian.from_mu_squared(Fraction(1, 4)),
     )
     assert audit(subject, [PAIR], delta=DELTA).verdict == "violation"
 
@@ -112,7 +112,7 @@ def test_breaks_every_textbook_sketch(projection: Projection) -> None:
         epsilon=Fraction(1),
         delta=DELTA,
         domain=Box(low=Fraction(0), high=Fraction(1)),
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
     )
     record = np.zeros((1, 16))
     neighbour = record.copy()
@@ -156,7 +156,7 @@ def forgetful(x: Any, rng: np.random.Generator) -> Any:
     return rng.laplace(0.0, 1.0, 40)
 
 
-NULL = Subject(function=forgetful, curve=PointCurve(bound=Fraction(1, 100)))
+NULL = Subject(function=forgetful, curve=ApproxDP(epsilon=Fraction(1, 100)))
 
 
 def alarms(audits: int) -> int:
@@ -194,7 +194,7 @@ def test_lowest_bit_of_doubles() -> None:
 
 
 def test_draws_too_few_for_the_claim_are_inconclusive() -> None:
-    subject = Subject(function=whole, curve=PointCurve(bound=Fraction(9)))
+    subject = Subject(function=whole, curve=ApproxDP(epsilon=Fraction(9)))
     assert audit(subject, [PAIR]).verdict == "inconclusive"
 
 

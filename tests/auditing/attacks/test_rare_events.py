@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.engine import fitting_delta
 from dpverify.auditing.reporters.text import lines
@@ -24,14 +24,14 @@ DRAWS = 932
 
 @pytest.mark.parametrize("leak", ["0", "1e-9", "2.5e-4", "1e-3", "0.3"])
 def test_a_point_is_audited_at_its_own_delta(leak: str) -> None:
-    assert fitting_delta(PointCurve(bound=Fraction(1), leak=Fraction(leak))) == Fraction(leak)
+    assert fitting_delta(ApproxDP(epsilon=Fraction(1), delta=Fraction(leak))) == Fraction(leak)
 
 
 @pytest.mark.parametrize(
     ("curve", "delta"),
     [
-        (GaussianCurve(mu_squared=Fraction(1)), Fraction(1, 10**6)),
-        (GaussianCurve(mu_squared=Fraction(10**4)), Fraction(1, 10**6)),
+        (Gaussian(sigma=1), Fraction(1, 10**6)),
+        (Gaussian.from_mu_squared(Fraction(10**4)), Fraction(1, 10**6)),
     ],
 )
 def test_a_curve_is_bounded_at_one_millionth(curve: PrivacyCurve, delta: Fraction) -> None:
@@ -47,7 +47,7 @@ def test_the_report_says_which() -> None:
 def test_no_point_of_a_curve_is_wasted_beyond_where_it_is_flat() -> None:
     """Those that are tested lie where δ(ε) falls, whatever δ the bound is at."""
     for delta in (ONE_HUNDREDTH, Fraction(1, 10)):
-        curve = PointCurve(bound=Fraction(1), leak=ONE_HUNDREDTH)
+        curve = ApproxDP(epsilon=Fraction(1), delta=ONE_HUNDREDTH)
         assert floor(curve) == pytest.approx(ONE_HUNDREDTH)
         slopes = [slope for slope, _ in curve_lines(curve, delta)]
         assert max(slopes) == pytest.approx(np.e, rel=1e-3)

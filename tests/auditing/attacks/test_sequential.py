@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.sequential import Journal, columns, sequential_audit
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
-from dpverify.data.adjacency import Adjacency, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Record
 from dpverify.errors import DrawError, ParameterError, RecordsError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
@@ -35,10 +35,10 @@ class Laplace(Mechanism):
 
     @property
     def adjacency(self) -> Adjacency:
-        return RecordAdjacency()
+        return Record()
 
     def privacy(self) -> PrivacyCurve:
-        return PointCurve(bound=1)  # type: ignore[arg-type]
+        return ApproxDP(epsilon=1)
 
     def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
         u = ((rng.words(1 + self.others) >> np.uint64(11)) + 0.5) * 2.0**-53

@@ -12,8 +12,8 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from benchmarks.auditors import SUBJECTS
-from dpverify.accounting.curves.approximate_dp import PointCurve
-from dpverify.accounting.curves.gaussian import GaussianCurve, epsilon_gaussian
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian
 from dpverify.auditing.attacks import trade_off as tradeoff
 from dpverify.auditing.attacks.trade_off import band, coverage, trade_off
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
@@ -104,9 +104,9 @@ def test_what_a_band_shows_of_randomized_response() -> None:
     assert 0.85 <= found.epsilon_lower(0.0) <= 1
     tilt = (math.e - math.exp(0.5)) / (1 + math.e)
     assert tilt - 0.08 <= found.delta_lower(0.5) <= tilt
-    claim = PointCurve(bound=Fraction(1))
+    claim = ApproxDP(epsilon=Fraction(1))
     assert found.refuted_at(claim, Fraction(0)) is None
-    low = found.refuted_at(PointCurve(bound=Fraction(1, 2)), Fraction(0))
+    low = found.refuted_at(ApproxDP(epsilon=Fraction(1, 2)), Fraction(0))
     assert low is not None
     assert found.epsilon_lower(0.0) > 0.5
 
@@ -114,7 +114,7 @@ def test_what_a_band_shows_of_randomized_response() -> None:
 def test_which_part_of_the_claim_was_in_reach() -> None:
     rng = np.random.default_rng(5)
     own, other = rng.normal(0.5, 1, 10_000), rng.normal(-0.5, 1, 10_000)
-    curve = GaussianCurve(mu_squared=Fraction(1))
+    curve = Gaussian(sigma=1)
     visible = band(own, other, alpha=ALPHA).visible(curve, DELTA)
     assert visible[0][1] < 1.2 * curve.delta_at(0).upper
     # Nobody sees a δ of 1e-5 in 1e4 draws.
@@ -123,7 +123,7 @@ def test_which_part_of_the_claim_was_in_reach() -> None:
 
 def test_what_is_called_visible_is_seen() -> None:
     """Counts at the promised quantiles refute the claim, and those of a smaller δ don't."""
-    n, curve = 10_000, PointCurve(bound=Fraction(1))
+    n, curve = 10_000, ApproxDP(epsilon=Fraction(1))
     found = band(np.zeros(n), np.zeros(n), alpha=ALPHA)
     eps, least = found.visible(curve, Fraction(0))[16]
     q = curve.rates(eps)[1]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, norm
 
-from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.auditing.attacks.white_box import CHUNK, Attack, attack, audit
 from dpverify.auditing.outputs import draws as chunked
 from dpverify.auditing.statistics import power as planning
@@ -34,7 +34,7 @@ from dpverify.auditing.statistics.power import (
     roc_thresholds,
 )
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import Words
@@ -56,12 +56,12 @@ TARGETS = (
 Sketch = Callable[..., LinearSketch]
 
 
-def claim(epsilon: Fraction, delta: Fraction) -> GaussianCurve:
+def claim(epsilon: Fraction, delta: Fraction) -> Gaussian:
     """The curve of noise that just meets the target."""
-    return GaussianCurve(mu_squared=1 / Fraction(sigma_gaussian(epsilon, delta).upper) ** 2)
+    return Gaussian.from_mu_squared(1 / Fraction(sigma_gaussian(epsilon, delta).upper) ** 2)
 
 
-def expected(curve: GaussianCurve, threshold: float, draws: int, noise: float = 1.0) -> Counts:
+def expected(curve: Gaussian, threshold: float, draws: int, noise: float = 1.0) -> Counts:
     p, q = curve.rates(threshold, noise=noise)
     return Counts(hits=round(draws * p), false_hits=round(draws * q), draws=draws)
 
@@ -350,7 +350,7 @@ def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -
     assert one.counts[0] != one.counts[1]
     # With shared noise the loss would differ by exactly μ² between the sides, draw by draw.
     curve = sketch.privacy()
-    assert isinstance(curve, GaussianCurve)
+    assert isinstance(curve, Gaussian)
     mu_squared = float(curve.mu_squared)
     shifted = run(sketch, CHUNK, roc=[t for u in (0.3, 0.9) for t in (u, u - mu_squared)]).roc
     assert any(
@@ -390,15 +390,15 @@ class Transparent(WhiteBox):
 
     @property
     def adjacency(self) -> Adjacency:
-        return AttributeAdjacency(beta=Fraction(2))
+        return Attribute(beta=Fraction(2))
 
     def release(self, records: ArrayLike, *, rng: Words) -> NDArray[Any]:
         rows = np.asarray(records)
         self.given.append((rows.shape, rng.policy))
         return rows[:, :1]
 
-    def privacy(self) -> GaussianCurve:
-        return GaussianCurve(mu_squared=Fraction(1))
+    def privacy(self) -> Gaussian:
+        return Gaussian(sigma=1)
 
     def log_likelihood_ratio(
         self, outputs: NDArray[Any], record: ArrayLike, neighbour: ArrayLike
@@ -444,7 +444,7 @@ def test_events_of_a_known_loss(
 @pytest.mark.parametrize("mu", [Fraction(1, 50), Fraction(1), Fraction(7, 2)])
 @pytest.mark.parametrize("noise", [0.1, 0.8, 1.0])
 def test_rates_against_the_normal_distribution(mu: Fraction, noise: float) -> None:
-    curve, scale = GaussianCurve(mu_squared=mu**2), float(mu)
+    curve, scale = Gaussian.from_mu_squared(mu**2), float(mu)
     for threshold in np.linspace(-5 * scale, 5 * scale, 21).tolist():
         own, other = curve.rates(threshold, noise=noise)
         for rate, mean in ((own, scale**2 / 2), (other, -(scale**2) / 2)):
@@ -457,7 +457,7 @@ def test_rates_against_the_normal_distribution(mu: Fraction, noise: float) -> No
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
 def test_rates_attain_the_curve(epsilon: float) -> None:
     """δ(ε) = P[L ≥ ε] − e^ε Q[L ≥ ε]: the event at t = ε is the claim's hardest there."""
-    curve = GaussianCurve(mu_squared=Fraction(3, 2))
+    curve = Gaussian.from_mu_squared(Fraction(3, 2))
     own, other = curve.rates(epsilon)
     assert own - math.exp(epsilon) * other == pytest.approx(
         curve.delta_at(epsilon).upper, abs=1e-15
@@ -489,7 +489,7 @@ def test_rates_are_those_of_the_release(small_sketch: Sketch, noise: float) -> N
 
 
 def detections(
-    curve: GaussianCurve,
+    curve: Gaussian,
     delta: Fraction,
     draws: int,
     rates: Sequence[tuple[Event, float, float, float]],
@@ -526,7 +526,7 @@ POWER_CASES = [
 ]
 
 
-def planned(curve: GaussianCurve, delta: Fraction, draws: int) -> list[tuple[Event, float]]:
+def planned(curve: Gaussian, delta: Fraction, draws: int) -> list[tuple[Event, float]]:
     return list(zip(events(curve, delta, draws, LEVELS[0])[:3], LEVELS, strict=True))
 
 

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.outputs.journal import AuditJournal, fingerprint
 from dpverify.auditing.reporters.text import lines
 from dpverify.auditing.targets.functions import adapt
 from dpverify.cli import _run
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import ConfigurationError, OutputError
 from dpverify.privacy import Mechanism
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 # search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
 STEPS = 8
 
@@ -40,7 +40,7 @@ def of(function: Any, bound: int = 1) -> Mechanism:
     return adapt(
         function,
         adjacency=UNIT,
-        claim=PointCurve(bound=Fraction(bound)),
+        claim=ApproxDP(epsilon=Fraction(bound)),
         domain=Box(low=Fraction(0), high=Fraction(8)),
         of="record",
         attributes=2,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.engine import Report, audit
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Pair
 
 PAIR = Pair(name="0 and 1", record=np.zeros(1), neighbour=np.ones(1))
@@ -92,8 +92,8 @@ def audited(function: Any, epsilon: float = 1) -> Report:
     mechanism = adapt(
         function,
         of="record",
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
-        claim=PointCurve(bound=Fraction(epsilon)),
+        adjacency=Attribute(beta=Fraction(1)),
+        claim=ApproxDP(epsilon=Fraction(epsilon)),
     )
     return audit(mechanism, pairs=[PAIR], draws=200, workers=1, without=["precision"])
 

@@ -13,28 +13,28 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import engine as run
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
-    AttributeAdjacency,
-    EdgeAdjacency,
-    RecordAdjacency,
-    RowAdjacency,
+    Attribute,
+    Edge,
+    Record,
+    Row,
 )
 from dpverify.data.domain import Box, Graphs
 from dpverify.errors import ParameterError
 from dpverify.privacy import Exhaustive, Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
-CLAIM = PointCurve(bound=Fraction(1))
+CLAIM = ApproxDP(epsilon=Fraction(1))
 
 
 def of(function: Any, **options: Any) -> Any:
-    settings: dict[str, Any] = {"adjacency": RecordAdjacency(), "claim": CLAIM}
+    settings: dict[str, Any] = {"adjacency": Record(), "claim": CLAIM}
     return adapt(function, **settings | options)
 
 
@@ -70,9 +70,7 @@ def test_what_is_not_declared_is_refused_with_both_ways_out() -> None:
         of(mean, of="rows")
 
 
-@pytest.mark.parametrize(
-    "adjacency", [EdgeAdjacency(weight=Fraction(1)), RowAdjacency(radius=Fraction(1))]
-)
+@pytest.mark.parametrize("adjacency", [Edge(weight=Fraction(1)), Row(radius=Fraction(1))])
 def test_an_adjacency_of_data_sets_says_so_itself(adjacency: Any) -> None:
     assert of(mean, adjacency=adjacency).of == "dataset"
     with pytest.raises(ParameterError, match=r"of=record must be dataset for \w+\. Leave it out"):
@@ -118,7 +116,7 @@ def test_objects_of_libraries() -> None:
     with pytest.raises(ParameterError, match="must be record for a mechanism of a single number"):
         of(Randomises(), of="dataset")
     with pytest.raises(ParameterError, match="of records, for a single number"):
-        of(Randomises(), adjacency=EdgeAdjacency(weight=Fraction(1)))
+        of(Randomises(), adjacency=Edge(weight=Fraction(1)))
     with pytest.raises(ParameterError, match="of=missing"):
         of(Measurement())
     words = ReplayableWords(1, "key")
@@ -164,7 +162,7 @@ def test_no_size_is_taken_by_default() -> None:
             of(undrawn, of="dataset", rows=rows)
 
 
-@pytest.mark.parametrize("adjacency", [UNIT, RecordAdjacency()])
+@pytest.mark.parametrize("adjacency", [UNIT, Record()])
 def test_data_sets_of_the_sizes_asked_for_with_any_row_changed(adjacency: Any) -> None:
     rows = (1, 3, 7)
     extreme = extreme_pairs(adjacency, BITS, 2, rows=rows)
@@ -182,7 +180,7 @@ def test_data_sets_of_the_sizes_asked_for_with_any_row_changed(adjacency: Any) -
 
 
 def test_a_graph_is_one_data_set_whatever_the_rows() -> None:
-    edge = EdgeAdjacency(weight=Fraction(1))
+    edge = Edge(weight=Fraction(1))
 
     def edges(graph: Any, rng: np.random.Generator) -> float:
         assert graph.shape == (4, 4)
@@ -360,12 +358,12 @@ def test_what_a_release_changes_in_its_argument_is_gone_at_the_next() -> None:
 
     @dataclass(frozen=True)
     class Adds(Mechanism):
-        adjacency = RecordAdjacency()
+        adjacency = Record()
 
         def release(self, records: Any, *, rng: Any) -> Any:
             return added(records, np.random.default_rng(int(rng.words(1)[0])))
 
-        def privacy(self) -> PointCurve:
+        def privacy(self) -> ApproxDP:
             return CLAIM
 
     pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -379,12 +377,12 @@ def test_a_release_of_two_numbers_is_not_of_two_rows() -> None:
 
     @dataclass(frozen=True)
     class TwiceTheSame(Mechanism):
-        adjacency = RecordAdjacency()
+        adjacency = Record()
 
         def release(self, records: Any, *, rng: Any) -> Any:
             return np.repeat(rng.words(1) % 2, 2)
 
-        def privacy(self) -> PointCurve:
+        def privacy(self) -> ApproxDP:
             return CLAIM
 
     pair = Pair(name="mine", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -397,7 +395,7 @@ def test_a_release_of_two_numbers_is_not_of_two_rows() -> None:
 def test_several_rows_are_not_enumerated_by_the_first() -> None:
     @dataclass(frozen=True)
     class Enumerated(Mechanism, Exhaustive):
-        adjacency = RecordAdjacency()
+        adjacency = Record()
 
         def release(self, records: Any, *, rng: Any) -> Any:
             return np.asarray(records)
@@ -405,7 +403,7 @@ def test_several_rows_are_not_enumerated_by_the_first() -> None:
         def distribution(self, record: Any) -> Any:
             return {float(record[0]): Fraction(1)}
 
-        def privacy(self) -> PointCurve:
+        def privacy(self) -> ApproxDP:
             return CLAIM
 
     row, other = np.zeros((1, 1)), np.ones((1, 1))
@@ -526,7 +524,7 @@ def test_an_object_that_refuses_zero_is_named() -> None:
     ("options", "says"),
     [
         ({"adjacency": "attribute"}, "`unit` and `relates`"),
-        ({"adjacency": AttributeAdjacency}, "`unit` and `relates`"),
+        ({"adjacency": Attribute}, "`unit` and `relates`"),
         ({"domain": (0, 1)}, r"a domain"),
         ({"attributes": 0}, "at least 1"),
         ({"attributes": 2.5}, "a whole number"),
@@ -547,7 +545,7 @@ class NamesPairs(Mechanism):
     def release(self, records: Any, *, rng: Any) -> Any:
         never()
 
-    def privacy(self) -> PointCurve:
+    def privacy(self) -> ApproxDP:
         return CLAIM
 
     def worst_pairs(self) -> Sequence[Any]:

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.approximate_dp import PointCurve
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import engine as run
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
 
-UNIT = AttributeAdjacency(beta=Fraction(1))
-CLAIM = PointCurve(bound=Fraction(1))
+UNIT = Attribute(beta=Fraction(1))
+CLAIM = ApproxDP(epsilon=Fraction(1))
 # Of draws alone: in doubles even the correct mechanism fails the precision audit.
 ON_PAPER: tuple[AuditKind, ...] = ("grey-box", "determinism", "black-box", "sequential")
 
@@ -268,6 +268,6 @@ def test_a_kind_that_does_not_apply_is_refused(kinds: Any) -> None:
 
 def test_extreme_pairs_lie_in_the_domain() -> None:
     domain = Box(low=Fraction(0), high=Fraction(1, 2))
-    pairs = extreme_pairs(AttributeAdjacency(beta=Fraction(1)), domain, 2)
+    pairs = extreme_pairs(Attribute(beta=Fraction(1)), domain, 2)
     data = [(pair.record.tolist(), pair.neighbour.tolist()) for pair in pairs]
     assert data == [([[0.0, 0.0]], [[0.5, 0.0]]), ([[0.5, 0.0]], [[0.0, 0.0]])]

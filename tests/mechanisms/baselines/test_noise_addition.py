@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from dpverify.data.adjacency import AttributeAdjacency, BitFlip
+from dpverify.data.adjacency import Attribute, BitFlip
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, RecordsError
@@ -28,7 +28,7 @@ WIDE = Box(low=Fraction(-1), high=Fraction(2))
 def make(
     rows: int = 5,
     p: int = 4,
-    adjacency: BitFlip | AttributeAdjacency | None = None,
+    adjacency: BitFlip | Attribute | None = None,
     grid_steps: int = 8,
     domain: Box = BITS,
 ) -> NoiseAddition:
@@ -87,7 +87,7 @@ def test_sensitivity_to_an_attribute_is_attained_and_no_more(
     """Every data set of three records on the grid of a half in [0, 3/2]: Δ² = 2(B(6 − B))²."""
     domain = Box(low=Fraction(0), high=Fraction(3, 2))
     mechanism = make(
-        rows=3, p=1, adjacency=AttributeAdjacency(beta=beta), grid_steps=grid_steps, domain=domain
+        rows=3, p=1, adjacency=Attribute(beta=beta), grid_steps=grid_steps, domain=domain
     )
     found = largest_move(mechanism, [0.0, 0.5, 1.0, 1.5], float(beta))
     assert found == squared_sensitivity(mechanism) == 2 * (grid_steps * (6 - grid_steps)) ** 2
@@ -95,7 +95,7 @@ def test_sensitivity_to_an_attribute_is_attained_and_no_more(
 
 @pytest.mark.parametrize(
     "mechanism",
-    [make(), make(rows=2, p=1), make(adjacency=AttributeAdjacency(beta=Fraction(2)), domain=WIDE)],
+    [make(), make(rows=2, p=1), make(adjacency=Attribute(beta=Fraction(2)), domain=WIDE)],
 )
 def test_worst_pairs_attain_the_sensitivity(mechanism: NoiseAddition) -> None:
     for pair in mechanism.worst_pairs():
@@ -122,7 +122,7 @@ def test_distances_of_gridded_records_are_exact() -> None:
         noise=RoundedGaussian(scale=1.0),
         grid=Grid(step=Fraction(3, 2**25)),
         domain=WIDE,
-        adjacency=AttributeAdjacency(beta=Fraction(3)),
+        adjacency=Attribute(beta=Fraction(3)),
     )
     x = np.array([[-1.0, 2.0, -1.0], [2.0, -1.0, 2.0 - 3 / 2**25]])
     assert mechanism.largest_distance() == 3 * 2**50
@@ -249,7 +249,7 @@ def test_wrong_mechanisms_are_refused() -> None:
     with pytest.raises(ParameterError, match="domain"):
         make(domain=WIDE)
     with pytest.raises(ParameterError, match="beta"):
-        make(adjacency=AttributeAdjacency(beta=Fraction(2)))
+        make(adjacency=Attribute(beta=Fraction(2)))
     given: dict[str, Any] = {
         "rows": 3,
         "p": 2,

@@ -12,13 +12,13 @@ from scipy import sparse
 
 from dpverify.accounting.curves.randomized_response import (
     LARGEST_KEEP,
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
     keep_probability,
     keep_probability_curve,
     most_differing,
 )
-from dpverify.data.adjacency import BitFlip, RecordAdjacency
+from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
+from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
@@ -28,18 +28,16 @@ from dpverify.sampling.words import ReplayableWords, SecureWords
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 
 BITS = Box(low=Fraction(0), high=Fraction(1))
-RESPONSES: list[RandomizedResponseCurve | MixedResponseCurve] = [
-    RandomizedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=1),
-    RandomizedResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=30),
-    RandomizedResponseCurve(keep=Fraction(51, 100), other=Fraction(49, 100), positions=200),
-    MixedResponseCurve(
-        keep=Fraction(3, 4), other=Fraction(1, 4), positions=50, differ=Fraction(1, 10)
-    ),
+RESPONSES: list[ResponseCurve | MixedResponse] = [
+    ResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=1),
+    ResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=30),
+    ResponseCurve(keep=Fraction(51, 100), other=Fraction(49, 100), positions=200),
+    MixedResponse(keep=Fraction(3, 4), other=Fraction(1, 4), positions=50, differ=Fraction(1, 10)),
 ]
 
 
 def make(
-    p: int = 11, adjacency: BitFlip | RecordAdjacency | None = None, epsilon: int = 1
+    p: int = 11, adjacency: BitFlip | Record | None = None, epsilon: int = 1
 ) -> RandomizedResponse:
     return RandomizedResponse.calibrated(
         p=p,
@@ -78,7 +76,7 @@ def test_curves_end_where_the_loss_does(curve: PrivacyCurve) -> None:
 
 
 def test_rates_on_the_lattice_count_their_own_point() -> None:
-    curve = RandomizedResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=30)
+    curve = ResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=30)
     step = curve.loss().upper
     at, above = curve.rates(7 * step), curve.rates(math.nextafter(7 * step, math.inf))
     assert at[0] > above[0]
@@ -95,14 +93,14 @@ def test_rates_of_less_noise_are_those_of_coins_with_larger_log_odds() -> None:
     """Half the noise squares the odds: 3 to 9, and 5 to 25 where a third value is left."""
     own, other = RESPONSES[0].rates(1.0, noise=0.5)
     assert (own, other) == pytest.approx((9 / 10, 1 / 10))
-    one = RandomizedResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=1)
+    one = ResponseCurve(keep=Fraction(5, 8), other=Fraction(1, 8), positions=1)
     assert one.rates(1.0, noise=0.5) == pytest.approx((25 / 28, 1 / 28))
     assert one.rates(0.0, noise=0.5) == pytest.approx((27 / 28, 3 / 28))
 
 
 def test_delta_of_a_tie_is_epsilon_0() -> None:
     """δ(0) = 1/3 isn't a double: the tie can't be seen, and costs the smallest double at most."""
-    curve = RandomizedResponseCurve(keep=Fraction(2, 3), other=Fraction(1, 3), positions=1)
+    curve = ResponseCurve(keep=Fraction(2, 3), other=Fraction(1, 3), positions=1)
     assert curve.epsilon_at(Fraction(1, 3)).upper <= math.ulp(0.0)
     assert curve.epsilon_at(Fraction(1, 2)) == Enclosure(0.0, 0.0)
 
@@ -116,7 +114,7 @@ def test_a_delta_short_of_a_tie_is_a_small_epsilon() -> None:
 
 
 def test_fair_coins_lose_nothing() -> None:
-    curve = RandomizedResponseCurve(keep=Fraction(1, 2), other=Fraction(1, 2), positions=9)
+    curve = ResponseCurve(keep=Fraction(1, 2), other=Fraction(1, 2), positions=9)
     assert curve.loss() == curve.delta_at(0) == curve.epsilon_at(0) == Enclosure(0.0, 0.0)
     assert curve.rates(0.0) == (1.0, 1.0)
     assert curve.rates(0.1) == (0.0, 0.0)
@@ -133,9 +131,9 @@ def test_fair_coins_lose_nothing() -> None:
 )
 def test_wrong_coins_are_refused(keep: Fraction, other: Fraction, positions: int) -> None:
     with pytest.raises(ParameterError):
-        RandomizedResponseCurve(keep=keep, other=other, positions=positions)
+        ResponseCurve(keep=keep, other=other, positions=positions)
     with pytest.raises(ParameterError):
-        MixedResponseCurve(keep=keep, other=other, positions=positions, differ=Fraction(1))
+        MixedResponse(keep=keep, other=other, positions=positions, differ=Fraction(1))
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -0.1])
@@ -154,7 +152,7 @@ def test_wrong_arguments_are_refused(wrong: float) -> None:
 @pytest.mark.parametrize("differ", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
 def test_wrong_shares_are_refused(differ: Fraction) -> None:
     with pytest.raises(ParameterError, match="differ"):
-        MixedResponseCurve(keep=Fraction(3, 4), other=Fraction(1, 4), positions=2, differ=differ)
+        MixedResponse(keep=Fraction(3, 4), other=Fraction(1, 4), positions=2, differ=differ)
 
 
 def test_coins_stop_short_of_certainty() -> None:
@@ -171,7 +169,7 @@ def test_a_delta_buys_a_better_coin() -> None:
     better = keep_probability_curve(Fraction(2), Fraction(1, 10**6), positions=100)
     assert keep_probability_curve(Fraction(2), Fraction(0), positions=100) == pure
     assert better > pure
-    curve = RandomizedResponseCurve(keep=better, other=1 - better, positions=100)
+    curve = ResponseCurve(keep=better, other=1 - better, positions=100)
     assert Fraction(curve.delta_at(2).upper) <= Fraction(1, 10**6)
 
 
@@ -186,8 +184,8 @@ def test_most_differing_at_its_ends() -> None:
 # The mechanism
 
 
-@pytest.mark.parametrize("adjacency", [BitFlip(), RecordAdjacency()])
-def test_claim(adjacency: BitFlip | RecordAdjacency) -> None:
+@pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
+def test_claim(adjacency: BitFlip | Record) -> None:
     mechanism = make(adjacency=adjacency)
     assert isinstance(mechanism, WhiteBox)
     assert isinstance(mechanism, Exhaustive)
@@ -249,8 +247,8 @@ def test_likelihood_is_that_of_the_distribution() -> None:
     assert losses == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("adjacency", [BitFlip(), RecordAdjacency()])
-def test_worst_pairs_have_the_curves_rates(adjacency: BitFlip | RecordAdjacency) -> None:
+@pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
+def test_worst_pairs_have_the_curves_rates(adjacency: BitFlip | Record) -> None:
     """Each worst pair's loss has the claimed law, lattice points and all."""
     mechanism = make(p=5, adjacency=adjacency)
     curve = mechanism.privacy()

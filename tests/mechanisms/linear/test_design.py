@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.linear.design import design_linear_sketch
@@ -19,7 +19,7 @@ TARGET: dict[str, Any] = {
     "epsilon": Fraction(2),
     "delta": Fraction(1, 10**6),
     "domain": Box(low=Fraction(0), high=Fraction(1)),
-    "adjacency": AttributeAdjacency(beta=Fraction(1)),
+    "adjacency": Attribute(beta=Fraction(1)),
 }
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dpverify.data.adjacency import (
     Adjacency,
-    AttributeAdjacency,
-    EdgeAdjacency,
-    ItemAdjacency,
+    Attribute,
+    Edge,
+    Items,
     L1Ball,
-    RecordAdjacency,
+    Record,
 )
 from dpverify.data.domain import Ball, Box, Sets, Vectors
 from dpverify.data.grid import Grid
@@ -50,7 +50,7 @@ def projections(p: int, k: int, seed: int) -> list[Projection]:
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
 def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
     """Vertices of the box of differences, exactly; the general bounds are never below."""
-    grid = grid_for(BOX, RecordAdjacency(), p, 6)
+    grid = grid_for(BOX, Record(), p, 6)
     for projection in projections(p, k, seed):
         rows = np.asarray(projection.apply(np.eye(p))).astype(object)
         for norm in NORMS:
@@ -59,10 +59,10 @@ def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
                 for signs in itertools.product((-1, 1), repeat=p)
             )
             exact = Fraction(best) ** (2 if norm == 1 else 1)
-            assert squared(distance(projection, grid, BOX, RecordAdjacency(), norm)) == exact
+            assert squared(distance(projection, grid, BOX, Record(), norm)) == exact
             searched, module._SEARCHED = module._SEARCHED, 0
             try:
-                bound = squared(distance(projection, grid, BOX, RecordAdjacency(), norm))
+                bound = squared(distance(projection, grid, BOX, Record(), norm))
             finally:
                 module._SEARCHED = searched
             assert bound >= exact
@@ -74,7 +74,7 @@ def test_box_by_brute_force(p: int, k: int, seed: int) -> None:
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 99))
 def test_no_two_records_of_a_ball_are_farther(p: int, k: int, seed: int) -> None:
     ball = Ball(radius=Fraction(3, 2), outside="clip")
-    grid = grid_for(ball, RecordAdjacency(), p, 8)
+    grid = grid_for(ball, Record(), p, 8)
     rng = np.random.default_rng(seed)
     records = ball.admit(rng.normal(size=(40, p)) * 10.0 ** rng.integers(-1, 3, (40, 1)))
     for projection in projections(p, k, seed):
@@ -82,34 +82,34 @@ def test_no_two_records_of_a_ball_are_farther(p: int, k: int, seed: int) -> None
         gaps = images[:, None] - images[None]
         for norm in NORMS:
             largest = (np.abs(gaps) ** norm).sum(axis=-1).max() ** (2 / norm)
-            bound = float(squared(distance(projection, grid, ball, RecordAdjacency(), norm)))
+            bound = float(squared(distance(projection, grid, ball, Record(), norm)))
             assert largest <= bound
 
 
 def test_a_ball_costs_little_more_than_twice_its_radius() -> None:
     ball = Ball(radius=Fraction(5))
-    grid = grid_for(ball, RecordAdjacency(), 784, 1024)
+    grid = grid_for(ball, Record(), 784, 1024)
     identity = IdentityProjection(p=784, k=784)
-    size = squared(distance(identity, grid, ball, RecordAdjacency(), 2)) * grid.step**2
+    size = squared(distance(identity, grid, ball, Record(), 2)) * grid.step**2
     assert 100 < size < 100 * (1 + 2e-3)
 
 
 @settings(max_examples=15)
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(1, 3), st.integers(0, 99))
 def test_no_two_sets_are_farther(p: int, k: int, most: int, seed: int) -> None:
-    domain = Sets(least=1, most=most)
+    domain = Sets(min_size=1, max_size=most)
     every = [np.array(bits) for bits in itertools.product((0, 1), repeat=p)]
     sets = [bits for bits in every if 1 <= bits.sum() <= most]
-    grid = grid_for(domain, RecordAdjacency(), p, 7)
+    grid = grid_for(domain, Record(), p, 7)
     assert grid.step == 1
     for projection in projections(p, k, seed):
         rows = np.asarray(projection.apply(np.eye(p))).astype(object)
-        for adjacency in (RecordAdjacency(), ItemAdjacency(changes=2)):
+        for adjacency in (Record(), Items(changes=2)):
             for norm in NORMS:
                 bound = squared(distance(projection, grid, domain, adjacency, norm))
                 largest = Fraction(0)
                 for x, y in itertools.combinations(sets, 2):
-                    if adjacency != RecordAdjacency() and np.abs(x - y).sum() > 2:
+                    if adjacency != Record() and np.abs(x - y).sum() > 2:
                         continue
                     gap = (x - y).astype(object) @ rows
                     size = Fraction(sum(abs(int(v)) ** norm for v in gap))
@@ -119,7 +119,7 @@ def test_no_two_sets_are_farther(p: int, k: int, most: int, seed: int) -> None:
 
 def test_sets_need_a_largest_size() -> None:
     with pytest.raises(ParameterError, match="most=None must be declared"):
-        distance(IdentityProjection(p=2, k=2), Grid(step=Fraction(1)), Sets(), RecordAdjacency(), 2)
+        distance(IdentityProjection(p=2, k=2), Grid(step=Fraction(1)), Sets(), Record(), 2)
 
 
 def test_rounding_is_charged() -> None:
@@ -129,15 +129,15 @@ def test_rounding_is_charged() -> None:
     ends = grid.round(np.array([[1.0], [-1.0 - 2.0**-30]]))
     gap = float(np.abs(ends[0] - ends[1])[0])
     assert gap * 2 > 2.0
-    bound = distance(IdentityProjection(p=1, k=1), grid, ball, RecordAdjacency(), 2)
+    bound = distance(IdentityProjection(p=1, k=1), grid, ball, Record(), 2)
     assert gap**2 <= squared(bound)
 
 
 def test_farthest_is_as_far_as_any_vertex_for_oporp() -> None:
     projection = OPORP(p=6, k=2, seed=3)
     signs = farthest(projection, BOX)
-    grid = grid_for(BOX, RecordAdjacency(), 6, 1)
-    exact = squared(distance(projection, grid, BOX, RecordAdjacency(), 2))
+    grid = grid_for(BOX, Record(), 6, 1)
+    exact = squared(distance(projection, grid, BOX, Record(), 2))
     assert float(((signs @ projection.matrix) ** 2).sum()) == exact
 
 
@@ -147,7 +147,7 @@ def test_adjacency_of_something_else() -> None:
             IdentityProjection(p=2, k=2),
             Grid(step=Fraction(1)),
             BOX,
-            EdgeAdjacency(weight=Fraction(1)),
+            Edge(weight=Fraction(1)),
             2,
         )
 
@@ -155,13 +155,13 @@ def test_adjacency_of_something_else() -> None:
 @pytest.mark.parametrize(
     ("step", "domain", "adjacency", "name"),
     [
-        (Fraction(1, 8), Sets(most=2), RecordAdjacency(), "step"),
-        (Fraction(1, 8), Sets(), ItemAdjacency(changes=1), "step"),
-        (Fraction(1, 8), BOX, ItemAdjacency(changes=1), "domain"),
+        (Fraction(1, 8), Sets(max_size=2), Record(), "step"),
+        (Fraction(1, 8), Sets(), Items(changes=1), "step"),
+        (Fraction(1, 8), BOX, Items(changes=1), "domain"),
         (
             Fraction(1, 8),
             Ball(radius=Fraction(1), outside="clip"),
-            AttributeAdjacency(beta=Fraction(1)),
+            Attribute(beta=Fraction(1)),
             "outside",
         ),
         (

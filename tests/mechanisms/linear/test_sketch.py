@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpverify.accounting import sigma_gaussian
-from dpverify.accounting.curves.gaussian import GaussianCurve
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.data.adjacency import Adjacency, Attribute, L1Ball
 from dpverify.data.domain import Box, dense
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
@@ -36,8 +36,8 @@ PROJECTIONS = [
 ]
 SIGNED = Box(low=Fraction(-1), high=Fraction(1))
 ADJACENCIES: list[Adjacency] = [
-    AttributeAdjacency(beta=Fraction(1)),
-    AttributeAdjacency(beta=Fraction(1, 10)),
+    Attribute(beta=Fraction(1)),
+    Attribute(beta=Fraction(1, 10)),
     L1Ball(radius=Fraction(1, 2)),
 ]
 
@@ -67,7 +67,7 @@ def test_calibration_is_safe_and_not_wasteful(projection: Projection, adjacency:
     mu_squared = squared(sensitivity) / (
         Fraction(mechanism.noise.scale) ** 2 * squared(SquareRoot(squared(mechanism._step())))
     )
-    assert isinstance(curve, GaussianCurve)
+    assert isinstance(curve, Gaussian)
     assert mu_squared == curve.mu_squared
 
 
@@ -125,7 +125,7 @@ def test_no_neighbours_are_further_apart_than_claimed(
     record = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=6, max_size=6)))
     neighbour = record.copy()
     match adjacency:
-        case AttributeAdjacency(beta=bound):
+        case Attribute(beta=bound):
             moved = {data.draw(st.integers(0, 5)): bound}
         case L1Ball(radius=bound):
             shares = data.draw(st.lists(st.integers(0, 8), min_size=6, max_size=6))
@@ -157,7 +157,7 @@ def test_worst_pairs_of_a_domain_whose_ends_are_no_doubles() -> None:
         epsilon=Fraction(1),
         delta=Fraction(1, 1000),
         domain=domain,
-        adjacency=AttributeAdjacency(beta=Fraction(1, 10)),
+        adjacency=Attribute(beta=Fraction(1, 10)),
     )
     for pair in mechanism.worst_pairs():
         rows = mechanism.noiseless(np.concatenate([pair.record, pair.neighbour]))
@@ -187,7 +187,7 @@ def test_likelihood_ratio_is_the_gaussians(small_sketch: Callable[..., LinearSke
     found = mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
     assert found == pytest.approx(direct, abs=1e-9)
     curve = mechanism.privacy()
-    assert isinstance(curve, GaussianCurve)
+    assert isinstance(curve, Gaussian)
     mu2 = float(curve.mu_squared)
     # Mean μ²/2 and variance μ², six standard errors.
     assert abs(found.mean() - mu2 / 2) < 6 * (mu2 / 4000) ** 0.5
@@ -224,13 +224,13 @@ def test_product_that_could_round_is_refused() -> None:
             epsilon=Fraction(1),
             delta=Fraction(1, 1000),
             domain=Box(low=Fraction(0), high=Fraction(10**9)),
-            adjacency=AttributeAdjacency(beta=Fraction(1)),
+            adjacency=Attribute(beta=Fraction(1)),
         )
 
 
 def test_bound_wider_than_the_domain_is_refused_for_attributes_alone() -> None:
     with pytest.raises(ParameterError, match="beta=3 must be at most 2, the width"):
-        calibrated(PROJECTIONS[0], AttributeAdjacency(beta=Fraction(3)))
+        calibrated(PROJECTIONS[0], Attribute(beta=Fraction(3)))
     assert (
         calibrated(PROJECTIONS[0], L1Ball(radius=Fraction(3))).privacy().delta_at(1).upper <= 1e-6
     )

@@ -17,7 +17,7 @@ from dpverify.accounting.published import sigma_kenthapadi, sigma_li
 from dpverify.auditing.attacks import white_box
 from dpverify.auditing.statistics import claim_test
 from dpverify.auditing.statistics import power as planning
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, Record
 from dpverify.data.domain import Ball, Box
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, RecordsError
@@ -34,7 +34,7 @@ from dpverify_mechanisms.projections.independent import (
 )
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
-BETA = AttributeAdjacency(beta=Fraction(1))
+BETA = Attribute(beta=Fraction(1))
 
 
 def calibrated(projection: Projection, **changes: Any) -> LinearSketch:
@@ -110,8 +110,8 @@ def test_noise_at_the_input_is_calibrated_to_the_identity() -> None:
 
 ADJACENCIES: list[tuple[Any, Adjacency]] = [
     (UNIT, BETA),
-    (UNIT, RecordAdjacency()),
-    (Ball(radius=Fraction(2)), RecordAdjacency()),
+    (UNIT, Record()),
+    (Ball(radius=Fraction(2)), Record()),
     (Ball(radius=Fraction(2)), BETA),
 ]
 
@@ -145,9 +145,7 @@ def test_worst_pairs_are_neighbours_within_the_claim(
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_attack_finds_noise_that_is_too_small(noise: Any) -> None:
-    sketch = calibrated(
-        OPORP(p=6, k=2, seed=4), adjacency=RecordAdjacency(), noise=noise, grid_steps=64
-    )
+    sketch = calibrated(OPORP(p=6, k=2, seed=4), adjacency=Record(), noise=noise, grid_steps=64)
     claimed = sketch.privacy()
     weak = replace(sketch, noise=replace(sketch.noise, scale=sketch.noise.scale / 3))
     events = planning.events(claimed, Fraction(1, 1000), 4000, 1e-3)
@@ -221,7 +219,7 @@ def test_published_levels_are_larger() -> None:
     # Lemma 2 needs k > 2(ln p + ln(2/δ)), and both speak of one attribute and output noise alone.
     wide = calibrated(GaussianProjection(p=10, k=64, seed=3))
     assert len(wide.published_levels(Fraction(1), Fraction(1, 1000))) == 4
-    whole = calibrated(GaussianProjection(p=10, k=64, seed=3), adjacency=RecordAdjacency())
+    whole = calibrated(GaussianProjection(p=10, k=64, seed=3), adjacency=Record())
     assert len(whole.published_levels(Fraction(1), Fraction(1, 1000))) == 2
     named = wide.facts()["published"]
     assert all(level.lower > wide.facts()["noise"]["sigma"].upper for level in named.values())
@@ -232,7 +230,7 @@ def test_published_levels_are_larger() -> None:
 def test_worst_pairs_are_neighbours_to_the_last_digit(low: str, beta: str) -> None:
     """A rounding upwards could carry the attribute over one more step than is claimed."""
     box = Box(low=Fraction(low), high=Fraction(low) + 1)
-    adjacency = AttributeAdjacency(beta=Fraction(beta))
+    adjacency = Attribute(beta=Fraction(beta))
     sketch = calibrated(OPORP(p=5, k=2, seed=1), domain=box, adjacency=adjacency, grid_steps=1)
     bound = squared(sketch._neighbours().apart(2))
     for pair in sketch.worst_pairs():

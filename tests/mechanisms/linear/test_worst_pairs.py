@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.data.adjacency import Adjacency, ItemAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Items, Record
 from dpverify.data.domain import Sets
 from dpverify.data.grid import Grid
 from dpverify_mechanisms.linear.worst_pairs import pairs_apart
@@ -19,12 +19,12 @@ STEP = Grid(step=Fraction(1))
 
 def farthest(items: int, domain: Sets, changes: int) -> int:
     """Largest number of items in which two sets of the domain differ, by trying all sizes."""
-    most = min(domain.most or items, items)
+    most = min(domain.max_size or items, items)
     best = 0
     for shared in range(items + 1):
         for a in range(items - shared + 1):
             for b in range(min(a, items - shared - a) + 1):
-                fits = domain.least <= shared + b and shared + a <= most
+                fits = domain.min_size <= shared + b and shared + a <= most
                 if fits and a + b <= changes:
                     best = max(best, a + b)
     return best
@@ -34,8 +34,8 @@ def farthest(items: int, domain: Sets, changes: int) -> int:
 @given(st.integers(2, 8), st.integers(1, 8), st.integers(0, 8), st.integers(1, 9))
 def test_items(items: int, least: int, room: int, changes: int) -> None:
     least = min(least, items)
-    domain = Sets(least=least, most=min(least + room, items) if room else None)
-    adjacency = ItemAdjacency(changes=changes)
+    domain = Sets(min_size=least, max_size=min(least + room, items) if room else None)
+    adjacency = Items(changes=changes)
     (pair,) = pairs_apart(OPORP(p=items, k=1, seed=1), STEP, domain, adjacency, 2)
     for record in (pair.record, pair.neighbour):
         domain.admit(record, attributes=items)
@@ -46,10 +46,14 @@ def test_items(items: int, least: int, room: int, changes: int) -> None:
 
 @pytest.mark.parametrize(
     ("items", "domain"),
-    [(16, Sets(least=9, most=10)), (16, Sets(least=1, most=3)), (4, Sets(least=4, most=4))],
+    [
+        (16, Sets(min_size=9, max_size=10)),
+        (16, Sets(min_size=1, max_size=3)),
+        (4, Sets(min_size=4, max_size=4)),
+    ],
 )
 def test_whole_sets(items: int, domain: Sets) -> None:
-    adjacency: Adjacency = RecordAdjacency()
+    adjacency: Adjacency = Record()
     (pair,) = pairs_apart(OPORP(p=items, k=2, seed=1), STEP, domain, adjacency, 2)
     for record in (pair.record, pair.neighbour):
         domain.admit(record, attributes=items)

@@ -23,7 +23,7 @@ def control(*orders: tuple[int, ...], **parameters: Any) -> ExponentialMinHash:
     hashes = TabledHashes(
         items=4, functions=len(orders), buckets=2, orders=orders, marks=(MARKS,) * len(orders)
     )
-    return ExponentialMinHash(hashes=hashes, ratio=HALF, domain=Sets(least=2), **parameters)
+    return ExponentialMinHash(hashes=hashes, ratio=HALF, domain=Sets(min_size=2), **parameters)
 
 
 def every_order(**parameters: Any) -> list[ExponentialMinHash]:

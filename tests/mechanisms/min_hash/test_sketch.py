@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
 
-from dpverify.accounting.curves.randomized_response import MixedResponseCurve, keep_probability
-from dpverify.data.adjacency import ItemAdjacency
+from dpverify.accounting.curves.randomized_response import MixedResponse, keep_probability
+from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.baselines.geometric_noise import GeometricCurve, GeometricNoise, _table
+from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise, _table
 from dpverify_mechanisms.min_hash import hashing
 from dpverify_mechanisms.min_hash.design import design_min_hash
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
@@ -30,7 +30,7 @@ from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, Buck
 from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
 from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
 
-DOMAIN, ONE = Sets(least=20), ItemAdjacency(changes=1)
+DOMAIN, ONE = Sets(min_size=20), Items(changes=1)
 DELTA = Fraction(1, 10**4)
 READINGS: list[Reading] = ["over the draw", "realised"]
 KINDS: list[type[BucketResponse | BucketNoise]] = [BucketResponse, BucketNoise]
@@ -221,13 +221,13 @@ def test_ratio_is_checked(ratio: Fraction) -> None:
 
 SHIFTS = ((1, Fraction(1, 5)), (3, Fraction(1, 10)))
 CURVES = [
-    GeometricCurve(ratio=Fraction(1, 2), positions=2, shifts=SHIFTS),
-    GeometricCurve(ratio=Fraction(3, 4), positions=3, shifts=((2, Fraction(1)),)),
+    Geometric(ratio=Fraction(1, 2), positions=2, shifts=SHIFTS),
+    Geometric(ratio=Fraction(3, 4), positions=3, shifts=((2, Fraction(1)),)),
 ]
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_curve_by_enumeration(curve: GeometricCurve) -> None:
+def test_curve_by_enumeration(curve: Geometric) -> None:
     noise = GeometricNoise(ratio=curve.ratio)
     rest = 1 - sum((share for _, share in curve.shifts), Fraction(0))
     moves = [(0, rest), *curve.shifts] if rest else list(curve.shifts)
@@ -323,20 +323,21 @@ def test_plain_min_hash_claims_nothing() -> None:
 @pytest.mark.parametrize(
     ("domain", "changes", "items", "found"),
     [
-        (Sets(least=20), 1, 500, (1, 21)),
-        (Sets(least=20), 4, 500, (4, 22)),
-        (Sets(least=20), 5, 500, (5, 23)),
-        (Sets(least=20), 99, 500, (40, 40)),
-        (Sets(least=20), 99, 23, (6, 23)),
-        (Sets(least=20, most=20), 3, 500, (2, 21)),
+        (Sets(min_size=20), 1, 500, (1, 21)),
+        (Sets(min_size=20), 4, 500, (4, 22)),
+        (Sets(min_size=20), 5, 500, (5, 23)),
+        (Sets(min_size=20), 99, 500, (40, 40)),
+        (Sets(min_size=20), 99, 23, (6, 23)),
+        (Sets(min_size=20, max_size=20), 3, 500, (2, 21)),
     ],
 )
 def test_farthest_sets(domain: Sets, changes: int, items: int, found: tuple[int, int]) -> None:
-    assert farthest_sets(domain, ItemAdjacency(changes=changes), items) == found
+    assert farthest_sets(domain, Items(changes=changes), items) == found
 
 
 @pytest.mark.parametrize(
-    ("domain", "items"), [(Sets(least=20, most=20), 500), (Sets(least=20), 20), (DOMAIN, 19)]
+    ("domain", "items"),
+    [(Sets(min_size=20, max_size=20), 500), (Sets(min_size=20), 20), (DOMAIN, 19)],
 )
 def test_domains_without_neighbours_are_refused(domain: Sets, items: int) -> None:
     with pytest.raises(ParameterError, match=r"domain|items"):
@@ -371,7 +372,7 @@ def test_lemma_1_fails_in_the_papers_own_range() -> None:
     assert bound == 1
     assert binom.sf(bound, k, float(differ)) > 5 * float(PAPER_DELTA)
     keep = keep_probability(epsilon, positions=bound, values=b)
-    curve = MixedResponseCurve(keep=keep, other=(1 - keep) / (b - 1), positions=k, differ=differ)
+    curve = MixedResponse(keep=keep, other=(1 - keep) / (b - 1), positions=k, differ=differ)
     assert curve.delta_at(epsilon).lower > 5 * float(PAPER_DELTA)
 
 
@@ -398,7 +399,7 @@ def test_running_example() -> None:
     sketch = MinHash(
         hashes=hashes,
         rule=BucketResponse(keep=Fraction(3, 4)),
-        domain=Sets(least=3),
+        domain=Sets(min_size=3),
         adjacency=ONE,
     )
     estimator = sketch.estimators()[0]
@@ -455,7 +456,7 @@ RULES: list[BucketRule] = [
 def test_likelihood_ratio_and_law(rule: BucketRule) -> None:
     """Against the exact distribution; and the release follows it (a false alarm below 1e-7)."""
     sketch = MinHash(
-        hashes=keyed(functions=2, items=9), rule=rule, domain=Sets(least=2), adjacency=ONE
+        hashes=keyed(functions=2, items=9), rule=rule, domain=Sets(min_size=2), adjacency=ONE
     )
     record, other = np.arange(9) < 2, np.arange(9) > 3
     assert (sketch.values(record) != sketch.values(other)).any()
@@ -484,7 +485,7 @@ def test_buckets_are_kept_as_often_as_claimed() -> None:
 
 def test_searched_pair_joins_new_items_even_where_none_helps() -> None:
     sketch = MinHash(
-        hashes=keyed(functions=1), rule=RULES[0], domain=DOMAIN, adjacency=ItemAdjacency(changes=8)
+        hashes=keyed(functions=1), rule=RULES[0], domain=DOMAIN, adjacency=Items(changes=8)
     )
     pair = replace(sketch, reading="realised").worst_pairs()[0]
     assert sorted((pair.record.nnz, pair.neighbour.nnz)) == [20, 28]
@@ -495,12 +496,17 @@ def test_searched_pair_joins_new_items_even_where_none_helps() -> None:
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize(
     ("domain", "changes"),
-    [(DOMAIN, 1), (DOMAIN, 3), (Sets(least=20, most=20), 3), (Sets(least=20, most=21), 4)],
+    [
+        (DOMAIN, 1),
+        (DOMAIN, 3),
+        (Sets(min_size=20, max_size=20), 3),
+        (Sets(min_size=20, max_size=21), 4),
+    ],
 )
 def test_worst_pairs_are_neighbours(
     kind: type[BucketResponse | BucketNoise], reading: Reading, domain: Sets, changes: int
 ) -> None:
-    adjacency = ItemAdjacency(changes=changes)
+    adjacency = Items(changes=changes)
     sketch = MinHash.calibrated(
         keyed(),
         rule=kind,
@@ -579,7 +585,7 @@ def _design(functions: Sequence[int], similarities: Sequence[Fraction]) -> Any:
     return design_min_hash(
         epsilon=Fraction(4),
         delta=DELTA,
-        domain=Sets(least=500),
+        domain=Sets(min_size=500),
         adjacency=ONE,
         items=10**6,
         similarities=similarities,

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.enclosure import squared
 from dpverify.errors import NumericalError, ParameterError
@@ -82,7 +82,7 @@ def test_a_sketch_releases_without_storing(
             epsilon=Fraction(1),
             delta=Fraction(1, 10**6),
             domain=Box(low=Fraction(0), high=Fraction(1)),
-            adjacency=AttributeAdjacency(beta=Fraction(1)),
+            adjacency=Attribute(beta=Fraction(1)),
         )
 
     stored = sketch(replace(projection))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.accounting.curves.rank_one import RankOneNormalCurve
+from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.auditing.attacks.white_box import attack
 from dpverify.auditing.statistics.claim_test import judge as judge_attack
 from dpverify.auditing.statistics.power import events
-from dpverify.data.adjacency import EdgeAdjacency, RowAdjacency
+from dpverify.data.adjacency import Edge, Row
 from dpverify.data.domain import Ball
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
@@ -32,7 +32,7 @@ LINES = CovarianceSketch.calibrated(
     epsilon=EPSILON,
     delta=DELTA,
     domain=Ball(radius=Fraction(1)),
-    adjacency=RowAdjacency(radius=Fraction(2)),
+    adjacency=Row(radius=Fraction(2)),
 )
 SKETCHES = [pytest.param(CUTS, id="cuts"), pytest.param(LINES, id="covariance")]
 
@@ -140,7 +140,7 @@ def test_gamma_of_the_worst_pair() -> None:
     empty, edge = (m * float(u) for m, u in map(CUTS.covariance, (pair.record, pair.neighbour)))
     ratios = np.linalg.eigvals(np.linalg.solve(empty, edge)).real
     assert ratios.max() - 1 == pytest.approx(float(CUTS.privacy().gamma))
-    small = replace(CUTS, adjacency=EdgeAdjacency(weight=Fraction(1, 4)))
+    small = replace(CUTS, adjacency=Edge(weight=Fraction(1, 4)))
     assert small.privacy().gamma == CUTS.privacy().gamma / 4
 
 
@@ -148,7 +148,7 @@ def test_gamma_of_the_worst_pair() -> None:
 @pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(2)])
 def test_relative_eigenvalues_stay_inside_the_claim(radius: Fraction, moved: Fraction) -> None:
     sketch = replace(
-        LINES, domain=Ball(radius=radius), adjacency=RowAdjacency(radius=min(moved, 2 * radius))
+        LINES, domain=Ball(radius=radius), adjacency=Row(radius=min(moved, 2 * radius))
     )
     bound = 1 + float(sketch.privacy().gamma)
     rng = np.random.default_rng(6)
@@ -184,7 +184,7 @@ def test_covariances_have_no_unit(radius: Fraction) -> None:
         epsilon=EPSILON,
         delta=DELTA,
         domain=Ball(radius=radius),
-        adjacency=RowAdjacency(radius=2 * radius),
+        adjacency=Row(radius=2 * radius),
     )
     assert float(sketch.w_squared / radius**2) == pytest.approx(float(LINES.w_squared), rel=1e-3)
     table = np.array([[0.5, 0, 0.25], [0, -0.5, 0.5]]) * float(radius)
@@ -275,7 +275,7 @@ def test_refuses(wrong: dict[str, Any]) -> None:
 
 def test_curve_refuses() -> None:
     with pytest.raises(ParameterError):
-        RankOneNormalCurve(rows=3, gamma=Fraction(0))
+        RankOneNormal(rows=3, gamma=Fraction(0))
     with pytest.raises(ParameterError):
         CUTS.privacy().delta_at(-1)
     with pytest.raises(ParameterError):

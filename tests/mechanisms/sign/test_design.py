@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpverify.data.adjacency import AttributeAdjacency
+from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify_mechanisms.linear.design import DesignPoint
@@ -27,7 +27,7 @@ from dpverify_mechanisms.sign.sketch import SignSketch
 TARGET: dict[str, Any] = {
     "epsilon": Fraction(4),
     "domain": Box(low=Fraction(0), high=Fraction(1)),
-    "adjacency": AttributeAdjacency(beta=Fraction(1)),
+    "adjacency": Attribute(beta=Fraction(1)),
 }
 PAIRS = overlapping_pairs([0.25, 0.75], p=16, nonzero=8)
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy.special import ndtr
 
-from dpverify.accounting.curves.gaussian import GaussianCurve, sigma_gaussian
+from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.curves.randomized_response import (
-    MixedResponseCurve,
-    RandomizedResponseCurve,
+    MixedResponse,
+    RandomizedResponse,
     keep_probability,
     most_differing,
 )
-from dpverify.data.adjacency import Adjacency, AttributeAdjacency, L1Ball, RecordAdjacency
+from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.domain import Box
 from dpverify.enclosure import SquareRoot, squared, to_arb
 from dpverify.errors import ParameterError, RecordsError
@@ -40,7 +40,7 @@ from dpverify_mechanisms.sign.individual_rules import IndividualNoise
 from dpverify_mechanisms.sign.sketch import SignSketch
 
 SIGNED = Box(low=Fraction(-1), high=Fraction(1))
-ONE = AttributeAdjacency(beta=Fraction(1))
+ONE = Attribute(beta=Fraction(1))
 TARGET: dict[str, Any] = {"epsilon": Fraction(2), "domain": SIGNED, "adjacency": ONE}
 DELTA = Fraction(1, 10**6)
 
@@ -99,7 +99,7 @@ def test_positions() -> None:
     expected = {"dp-signrp-rr": 11, "dp-signoporp-rr": 1, "dp-signoporp-rr-smooth": 4}
     for name, count in expected.items():
         assert SKETCHES[name].positions() == count
-    target = TARGET | {"adjacency": RecordAdjacency()}
+    target = TARGET | {"adjacency": Record()}
     assert SignSketch.dp_signoporp_rr(p=12, k=8, seed=1, **target).positions() == 8
     target = TARGET | {"adjacency": L1Ball(radius=Fraction(1, 2))}
     assert SignSketch.dp_signoporp_rr(p=12, k=8, seed=1, **target).positions() == 8
@@ -152,7 +152,7 @@ def test_repetitions_split_the_budget() -> None:
         SignSketch.dp_signoporp_rr(p=16, k=8, seed=1, repetitions=t, **TARGET) for t in (1, 4)
     )
     curve = four.privacy()
-    assert isinstance(curve, RandomizedResponseCurve)
+    assert isinstance(curve, RandomizedResponse)
     assert curve.positions == 4
     odds = [UNIT / s.rule.flips[1] - 1 for s in (single, four)]  # type: ignore[attr-defined]
     assert math.log(odds[0]) == pytest.approx(4 * math.log(odds[1]))
@@ -165,11 +165,9 @@ def test_repetitions_split_the_budget() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    whole = TARGET | {"adjacency": RecordAdjacency()}
+    whole = TARGET | {"adjacency": Record()}
     with pytest.raises(ParameterError, match=r"Ladder\.response for whole records"):
-        SignSketch.dp_signrp_rr_smooth(
-            p=4, k=2, seed=1, **TARGET | {"adjacency": RecordAdjacency()}
-        )
+        SignSketch.dp_signrp_rr_smooth(p=4, k=2, seed=1, **TARGET | {"adjacency": Record()})
     with pytest.raises(ParameterError, match="individual rule"):
         SignSketch.idp_signrp_rr(RademacherProjection(p=4, k=2, seed=1), **whole)
     with pytest.raises(ParameterError, match="least_norm"):
@@ -178,7 +176,7 @@ def test_what_does_not_fit_is_refused() -> None:
         SignSketch.dp_signrp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), **TARGET)
     with pytest.raises(ParameterError, match="beta"):
         SignSketch.dp_signrp_rr(
-            p=4, k=2, seed=1, **TARGET | {"adjacency": AttributeAdjacency(beta=Fraction(3))}
+            p=4, k=2, seed=1, **TARGET | {"adjacency": Attribute(beta=Fraction(3))}
         )
     with pytest.raises(ParameterError, match="individual one"):
         SKETCHES["dp-signrp-rr"].held_at(np.zeros(9))
@@ -238,13 +236,13 @@ def test_angle_law_charges_the_grid_and_the_matrix() -> None:
 def test_claim_over_the_draw() -> None:
     sketch = SKETCHES["over the draw"]
     curve = sketch.privacy()
-    assert isinstance(curve, MixedResponseCurve)
+    assert isinstance(curve, MixedResponse)
     assert curve.differ == differing_probability(
         Fraction(1), Fraction(3), p=40, step=Fraction(1, 1024)
     )
     assert sketch.guarantee() == sketch.over_the_draw()
     realised = sketch.realised().curve
-    assert isinstance(realised, RandomizedResponseCurve)
+    assert isinstance(realised, RandomizedResponse)
     assert realised.positions == 11
     assert realised.delta_at(2).lower > 1e-3  # what a realised projection alone can't promise
     # Theorem 4.1 with the pair's own N₊ needs more flips; the printed N₊ more still.
@@ -340,7 +338,7 @@ def test_individual_noise_is_the_analytic_gaussian_mechanism() -> None:
     rule = SKETCHES["idp-signrp-g"].rule
     assert isinstance(rule, IndividualNoise)
     curve = SKETCHES["idp-signrp-g"].privacy()
-    assert isinstance(curve, GaussianCurve)
+    assert isinstance(curve, Gaussian)
     assert Fraction(curve.delta_at(2).upper) <= DELTA
     assert curve.delta_at(2).lower > float(DELTA) * (1 - 1e-11)
     for size, scale in enumerate(rule.scales, start=1):
@@ -398,7 +396,7 @@ def test_losses_are_whole_multiples_without_ties_to_break() -> None:
     sketch = SKETCHES["dp-signrp-rr"]
     (pair,) = sketch.worst_pairs()
     curve = sketch.privacy()
-    assert isinstance(curve, RandomizedResponseCurve)
+    assert isinstance(curve, RandomizedResponse)
     every = np.array(
         [np.frombuffer(key, dtype=np.uint8) for key in sketch.distribution(np.zeros(9))]
     )
@@ -414,7 +412,7 @@ def test_worst_pairs_are_neighbours_of_the_domain(sketch: SignSketch) -> None:
         assert np.abs(pair.record - pair.neighbour).sum() <= 1
 
 
-@pytest.mark.parametrize("adjacency", [ONE, RecordAdjacency()])
+@pytest.mark.parametrize("adjacency", [ONE, Record()])
 def test_worst_pairs_where_the_domain_ends_at_0(adjacency: Adjacency) -> None:
     """The background must be found: with zeros, no sign would cross."""
     domain = Box(low=Fraction(0), high=Fraction(1))
@@ -535,7 +533,7 @@ def test_least_flips_over_the_draw(
         seed=0,
         **target,
         domain=Box(low=Fraction(-(10**5)), high=Fraction(10**5)),
-        adjacency=AttributeAdjacency(beta=Fraction(1)),
+        adjacency=Attribute(beta=Fraction(1)),
     )
     assert isinstance(sketch.rule, Ladder)
     flip = sketch.rule.flips[1] / 2**64

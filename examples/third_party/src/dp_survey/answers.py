@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import (
-    RandomizedResponseCurve,
+    RandomizedResponse,
     keep_probability_curve,
 )
-from dpverify.data.adjacency import AttributeAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Attribute, Record
 from dpverify.data.domain import Box, as_rows
 from dpverify.enclosure import Enclosure
 from dpverify.errors import RecordsError, require
@@ -49,7 +49,7 @@ class SurveyAnswers(Certifiable, Exhaustive):
     questions: int
     choices: int
     keep: Fraction
-    adjacency: AttributeAdjacency | RecordAdjacency
+    adjacency: Attribute | Record
     outside: Literal["refuse", "clip"] = "refuse"
 
     def __post_init__(self) -> None:
@@ -65,11 +65,11 @@ class SurveyAnswers(Certifiable, Exhaustive):
         choices: int,
         epsilon: Fraction,
         delta: Fraction,
-        adjacency: AttributeAdjacency | RecordAdjacency,
+        adjacency: Attribute | Record,
         outside: Literal["refuse", "clip"] = "refuse",
     ) -> Self:
         """The mechanism that keeps as many answers as (ε, δ) allows; δ may be 0."""
-        positions = questions if isinstance(adjacency, RecordAdjacency) else 1
+        positions = questions if isinstance(adjacency, Record) else 1
         keep = keep_probability_curve(epsilon, delta, positions=positions, values=choices)
         return cls(
             questions=questions, choices=choices, keep=keep, adjacency=adjacency, outside=outside
@@ -97,10 +97,10 @@ class SurveyAnswers(Certifiable, Exhaustive):
         """Probability of each particular other choice."""
         return (1 - self.keep) / (self.choices - 1)
 
-    def privacy(self) -> RandomizedResponseCurve:
+    def privacy(self) -> RandomizedResponse:
         """Exact curve."""
-        everything = isinstance(self.adjacency, RecordAdjacency)
-        return RandomizedResponseCurve(
+        everything = isinstance(self.adjacency, Record)
+        return RandomizedResponse(
             keep=self.keep, other=self.other, positions=self.questions if everything else 1
         )
 
@@ -163,7 +163,7 @@ class SurveyAnswers(Certifiable, Exhaustive):
     def worst_pairs(self) -> Sequence[Pair]:
         """Neighbours that differ in as many answers as the adjacency allows."""
         first, last = np.zeros((1, self.questions)), np.zeros((1, self.questions))
-        if isinstance(self.adjacency, RecordAdjacency):
+        if isinstance(self.adjacency, Record):
             last[:] = self.choices - 1
             return [Pair(name="first choices or last choices", record=first, neighbour=last)]
         last[0, 0] = min(int(self.adjacency.beta), self.choices - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dp_survey.answers import SurveyAnswers
-from dpverify.data.adjacency import AttributeAdjacency, RecordAdjacency
+from dpverify.data.adjacency import Attribute, Record
 from dpverify.data.domain import Box
 from dpverify.errors import require
 from dpverify.privacy import MechanismFamily, Parameter, Request
@@ -15,7 +15,7 @@ def _build(request: Request) -> SurveyAnswers:
     choices, domain, adjacency = request.parameters["choices"], request.domain, request.adjacency
     # What the family announces below is all that a request holds.
     assert isinstance(domain, Box)
-    assert isinstance(adjacency, AttributeAdjacency | RecordAdjacency)
+    assert isinstance(adjacency, Attribute | Record)
     require(domain.low == 0, "low", domain.low, "0, the first choice")
     require(domain.high == choices - 1, "high", domain.high, f"{choices - 1}, the last choice")
     return SurveyAnswers.calibrated(
@@ -45,5 +45,5 @@ SUITE = tuple(
     SurveyAnswers.calibrated(
         questions=2, choices=5, epsilon=Fraction(1), delta=Fraction(0), adjacency=adjacency
     )
-    for adjacency in (AttributeAdjacency(beta=Fraction(4)), RecordAdjacency())
+    for adjacency in (Attribute(beta=Fraction(4)), Record())
 )

@@ -1,0 +1,88 @@
+"""Numbers as users write them: read exactly, and checked when an object is made.
+
+A float stands for its exact binary value, a string or a Decimal for its decimal. The converters of
+`attrs` fields below name the field in the message of what they refuse, and type checkers read off
+them what a constructor takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import Converter
+
+from dpverify.enclosure import Exact, Real, SquareRoot, exact, rational
+from dpverify.errors import require
+
+__all__ = [
+    "positive",
+    "positive_rational",
+    "to_count",
+    "to_positive",
+    "to_positive_rational",
+    "to_rational",
+    "to_whole",
+    "whole",
+]
+
+
+def positive(name: str, value: Real | SquareRoot) -> Exact:
+    """Read an exact number above 0, keeping a square root as it is."""
+    number = exact(name, value)
+    size = number.radicand if isinstance(number, SquareRoot) else number
+    require(size > 0, name, value, "positive")
+    return number
+
+
+def positive_rational(name: str, value: Real) -> Fraction:
+    """Read a number above 0 exactly."""
+    number = rational(name, value)
+    require(number > 0, name, value, "positive")
+    return number
+
+
+def whole(name: str, value: Real) -> int:
+    """Read a whole number, as 3, 3.0 or "3"."""
+    number = rational(name, value)
+    require(number.denominator == 1, name, value, "a whole number")
+    return number.numerator
+
+
+def _count(name: str, value: Real) -> int:
+    number = whole(name, value)
+    require(number >= 1, name, value, "at least 1")
+    return number
+
+
+def _named(read: Callable[[str, Any], Any]) -> Any:
+    return Converter(lambda value, field: read(field.name, value), takes_field=True)
+
+
+if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
+
+    def to_rational(value: Real) -> Fraction:
+        """`rational` of a field."""
+        raise NotImplementedError
+
+    def to_positive(value: Real | SquareRoot) -> Exact:
+        """`positive` of a field."""
+        raise NotImplementedError
+
+    def to_positive_rational(value: Real) -> Fraction:
+        """`positive_rational` of a field."""
+        raise NotImplementedError
+
+    def to_whole(value: Real) -> int:
+        """`whole` of a field."""
+        raise NotImplementedError
+
+    def to_count(value: Real) -> int:
+        """A whole number of at least 1."""
+        raise NotImplementedError
+
+else:
+    to_rational = _named(rational)
+    to_positive, to_positive_rational = _named(positive), _named(positive_rational)
+    to_whole, to_count = _named(whole), _named(_count)
