@@ -218,7 +218,8 @@ def test_a_curve_without_a_loss_composes_by_its_point(
         def _epsilon(self, delta: Fraction) -> Enclosure:
             raise NotImplementedError
 
-        rates = PrivacyCurve.rates
+        def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+            raise NotImplementedError
 
     class Stranger:
         def __init__(self, inputs: Inputs) -> None:
