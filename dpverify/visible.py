@@ -2,15 +2,19 @@
 
 Control characters move the cursor, clear the screen and forge lines; format characters turn the
 direction of writing or have no width. Documents that are verified may hold none of them (`hidden`),
-and what is printed shows them as escapes (`escaped`).
+and what is printed shows them as escapes (`escaped`). Text of foreign code may be of any length, or
+raise while it is made (`raised`, `shown`).
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["escaped", "hidden"]
+__all__ = ["escaped", "hidden", "raised", "shown"]
 
+_LONGEST = 1000
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -30,6 +34,24 @@ def escaped(text: str, *, lines: bool = False) -> str:
     if text.isprintable():
         return text
     return "".join(c if lines and c == "\n" else _escape(c) for c in text)
+
+
+def raised(error: BaseException) -> str:
+    """What a foreign exception says, with its type: short, even where saying it fails."""
+    return f"{type(error).__name__}: {_short(str, error)}"
+
+
+def shown(value: object) -> str:
+    """The representation of a foreign object: short, even where it fails."""
+    return _short(repr, value)
+
+
+def _short(text_of: Callable[[Any], str], value: object) -> str:
+    try:
+        text = text_of(value)
+    except Exception as error:  # foreign code, or a whole number of too many digits
+        return f"({type(value).__name__}, which can't be shown: {type(error).__name__})"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
 def _escape(character: str) -> str:

@@ -75,6 +75,7 @@ from dpverify.errors import (
 )
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Exhaustive, Mechanism, Pair, WhiteBox
+from dpverify.visible import raised, shown
 
 __all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
 
@@ -295,10 +296,9 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     except DPVerifyError:
         raise
     except Exception as error:
-        raised = f"it raised {type(error).__name__}: {error}"
-        raise ParameterError("privacy()", raised, rule) from error
+        raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
     whole = hasattr(curve, "delta_at") and hasattr(curve, "epsilon_at")
-    require(whole, "privacy()", repr(curve), rule)
+    require(whole, "privacy()", shown(curve), rule)
     return curve
 
 

@@ -137,3 +137,24 @@ def test_no_exception_handler_of_a_mechanism_stops_the_clock() -> None:
 
     with pytest.raises(DrawError, match="took longer"):
         guarded(stubborn, "stubborn", PAIR, 0, (), 0.05)
+
+
+class UnsayableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("raised", [UnsayableError(), RuntimeError("x" * 10**6)])
+@pytest.mark.parametrize("kind", [*KINDS, "determinism", "grey-box"])
+def test_what_is_raised_is_said_in_short(raised: Exception, kind: AuditKind) -> None:
+    """An exception whose own text fails, and one of a million characters."""
+
+    class Raises(Tired):
+        def release(self, records: Any, *, rng: Words) -> Any:
+            raise raised
+
+    report = audit(Raises("raises"), kinds=[kind], draws=200, workers=1)
+    said = "".join([*report.failed, *(finding.statement for finding in report.findings)])
+    assert report.verdict == "inconclusive"
+    assert type(raised).__name__ in said
+    assert len(said) < 10_000

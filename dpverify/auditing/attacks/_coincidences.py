@@ -35,6 +35,7 @@ from dpverify.auditing.statistics.two_sample_binomial import Outcome
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import raised
 
 __all__ = ["STARTS", "between", "consecutive", "rows"]
 
@@ -135,7 +136,7 @@ def between(trial: Trial, pair: Pair, name: str) -> Finding:
                 return trial.unable(pair, name, f"{sent}", failed=True)
             runs.append(sent)
     except Exception as error:  # what pickling says of it, or a child that died
-        reason = f"it can't be sent to a process ({type(error).__name__}: {error})"
+        reason = f"it can't be sent to a process ({raised(error)})"
         return trial.unable(pair, name, reason)
     finally:
         for child in children:

@@ -68,6 +68,7 @@ from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import raised
 
 __all__ = ["MOST", "grey_box"]
 
@@ -484,14 +485,14 @@ def _apart(own: _Run, change: Vector) -> Event:
 def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
     try:
         # A copy: a run that changes its argument must not change the next one's.
-        output, raised = numbers(function(copy.deepcopy(data), source)), ""
+        output, said = numbers(function(copy.deepcopy(data), source)), ""
     except Exception as error:  # whatever a mechanism raises is part of what it does
-        output, raised = None, f"{type(error).__name__}: {error}"
+        output, said = None, raised(error)
     return _Run(
         output=np.zeros(0) if output is None else output.ravel(),
         shape=None if output is None else output.shape,
         recorder=source.recorder,
-        raised=raised,
+        raised=said,
     )
 
 

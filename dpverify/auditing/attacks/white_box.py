@@ -28,6 +28,7 @@ from dpverify.errors import ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import raised
 
 __all__ = ["Attack", "attack", "audit", "verdict"]
 
@@ -180,7 +181,7 @@ def attack(
         except Exception as error:  # whatever a mechanism raises, or its pickling
             raise DrawError(
                 f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
-                f"{type(error).__name__}: {error}"
+                f"{raised(error)}"
             ) from error
         counts.append(
             tuple(_count(own, other, event.threshold, swapped=event.swapped) for event in tests)

@@ -19,6 +19,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
+from numbers import Number
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -31,9 +32,11 @@ from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import raised, shown
 
 __all__ = [
     "CHUNK",
+    "as_numbers",
     "both_sides",
     "by_chunks",
     "guarded",
@@ -113,7 +116,7 @@ def both_sides(
     if len(shapes) > 1:
         raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
     own, other = chunks[: len(sizes)], chunks[len(sizes) :]
-    return np.concatenate(own), np.concatenate(other)
+    return _joined(own, mechanism, pair), _joined(other, mechanism, pair)
 
 
 def by_chunks(
@@ -144,7 +147,7 @@ def by_chunks(
     try:
         yield from spread(function, tasks[1:], workers=workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        reason = f"breaks on its way to a worker ({error}); workers=1 draws without"
+        reason = f"breaks on its way to a worker ({raised(error)}); workers=1 draws without"
         raise _error(mechanism, pair, reason) from error
     except BrokenExecutor as error:
         raise _error(mechanism, pair, "ended its worker process") from error
@@ -218,7 +221,7 @@ def guarded(
     except passed:
         raise
     except Exception as error:
-        reason = f"raised {type(error).__name__}: {error}"
+        reason = f"raised {raised(error)}"
         raise _error(mechanism, pair, reason, side) from error
 
 
@@ -234,11 +237,13 @@ def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) ->
         way = " Let it return an array without a mask, as `filled` makes one."
         raise _error(mechanism, pair, "released a masked array", side, way)
     try:
-        numbers = np.array(outputs)
+        numbers = as_numbers(outputs)
     except ValueError:  # ragged
         shapes = list(dict.fromkeys(np.shape(output) for output in outputs))
         reason = f"changed the shape of its release: {shapes[0]}, {shapes[-1]}"
         raise _error(mechanism, pair, reason, side) from None
+    if numbers.dtype.kind in "Oc" and all(isinstance(n, Number) for n in numbers.ravel().tolist()):
+        raise _inexact(mechanism, pair, numbers, side)
     if numbers.dtype.kind not in "biuf" or not numbers.size:
         reason = f"released neither numbers nor a set: {_first(outputs[0])}"
         way = " Let it return a number, an array of numbers of one shape, or a set."
@@ -255,10 +260,52 @@ def _as_set(output: Any) -> frozenset[Any] | None:
     return frozenset(output) if isinstance(output, set | frozenset) else None
 
 
+def as_numbers(outputs: Sequence[Any]) -> NDArray[Any]:
+    """One array of all; of objects where doubles or 64 bits would hold other numbers."""
+    numbers = np.array(outputs)
+    if numbers.dtype == np.uint64 and numbers.size:  # beside which signed ones become doubles
+        return numbers.astype(np.int64 if numbers.max() < 2**63 else object)
+    if numbers.dtype.kind == "f":
+        doubles = numbers.astype(np.float64)
+        rounded = any(float(n) != n for output in outputs for n in _whole(output))
+        if rounded or not np.array_equal(doubles, numbers, equal_nan=True):
+            return np.array(outputs, dtype=object)
+    return numbers
+
+
+def _whole(output: Any) -> Iterator[int]:
+    """Whole numbers in an output, which doubles beside them make doubles."""
+    match output:
+        case list() | tuple():
+            for part in output:
+                yield from _whole(part)
+        case np.ndarray() if output.dtype.kind in "iu":
+            yield from output.ravel().tolist()
+        case int() | np.integer():
+            yield int(output)
+
+
+def _joined(chunks: Sequence[NDArray[Any]], mechanism: object, pair: Pair) -> NDArray[Any]:
+    joined = np.concatenate(chunks)
+    if joined.dtype.kind == "f" and any(float(n) != n for chunk in chunks for n in _whole(chunk)):
+        raise _inexact(mechanism, pair, np.concatenate([c.astype(object) for c in chunks]))
+    return joined
+
+
+def _inexact(
+    mechanism: object, pair: Pair, numbers: NDArray[Any], side: int | None = None
+) -> DrawError:
+    every = numbers.ravel().tolist()
+    first = next((n for n in every if not isinstance(n, float)), every[0])
+    reason = f"released a number that doubles and 64 bits don't hold, or not beside: {shown(first)}"
+    way = " Let it return parts that they hold: numerator and denominator, or divmod(n, 2**32)."
+    return _error(mechanism, pair, reason, side, way)
+
+
 def _first(output: Any) -> str:
     """An output as the function returned it: adapters put it into an array."""
     alone = isinstance(output, np.ndarray) and output.size == 1
-    return repr(output.item() if alone else output)
+    return shown(output.item() if alone else output)
 
 
 def _error(

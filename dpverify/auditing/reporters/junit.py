@@ -9,7 +9,6 @@ messages.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
@@ -17,11 +16,10 @@ from xml.etree import ElementTree
 from dpverify.auditing.engine import Report
 from dpverify.auditing.finding import Finding
 from dpverify.auditing.reporters.text import finding_lines, lines
+from dpverify.visible import escaped
 
 __all__ = ["junit"]
 
-# What XML 1.0 can't hold, escaped or not (section 2.2).
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OUTCOMES = {"violation": "failure", "inconclusive": "skipped"}
 
 
@@ -74,4 +72,5 @@ def _count(element: ElementTree.Element) -> None:
 
 
 def _plain(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    # Whatever XML 1.0 can't hold (section 2.2) is among what isn't visible.
+    return escaped(text, lines=True)

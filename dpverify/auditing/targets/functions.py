@@ -26,12 +26,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.outputs.draws import as_numbers
 from dpverify.data.adjacency import Adjacency, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism
 from dpverify.sampling.words import Words
+from dpverify.visible import raised
 
 __all__ = ["Adapted", "adapt"]
 
@@ -333,7 +335,10 @@ def _asked(mechanism: Any) -> Element:
             mechanism.randomise(0)
         except Exception as error:
             raise ParameterError(
-                "function", mechanism, f"one that takes a number: {error}", "Wrap it in a function."
+                "function",
+                mechanism,
+                f"one that takes a number: {raised(error)}",
+                "Wrap it in a function.",
             ) from None
         return "whole"
     return "any"
@@ -402,4 +407,4 @@ def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
         sets[:] = answers
         return sets
     masked = any(np.ma.isMaskedArray(answer) for answer in answers)
-    return np.ma.array(answers) if masked else np.array(answers)
+    return np.ma.array(answers) if masked else as_numbers(answers)

@@ -76,8 +76,11 @@ def test_findings_of_one_name_are_told_apart() -> None:
     assert names == ["determinism", "determinism, 2", "determinism, 3"]
 
 
-def test_what_xml_can_not_hold_is_replaced() -> None:
-    finding = Finding(audit="black-box", verdict="violation", statement="a\x00b\x1bc\ud800 <&>")
+HIDDEN = "a\x00b\x1bc\ud800\u202e\uffff <&>"
+
+
+def test_what_xml_can_not_hold_or_a_reader_not_see_is_escaped() -> None:
+    finding = Finding(audit="black-box", verdict="violation", statement=HIDDEN)
     report = Report(
         mechanism="mine",
         claim=(1.0, Fraction(0)),
@@ -87,4 +90,4 @@ def test_what_xml_can_not_hold_is_replaced() -> None:
         replay="again",
     )
     (failure,) = parsed([report]).iter("failure")
-    assert failure.get("message") == "violation: a\ufffdb\ufffdc\ufffd <&>"
+    assert failure.get("message") == r"violation: a\x00b\x1bc\ud800\u202e\uffff <&>"
