@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar
 
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, exact_string, rational
-from dpverify.errors import DPVerifyError, ParameterError, require
+from dpverify.errors import ParameterError, extra, require
 from dpverify.numbers import whole
 
 if TYPE_CHECKING:
@@ -104,12 +104,8 @@ class PrivacyBound(ABC):
         ----------
         axes : where to draw; new ones by default
         """
-        try:
+        with extra("report", "a plot"):
             from matplotlib import pyplot
-        except ImportError:
-            raise DPVerifyError(
-                "a plot needs matplotlib: install it (pip install matplotlib)."
-            ) from None
         if axes is None:
             axes = pyplot.figure().add_subplot()
         reach = self.epsilon_at(Fraction(1, 10**9)).upper
