@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any
 from dpverify._version import __version__
 
 if TYPE_CHECKING:
+    from dpverify.accounting.calibrate import calibrate
     from dpverify.accounting.composition.compose import compose
+    from dpverify.accounting.curves.approximate_dp import ApproxDP
+    from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
+    from dpverify.accounting.curves.gaussian import Gaussian
+    from dpverify.accounting.curves.laplace import Laplace
+    from dpverify.accounting.curves.randomized_response import RandomizedResponse
+    from dpverify.accounting.notions.renyi import RDP
+    from dpverify.accounting.notions.zcdp import ZCDP
     from dpverify.auditing.engine import Report
     from dpverify.auditing.finding import Finding
     from dpverify.auditing.targets.functions import adapt
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.open_release import open_release
+    from dpverify.data.adjacency import Attribute, BitFlip, Edge, Items, L1Ball, Record, Row
     from dpverify.data.domain import Ball, Box, Graphs, Sets
     from dpverify.enclosure import Enclosure
     from dpverify.errors import DPVerifyError, ParameterError
@@ -26,22 +35,37 @@ if TYPE_CHECKING:
     from dpverify.privacy import Estimator, Mechanism, Pair
 
 __all__ = [
+    "RDP",
+    "ZCDP",
+    "ApproxDP",
+    "Attribute",
     "Ball",
+    "BitFlip",
     "Box",
     "DPVerifyError",
+    "DiscreteGaussian",
+    "Edge",
     "Enclosure",
     "Estimator",
     "Finding",
+    "Gaussian",
     "Graphs",
     "Guarantee",
+    "Items",
+    "L1Ball",
+    "Laplace",
     "Mechanism",
     "Pair",
     "ParameterError",
     "PrivacyCurve",
+    "RandomizedResponse",
+    "Record",
     "Report",
+    "Row",
     "Sets",
     "__version__",
     "adapt",
+    "calibrate",
     "compose",
     "mechanism",
     "mechanisms",
@@ -50,12 +74,21 @@ __all__ = [
 
 # Where each name is defined: one line a module, the same as under TYPE_CHECKING above.
 _MODULES = {
+    "dpverify.accounting.calibrate": ("calibrate",),
     "dpverify.accounting.composition.compose": ("compose",),
+    "dpverify.accounting.curves.approximate_dp": ("ApproxDP",),
+    "dpverify.accounting.curves.discrete_gaussian": ("DiscreteGaussian",),
+    "dpverify.accounting.curves.gaussian": ("Gaussian",),
+    "dpverify.accounting.curves.laplace": ("Laplace",),
+    "dpverify.accounting.curves.randomized_response": ("RandomizedResponse",),
+    "dpverify.accounting.notions.renyi": ("RDP",),
+    "dpverify.accounting.notions.zcdp": ("ZCDP",),
     "dpverify.auditing.engine": ("Report",),
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.functions": ("adapt",),
     "dpverify.catalogue": ("mechanism", "mechanisms"),
     "dpverify.certificate.open_release": ("open_release",),
+    "dpverify.data.adjacency": ("Attribute", "BitFlip", "Edge", "Items", "L1Ball", "Record", "Row"),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),
     "dpverify.enclosure": ("Enclosure",),
     "dpverify.errors": ("DPVerifyError", "ParameterError"),

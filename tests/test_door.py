@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import subprocess
 import sys
 
@@ -29,6 +31,11 @@ def test_every_name_is_loaded_from_where_type_checkers_see_it() -> None:
 def test_names_exist(name: str) -> None:
     assert getattr(dpv, name) is not None
     assert name in dir(dpv)
+
+
+@pytest.mark.parametrize("module", sorted({*dpv._HOMES.values()}))
+def test_examples_run(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 def test_unknown_names_are_attribute_errors() -> None:

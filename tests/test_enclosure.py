@@ -227,13 +227,58 @@ def test_contains_compares_exactly() -> None:
         assert math.nan in found  # noqa: PLW0177
 
 
-def test_enclosures_are_frozen_and_not_ordered() -> None:
+def test_enclosures_are_frozen() -> None:
     found: Any = Enclosure(1.0, 2.0)
     with pytest.raises(FrozenInstanceError):
         found.lower = 0.0
+    assert str(found) == f"{found}" == "[1.0, 2.0]"
+
+
+def test_comparisons_are_certain_or_raise() -> None:
+    found = Enclosure(1.0, 2.0)
+    assert found < Enclosure(3.0, 4.0)
+    assert found <= Enclosure(2.0, 4.0)
+    assert found <= Fraction(2)
+    assert found < math.inf
+    assert not found > 2
+    assert not found >= Decimal("2.1")
+    assert np.float64(0.5) < found
+    assert not np.float32(0.5) > found
+    for doubtful in (found, Enclosure(2.0, 3.0), 1.5, Fraction(3, 2), 2, np.float64(2)):
+        with pytest.raises(NumericalError, match="overlap: which is larger is not decided"):
+            assert found < doubtful
+    with pytest.raises(ParameterError, match="other=nan must be a number"):
+        assert found < math.nan  # noqa: PLW0177
     with pytest.raises(TypeError):
-        assert found < Enclosure(3.0, 4.0)
-    assert str(found) == "[1.0, 2.0]"
+        assert found < "3"
+    assert found == Enclosure(1.0, 2.0) != Enclosure(1.0, 3.0)
+    assert found != Enclosure(1.5, 1.5)
+
+
+@given(doubles, doubles)
+@moderate
+def test_points_compare_as_their_numbers(one: float, other: float) -> None:
+    first, second = Enclosure(one, one), Enclosure(other, other)
+    assert (first < second) is (one < other)
+    assert (first >= second) is (first >= other) is (one >= other)
+
+
+def test_the_safe_end_is_the_number() -> None:
+    found = Enclosure(1.00001, 1.00002)
+    assert found.safe == float(found) == 1.00002
+    keep = Enclosure(0.74999, 0.75, safe_end="lower")
+    assert keep.safe == float(keep) == 0.74999
+    assert str(keep) == "[0.74999, 0.75], the lower end being the safe one"
+    assert (f"{found:.4f}", f"{keep:.4f}") == ("1.0001", "0.7499")
+    assert f"{Enclosure(math.inf, math.inf):.2f}" == "inf"
+
+
+@given(doubles, st.integers(0, 20), st.sampled_from("eg"))
+@moderate
+def test_formats_are_rounded_towards_safety(value: float, digits: int, kind: str) -> None:
+    assert Decimal(f"{Enclosure(value, value):.{digits}{kind}}") >= Decimal(value)
+    lower = Enclosure(value, value, safe_end="lower")
+    assert Decimal(f"{lower:.{digits}{kind}}") <= Decimal(value)
 
 
 # --- decimals
@@ -325,6 +370,9 @@ def test_exact_string(value: Fraction, text: str) -> None:
         (np.float64(0.5), Fraction(1, 2)),
         (np.int64(7), Fraction(7)),
         (np.uint8(255), Fraction(255)),
+        (np.float32(0.1), Fraction(float(np.float32(0.1)))),
+        ("0.1", Fraction(1, 10)),
+        (" -1e-6", Fraction(-1, 10**6)),
     ],
 )
 def test_rational_reads_exactly(value: Any, expected: Fraction) -> None:
@@ -344,9 +392,14 @@ def test_rational_reads_exactly(value: Any, expected: Fraction) -> None:
         Decimal("sNaN"),
         Decimal("Infinity"),
         np.float64("nan"),
-        "0.1",
+        "0.1.2",
+        "1_000",
+        "nan",
+        "",
+        "٣",
         None,
         1j,
+        np.float32("inf"),
     ],
 )
 def test_rational_refuses_what_is_no_finite_real(value: Any) -> None:

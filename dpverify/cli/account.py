@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import click
 
-from dpverify.accounting.distributions import DISTRIBUTIONS
+from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.cli.output import (
     decimal,
     emit_json,
@@ -23,6 +24,8 @@ from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable
 
 __all__ = ["account", "calibrate"]
+
+_DOWN = Context(prec=18, rounding=ROUND_FLOOR)
 
 _name = click.argument("name", metavar="NAME")
 _parameters = click.option(
@@ -91,12 +94,21 @@ def calibrate(
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
         values = _exact(parse_parameters(parameters, noise.query, defaults=noise.defaults))
-        facts: _Facts = {noise.noise[0]: noise.calibrate(values, goal["epsilon"], goal["delta"])}
+        target = rational("epsilon", goal["epsilon"]), rational("delta", goal["delta"])
+        least = noise.calibrate(values, *target)
+        facts: _Facts = {
+            noise.noise[0]: least if isinstance(least, Enclosure) else _safe_decimal(least)
+        }
         about = {"theorem": noise.theorem}
     else:
         mechanism = _made(name, (*parameters, f"epsilon={epsilon}", f"delta={delta}"))
         facts, about = _facts(mechanism), _about(mechanism)
     _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
+
+
+def _safe_decimal(keep: Fraction) -> str:
+    """A probability to keep, rounded down: less truthful answers are as private."""
+    return str(_DOWN.divide(Decimal(keep.numerator), Decimal(keep.denominator)))
 
 
 def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:

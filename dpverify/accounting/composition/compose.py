@@ -86,7 +86,7 @@ def compose(
     >>> import dpverify as dpv
     >>> total = dpv.compose(10 * dpv.Gaussian(sigma=4), dpv.Laplace(scale=2))
     >>> round(total.epsilon_at(delta=1e-6).upper, 4)
-    4.3126
+    4.1423
     """
     if not releases:
         raise ParameterError("releases", "none", "at least one")

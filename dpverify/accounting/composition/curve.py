@@ -61,14 +61,15 @@ _FINEST = 1 << 22  # points of a lattice's period
 _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
 _COARSER = 1.5
+_MOST_TIMES = 2**64
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
 def _to_losses(value: Losses) -> Losses:
     require(bool(value), "losses", value, "not empty")
     for loss, count in value:
-        whole = isinstance(count, int) and count >= 1
-        require(whole, "multiplicity", count, "a whole number of at least 1")
+        whole = isinstance(count, int) and 1 <= count <= _MOST_TIMES
+        require(whole, "multiplicity", count, "a whole number from 1 to 2**64")
         require(isinstance(loss, PrivacyLoss), "loss", loss, "a privacy loss")
     return _merged(value)
 

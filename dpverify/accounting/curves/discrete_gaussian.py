@@ -65,7 +65,7 @@ class DiscreteGaussian(PrivacyCurve):
     --------
     >>> import dpverify as dpv
     >>> f"{dpv.DiscreteGaussian(sigma=1).delta_at(epsilon=4):.3g}"
-    '6.94e-05'
+    '0.0000539'
     """
 
     sigma: Exact = field(converter=to_positive, eq=False)

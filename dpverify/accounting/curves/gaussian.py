@@ -207,7 +207,7 @@ class Gaussian(PrivacyCurve):
     --------
     >>> import dpverify as dpv
     >>> round(dpv.Gaussian(sigma=4).epsilon_at(delta=1e-6).upper, 6)
-    1.12684
+    1.060702
     """
 
     sigma: Exact = field(converter=to_positive, eq=False)

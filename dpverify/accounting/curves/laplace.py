@@ -122,7 +122,7 @@ class Laplace(PrivacyCurve):
     0.5
     >>> row = dpv.Laplace.of_row([1, 1, 1, 1], scale=2)
     >>> round(row.epsilon_at(delta=1e-6).upper, 4)
-    1.9877
+    2.0
     """
 
     scale: Fraction = field(converter=to_positive_rational, eq=False)

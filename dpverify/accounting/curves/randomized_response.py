@@ -42,7 +42,7 @@ from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
+from dpverify.enclosure import Enclosure, Real, enclose, rational, short_string, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_rational, whole
@@ -83,8 +83,8 @@ class RandomizedResponse(PrivacyCurve):
     >>> import dpverify as dpv
     >>> round(dpv.RandomizedResponse(keep=0.75).epsilon_at(delta=0).upper, 6)
     1.098612
-    >>> dpv.RandomizedResponse(keep=0.75, positions=64).epsilon_at(delta=1e-6).upper < 64
-    True
+    >>> f"{dpv.RandomizedResponse(keep=0.75, positions=64).epsilon_at(delta=1e-6):.4f}"
+    '65.4866'
     """
 
     keep: Fraction = field(converter=to_rational)
@@ -97,8 +97,10 @@ class RandomizedResponse(PrivacyCurve):
         return 1 - self.keep
 
     def __attrs_post_init__(self) -> None:
-        require(0 < self.other <= self.keep, "other", self.other, f"in (0, keep={self.keep}]")
-        require(self.keep + self.other <= 1, "keep", self.keep, f"at most 1 - {self.other}")
+        require(0 < self.keep <= 1, "keep", self.keep, "in (0, 1)")
+        keep, other = short_string(self.keep), short_string(self.other)
+        require(0 < self.other <= self.keep, "other", other, f"in (0, keep={keep}]")
+        require(self.keep + self.other <= 1, "keep", keep, f"at most 1 - {other}")
         most = MOST_POSITIONS
         require(self.positions <= most, "positions", self.positions, f"at most {most}")
 
@@ -106,7 +108,7 @@ class RandomizedResponse(PrivacyCurve):
     def of_values(cls, values: Real, *, keep: Real, positions: Real = 1) -> Self:
         """The curve of answers with so many values, the untrue ones equally likely."""
         count, kept = whole("values", values), rational("keep", keep)
-        require(count >= 2, "values", values, "at least 2")
+        require(2 <= count <= _COIN, "values", values, "from 2 to 2**64")
         require(Fraction(1, count) <= kept < 1, "keep", keep, f"in [1/{count}, 1)")
         return cls(keep=kept, other=(1 - kept) / (count - 1), positions=positions)
 

@@ -1,0 +1,169 @@
+"""Noise distributions by name: the curve of each, and the noise that a target needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar, cast
+
+from dpverify.accounting.curves._roots import largest_argument
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
+from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
+from dpverify.accounting.curves.randomized_response import (
+    RandomizedResponse,
+    keep_probability_curve,
+)
+from dpverify.enclosure import Enclosure, Real, rational
+from dpverify.errors import ParameterError, did_you_mean, require
+from dpverify.guarantee import PrivacyCurve
+from dpverify.numbers import positive_rational, whole
+
+__all__ = ["DISTRIBUTIONS", "NoiseDistribution", "calibrate"]
+
+Values = Mapping[str, Fraction]
+_Curve = TypeVar("_Curve", bound=PrivacyCurve)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseDistribution:
+    """A way to randomise a query, and its accountant.
+
+    Attributes
+    ----------
+    kind : class of its curve
+    theorem : what proves the curve
+    query : parameters of the query, and what each is
+    defaults : of those that may be left out
+    noise : name of the noise's parameter, and what it is
+    curve : exact curve for parameters and noise
+    calibrate : the noise for (parameters, ε, δ): an enclosure, or an exact number that is safe
+    """
+
+    kind: type[PrivacyCurve]
+    theorem: str
+    query: Mapping[str, str]
+    defaults: Values
+    noise: tuple[str, str]
+    curve: Callable[[Values], PrivacyCurve]
+    calibrate: Callable[[Values, Fraction, Fraction], Enclosure | Fraction]
+
+
+def calibrate(kind: type[_Curve], *, epsilon: Real, delta: Real = 0, **query: Real) -> _Curve:
+    """The curve of the least noise of a kind that is proven to be (ε, δ)-differentially private.
+
+    Parameters
+    ----------
+    kind : Gaussian, DiscreteGaussian, Laplace or RandomizedResponse
+    epsilon, delta : the target
+    query : the query's parameters: `sensitivity`, by default 1; for randomized response `values`,
+        by default 2, and `positions`, by default 1
+
+    Returns
+    -------
+    The curve, whose noise parameter is the safe end: `sigma` and `scale` are next above the least
+    ones, `keep` is a coin's probability next below the largest one.
+
+    Raises
+    ------
+    ParameterError
+        If a number is outside its domain, or the noise doesn't reach the target at any scale.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> noise = dpv.calibrate(dpv.Gaussian, epsilon=1, delta=1e-6)
+    >>> float(noise.sigma)
+    4.224678889326837
+    >>> noise.delta_at(epsilon=1).upper <= 1e-6
+    True
+    """
+    names = {noise.kind: noise for noise in DISTRIBUTIONS.values()}
+    if not isinstance(kind, type) or kind not in names:
+        known = ", ".join(each.__name__ for each in names)
+        raise ParameterError("kind", getattr(kind, "__name__", kind), f"one of {known}")
+    noise = names[kind]
+    for name, value in query.items():
+        hint = did_you_mean(name, noise.query)
+        require(name in noise.query, name, value, f"left out for {kind.__name__}", hint)
+    values = {**noise.defaults, **{name: rational(name, value) for name, value in query.items()}}
+    least = noise.calibrate(values, rational("epsilon", epsilon), rational("delta", delta))
+    safe = Fraction(least.upper) if isinstance(least, Enclosure) else least
+    return cast("_Curve", noise.curve({**values, noise.noise[0]: safe}))
+
+
+def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A σ with δ(ε) ≤ delta proven, next to the least one that a search finds."""
+    require(epsilon >= 0, "epsilon", epsilon, "at least 0")
+    rule = "in (0, 1): the privacy loss of this noise is unbounded"
+    require(0 < delta < 1, "delta", delta, rule)
+    size = whole("sensitivity", values["sensitivity"])
+
+    def at(share: float) -> Enclosure:
+        curve = DiscreteGaussian(sigma=1 / Fraction(share), sensitivity=size)
+        return curve.delta_at(epsilon)
+
+    return 1 / Fraction(largest_argument(at, Enclosure.of_exact(delta).lower))
+
+
+def _keep(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:
+    return keep_probability_curve(
+        epsilon,
+        delta,
+        values=whole("values", values["values"]),
+        positions=whole("positions", values["positions"]),
+    )
+
+
+def _scale(values: Values, epsilon: Fraction, delta: Fraction) -> Enclosure:
+    size = positive_rational("sensitivity", values["sensitivity"])
+    return scale_laplace_curve(epsilon, delta, row=[size])
+
+
+_ONE = {"sensitivity": Fraction(1)}
+DISTRIBUTIONS: Mapping[str, NoiseDistribution] = {
+    "gaussian": NoiseDistribution(
+        kind=Gaussian,
+        theorem=THEOREM,
+        query={"sensitivity": "the l2-sensitivity of the query"},
+        defaults=_ONE,
+        noise=("sigma", "the standard deviation of the noise"),
+        curve=lambda values: Gaussian(sigma=values["sigma"], sensitivity=values["sensitivity"]),
+        calibrate=lambda values, epsilon, delta: sigma_gaussian(
+            epsilon, delta, sensitivity=values["sensitivity"]
+        ),
+    ),
+    "discrete-gaussian": NoiseDistribution(
+        kind=DiscreteGaussian,
+        theorem="the exact hockey-stick divergence; dpverify.accounting.curves.discrete_gaussian",
+        query={"sensitivity": "how far the query, a whole number, moves"},
+        defaults=_ONE,
+        noise=("sigma", "the parameter of the noise, of probabilities like exp(-y^2/2 sigma^2)"),
+        curve=lambda values: DiscreteGaussian(
+            sigma=values["sigma"], sensitivity=whole("sensitivity", values["sensitivity"])
+        ),
+        calibrate=_sigma_of_integers,
+    ),
+    "laplace": NoiseDistribution(
+        kind=Laplace,
+        theorem="the exact hockey-stick divergence; dpverify.accounting.curves.laplace",
+        query={"sensitivity": "the l1-sensitivity of the query"},
+        defaults=_ONE,
+        noise=("scale", "the scale b of the noise, of density exp(-|x|/b)/2b"),
+        curve=lambda values: Laplace(scale=values["scale"], sensitivity=values["sensitivity"]),
+        calibrate=_scale,
+    ),
+    "randomized-response": NoiseDistribution(
+        kind=RandomizedResponse,
+        theorem="the exact hockey-stick divergence; dpverify.accounting.curves.randomized_response",
+        query={
+            "values": "how many values an answer may have",
+            "positions": "how many answers differ between neighbours",
+        },
+        defaults={"values": Fraction(2), "positions": Fraction(1)},
+        noise=("keep", "the probability of the true answer, the others being equally likely"),
+        curve=lambda values: RandomizedResponse.of_values(**values),
+        calibrate=_keep,
+    ),
+}
