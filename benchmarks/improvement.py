@@ -35,7 +35,7 @@ from dpverify_mechanisms.projections.base import Projection
 from dpverify_mechanisms.projections.hadamard import FJLT
 from dpverify_mechanisms.projections.independent import GaussianProjection
 from dpverify_mechanisms.projections.sjlt import SJLT
-from dpverify_mechanisms.secret.design import rows_for_accuracy
+from dpverify_mechanisms.secret.rows import rows_for_accuracy
 from dpverify_mechanisms.secret.sketch import CovarianceSketch
 from dpverify_mechanisms.sign.flip_rules import Ladder
 from dpverify_mechanisms.sign.sketch import SignSketch

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpverify.certificate.open_release import open_release
     from dpverify.data.adjacency import Attribute, BitFlip, Edge, Items, L1Ball, Record, Row
     from dpverify.data.domain import Ball, Box, Graphs, Sets
+    from dpverify.designs import design
     from dpverify.enclosure import Enclosure
     from dpverify.errors import DPVerifyError, ParameterError
     from dpverify.guarantee import Guarantee, PrivacyCurve
@@ -67,6 +68,7 @@ __all__ = [
     "adapt",
     "calibrate",
     "compose",
+    "design",
     "mechanism",
     "mechanisms",
     "open_release",
@@ -87,6 +89,7 @@ _MODULES = {
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.functions": ("adapt",),
     "dpverify.catalogue": ("mechanism", "mechanisms"),
+    "dpverify.designs": ("design",),
     "dpverify.certificate.open_release": ("open_release",),
     "dpverify.data.adjacency": ("Attribute", "BitFlip", "Edge", "Items", "L1Ball", "Record", "Row"),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),

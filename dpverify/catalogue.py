@@ -66,10 +66,9 @@ def mechanism(
     Examples
     --------
     >>> import dpverify as dpv
-    >>> from fractions import Fraction
     >>> from dpverify.data.adjacency import Attribute
-    >>> unit = dpv.Box(low=Fraction(0), high=Fraction(1))
-    >>> by_one = Attribute(beta=Fraction(1))
+    >>> unit = dpv.Box(0, 1)
+    >>> by_one = Attribute(1)
     >>> sketch = dpv.mechanism(
     ...     "dp-oporp", p=784, k=256, seed=1, epsilon=5, delta=1e-6, domain=unit, adjacency=by_one
     ... )

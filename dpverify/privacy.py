@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from dpverify.sampling.words import Words
 
 __all__ = [
     "Certifiable",
+    "Errors",
     "Estimator",
     "Exhaustive",
     "Mechanism",
@@ -194,6 +196,22 @@ class Estimator(ABC):
         """Variance over what `over` says."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """What an estimate is off by, averaged over what is of interest.
+
+    Attributes
+    ----------
+    variance : exact
+    squared_bias : 0 where the estimate is unbiased
+    notes : numbers that the estimate takes, by name
+    """
+
+    variance: float
+    squared_bias: float = 0.0
+    notes: Mapping[str, float] = field(default_factory=dict)
+
+
 class Certifiable(WhiteBox):
     """All that a certificate needs.
 
@@ -270,6 +288,23 @@ class Certifiable(WhiteBox):
             what = type(self).__name__
             raise ParameterError("name", name, f"what {what} estimates: {', '.join(known)}")
         return known[name].estimate(np.asarray(first), np.asarray(second))
+
+    def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
+        """Error of the first estimator, the mean over all that is of interest: for `design`.
+
+        Parameters
+        ----------
+        at : what is of interest, public or synthetic: pairs of arguments of the estimator, unless
+            the mechanism says otherwise
+        draws : of the public randomness, to average over where no closed form does
+        """
+        del draws
+        first = self.estimators()[0]
+        biases = [first.expectation(*pair) - first.truth(*pair) for pair in at]
+        return Errors(
+            variance=fmean(first.variance(*pair) for pair in at),
+            squared_bias=fmean(bias**2 for bias in biases),
+        )
 
     def squared_distance(self, first: Any, second: Any) -> NDArray[np.float64]:
         """Squared distance of two records, from their released rows; see `estimate`."""

@@ -14,6 +14,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,64 +22,67 @@ import numpy as np
 from experiments import BETA, DELTA, UNIT
 from scipy.spatial.distance import pdist
 
+import dpverify as dpv
 from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
 from dpverify.data.loading import load_source
-from dpverify_mechanisms.linear.design import Design, design_linear_sketch
-from dpverify_mechanisms.min_hash.design import design_min_hash
-from dpverify_mechanisms.projections.independent import (
-    OPORP,
-    GaussianProjection,
-    RademacherProjection,
-)
-from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign.design import design_sign_sketch, overlapping_pairs
+from dpverify.designs import Design
+from dpverify_mechanisms.projections.independent import RademacherProjection
+from dpverify_mechanisms.sign.estimators import overlapping_pairs
+from dpverify_mechanisms.sign.flip_rules import LADDERS
+from dpverify_mechanisms.sign.sketch import SignSketch
 
 P = 784
-SIZES = (16, 32, 64, 128, 256, 512)
-Curve = tuple[Design[Any], float]
+SIZES = [16, 32, 64, 128, 256, 512]
+Curve = tuple[Design, float]
 """A design, and what its errors are divided by."""
 
 
 def linear_designs(target: Mapping[str, Any], squared_distance: float) -> dict[str, Curve]:
     """Squared distance of two digits that differ in a quarter of their pixels."""
-    kinds: Mapping[tuple[str, str], Callable[[int], Any]] = {
-        ("DP-RP", "gaussian"): lambda k: GaussianProjection(p=P, k=k, seed=1),
-        ("DP-OPORP", "gaussian"): lambda k: OPORP(p=P, k=k, seed=1),
-        ("DP-OPORP", "laplace"): lambda k: OPORP(p=P, k=k, seed=1),
-    }
+    kinds: Sequence[tuple[str, dict[str, Any]]] = (
+        ("dp-rp-g-opt", {}),
+        ("dp-oporp", {"noise": "gaussian"}),
+        ("dp-oporp", {"noise": "laplace"}),
+    )
     return {
-        f"{name}, {noise}": (
-            design_linear_sketch(
-                draw,
-                SIZES,
-                squared_distances=[squared_distance],
-                differing=P // 4,
-                noises=[noise],
+        ", ".join([name, *noise.values()]): (
+            dpv.design(
+                name,
+                at=[(squared_distance, P // 4)],
+                p=P,
+                k=SIZES,
+                seed=1,
+                **noise,
                 **target,
             ),
             squared_distance,
         )
-        for (name, noise), draw in kinds.items()
+        for name, noise in kinds
     }
 
 
 def sign_designs(target: Mapping[str, Any], cosines: Sequence[float]) -> dict[str, Curve]:
     """Probability that the signs of two digits, of 150 bright pixels each, agree."""
     pairs = overlapping_pairs(cosines, p=P, nonzero=150)
-    kinds: Mapping[str, Callable[[int], Any]] = {
-        "SignRP": lambda k: RademacherProjection(p=P, k=k, seed=1),
-        "SignOPORP": lambda k: RepeatedOPORP(p=P, k=k, seed=1, repetitions=1),
-        "SignOPORP, 4 repetitions": lambda k: RepeatedOPORP(p=P, k=k, seed=1, repetitions=4),
+
+    def rademacher(*, k: int, ladder: str) -> SignSketch:
+        drawn = RademacherProjection(p=P, k=k, seed=1)
+        return SignSketch.calibrated(drawn, ladder=LADDERS[ladder], **target)
+
+    def oporp(*, k: int, ladder: str, repetitions: int = 1) -> SignSketch:
+        return SignSketch.dp_signoporp_rr(
+            p=P, k=k, seed=1, repetitions=repetitions, ladder=LADDERS[ladder], **target
+        )
+
+    kinds: Mapping[str, Callable[..., SignSketch]] = {
+        "SignRP": rademacher,
+        "SignOPORP": oporp,
+        "SignOPORP, 4 repetitions": partial(oporp, repetitions=4),
     }
     return {
-        f"{name}, {ladder}": (
-            design_sign_sketch(
-                [draw(k) for k in SIZES], pairs=pairs, ladders=[ladder], draws=32, **target
-            ),
-            1.0,
-        )
-        for name, draw in kinds.items()
+        f"{name}, {ladder}": (dpv.design(make, at=pairs, draws=32, k=SIZES, ladder=ladder), 1.0)
+        for name, make in kinds.items()
         for ladder in ("response", "steepest")
     }
 
@@ -87,15 +91,16 @@ def set_designs(epsilon: Fraction) -> dict[str, Curve]:
     """Jaccard similarity of sets of at least 500 items."""
     return {
         f"RRMinHash, B = {b}": (
-            design_min_hash(
+            dpv.design(
+                "rr-min-hash",
+                at=[Fraction(1, 2)],
+                p=2000,
+                k=SIZES,
+                buckets=b,
                 epsilon=epsilon,
                 delta=DELTA,
                 domain=Sets(min_size=500),
-                adjacency=Items(changes=1),
-                items=2000,
-                similarities=[Fraction(1, 2)],
-                functions=SIZES,
-                buckets=[b],
+                adjacency=Items(1),
             ),
             1.0,
         )
@@ -103,7 +108,7 @@ def set_designs(epsilon: Fraction) -> dict[str, Curve]:
     }
 
 
-def error(design: Design[Any], scale: float) -> list[float]:
+def error(design: Design, scale: float) -> list[float]:
     """Root mean squared error of every point."""
     return [math.sqrt(point.mean_squared_error) / scale for point in design.curve]
 

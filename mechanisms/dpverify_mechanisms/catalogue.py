@@ -39,7 +39,7 @@ from dpverify_mechanisms.projections.independent import (
 )
 from dpverify_mechanisms.projections.sjlt import SJLT, DKSProjection
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
-from dpverify_mechanisms.sign.flip_rules import Ladder
+from dpverify_mechanisms.sign.flip_rules import LADDERS
 from dpverify_mechanisms.sign.sketch import SignSketch
 
 __all__ = ["CATALOGUE"]
@@ -151,9 +151,6 @@ def _fjlt(*, p: int, k: int, seed: int, density: Fraction, **target: Any) -> Lin
     return LinearSketch.calibrated(FJLT(p=p, k=k, seed=seed, density=density), **target)
 
 
-_LADDERS = {"smooth": Ladder.smooth, "steepest": Ladder.steepest}
-
-
 def _signrp(*, least_norm: Fraction, **target: Any) -> SignSketch:
     return SignSketch.dp_signrp_rr(least_norm=least_norm or None, **target)
 
@@ -162,11 +159,11 @@ def _signrp_smooth(
     *, p: int, k: int, seed: int, projection: str, ladder: str, **target: Any
 ) -> SignSketch:
     drawn = _PROJECTIONS[projection](p=p, k=k, seed=seed)
-    return SignSketch.calibrated(drawn, ladder=_LADDERS[ladder], **target)
+    return SignSketch.calibrated(drawn, ladder=LADDERS[ladder], **target)
 
 
 def _signoporp_smooth(*, ladder: str, **target: Any) -> SignSketch:
-    return SignSketch.dp_signoporp_rr(ladder=_LADDERS[ladder], **target)
+    return SignSketch.dp_signoporp_rr(ladder=LADDERS[ladder], **target)
 
 
 # The table
@@ -273,7 +270,8 @@ _REPETITIONS = Parameter(
 _LADDER = _choice(
     "ladder",
     "flips that fall with the value: the paper's, or the least that are as private",
-    *_LADDERS,
+    "smooth",
+    "steepest",
 )
 _BOUNDED = ("attribute", "l1-ball")
 _HELD = (

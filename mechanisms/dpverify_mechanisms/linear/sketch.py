@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,9 +33,9 @@ from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
-from dpverify.errors import NumericalError, ParameterError
+from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Estimator, Pair, Streaming
+from dpverify.privacy import Certifiable, Errors, Estimator, Pair, Streaming
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.linear.calibration import Level, Neighbours, Noise
@@ -401,6 +402,25 @@ class LinearSketch(Streaming, Certifiable):
         )
 
     # Utility
+
+    def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
+        """Error of the squared distance, over P and noise.
+
+        `at` are squared distances of interest, in the records' unit and between records that differ
+        evenly in all attributes; or pairs of one and of the number of attributes that differ. The
+        fewer differ, the less the projection itself adds.
+        """
+        del draws
+        estimator = SquaredDistance(sketch=self)
+        variances = []
+        for interest in at:
+            squared_distance, differing = (
+                interest if isinstance(interest, tuple) else (interest, self.p)
+            )
+            require(squared_distance >= 0, "at", squared_distance, "at least 0")
+            require(1 <= differing <= self.p, "differing", differing, f"from 1 to p={self.p}")
+            variances.append(estimator.spread_variance(squared_distance, differing))
+        return Errors(variance=fmean(variances))
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with another projection of its kind and the same noise.

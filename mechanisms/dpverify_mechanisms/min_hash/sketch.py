@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,7 +31,7 @@ from dpverify.data.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Exhaustive, Pair, Streaming
+from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Streaming
 from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import HashFamily, KeyedHashes
@@ -316,6 +317,15 @@ class MinHash(Streaming, Certifiable, Exhaustive):
             )
             for number, (record, other) in enumerate(pairs, start=1)
         ]
+
+    def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
+        """Error of the Jaccard similarity; `at` are similarities of interest, in [0, 1]."""
+        del draws
+        for similarity in at:
+            require(0 <= similarity <= 1, "at", similarity, "in [0, 1]")
+        (estimator,) = self.estimators()
+        exact = [rational("at", similarity) for similarity in at]
+        return Errors(variance=fmean(float(estimator.variance_at(one)) for one in exact))
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with other hash functions of its family and the same rule."""

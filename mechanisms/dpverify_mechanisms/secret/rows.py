@@ -11,6 +11,7 @@ estimators' variance by a relative 1e-10 at most.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,14 +25,15 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.data.adjacency import Edge, Row
-from dpverify.enclosure import Enclosure, exact_string
+from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
+from dpverify.errors import require
 from dpverify.guarantee import Guarantee
 from dpverify.privacy import Certifiable, Estimator
 from dpverify.sampling.normal_vectors import rounded_normals
 from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.secret.estimators import QuadraticForm
 
-__all__ = ["SecretRows"]
+__all__ = ["SecretRows", "rows_for_accuracy"]
 
 _FINENESS = 2**32  # floor/h² is at least this
 _DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the published ε
@@ -156,3 +158,13 @@ class SecretRows(Certifiable):
             theorem=theorem,
             statements=statements,
         )
+
+
+def rows_for_accuracy(*, eta: Fraction, nu: Fraction) -> int:
+    """Rows r = ⌈8 ln(2/ν)/η²⌉: a relative error of η with probability 1 − ν, for one query.
+
+    Blocki et al. 2012, section 3: the error is relative to the smoothed graph's cut.
+    """
+    require(0 < eta < 1, "eta", eta, "in (0, 1)")
+    require(0 < nu < 1, "nu", nu, "in (0, 1)")
+    return math.ceil(enclose(lambda: 8 * (2 / to_arb(nu)).log() / to_arb(eta) ** 2).upper)

@@ -30,6 +30,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -50,7 +51,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.privacy import Pair
+from dpverify.privacy import Errors, Pair
 from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.secret.rows import SecretRows
@@ -172,6 +173,19 @@ class CutSketch(SecretRows):
                 "slides2025.appendix-e.matrix",
             ),
         )
+
+    def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
+        """Error of cuts; `at` are pairs of a number of vertices s and of the cut C around them.
+
+        With γ calibrated, w/(1 − w/n) = 2/γ, so a cut of value C around s vertices has the standard
+        deviation √(2/r)·(2s(n − s)/(nγ) + C). As √(r/2)·γ rises to the μ of the Gaussian mechanism
+        with the same (ε, δ), it falls to 2s(n − s)/(nμ) with growing r, whatever C: more rows cost
+        computation only. Take the first design whose error is small enough.
+        """
+        del draws
+        lift, n = float(self.w / self.share), self.p
+        means = [lift * size * (n - size) / n + cut for size, cut in at]
+        return Errors(variance=2 / self.sketch_rows * fmean(mean**2 for mean in means))
 
     def worst_pairs(self) -> Sequence[Pair]:
         """The empty graph, to which one edge is added."""

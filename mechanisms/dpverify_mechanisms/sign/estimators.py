@@ -17,25 +17,60 @@ p = 784), which is what "exact" leaves open there.
 
 For other projections, and for smooth rules, the collision probability over the draw
 depends on more than the angle; moments are then over the flips alone, for the realised projection.
+
+**Choosing parameters** (`agreement_errors`). What is estimated is c = 1 − θ/π, the probability that
+the signs of two records of angle θ agree (the angle itself is π(1 − c), so its error is π² times as
+large and the optimum the same), by
+
+    ĉ = ½ + (A − ½)/γ,      A the fraction of released bits that agree, γ the contrast.
+
+*Randomized response* has γ = (1 − 2f)², equation 21 of Li and Li 2023. With a Gaussian projection
+ĉ is unbiased and its variance over draw and flips exact, a function of k, f and θ alone. The more
+columns, the less each says of the angle that it may say: the optimal k lies between.
+
+*Other projections* have a collision probability that isn't quite c, and with *graded ladders*
+that of the bits depends on the records' norms too, so that no γ makes ĉ unbiased for all records.
+There, the records of interest are a part of the question. Their moments are those over the flips
+and a uniformly chosen one of `draws` projections of the same kind: by the laws of total expectation
+and variance, with m and v the mean and the variance of A for a realised projection, exact sums,
+
+    E ĉ = ½ + (mean m − ½)/γ,      Var ĉ = (mean v + mean (m − mean m)²)/γ².
+
+A graded ladder's γ is the least-squares slope, through the origin, of mean m − ½ on c − ½ over the
+records of interest. (For a Gaussian projection that line is right at θ = π/2: P and a reflection of
+P in one record's direction are alike.)
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpverify.privacy import Estimator
+from dpverify.errors import ParameterError, require
+from dpverify.privacy import Errors, Estimator
+from dpverify_mechanisms.projections.independent import GaussianProjection
 
 if TYPE_CHECKING:
     from dpverify_mechanisms.sign.sketch import SignSketch
 
-__all__ = ["Angle", "BitAgreement", "SignCollision", "SignCosine"]
+__all__ = [
+    "Angle",
+    "BitAgreement",
+    "RecordPair",
+    "SignCollision",
+    "SignCosine",
+    "agreement_errors",
+    "overlapping_pairs",
+]
 
 Packed = NDArray[np.uint8]
+RecordPair = tuple[ArrayLike, ArrayLike]
+"""Two records, each of shape (p,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,3 +216,81 @@ class SignCosine(SignCollision):
         turned: Any = np.prod(1 - p + p * np.exp(-1j * unit))
         start = frequency * math.pi / 2 + self._k * unit / 2
         return float((np.exp(1j * start) * turned).real)
+
+
+def agreement_errors(sketch: SignSketch, pairs: Sequence[RecordPair], draws: int) -> Errors:
+    """Error of ĉ, and the contrast γ that it divides by, averaged over pairs of records.
+
+    Parameters
+    ----------
+    sketch : calibrated
+    pairs : of records whose angles are of interest, none of them 0 on the grid
+    draws : projections that moments are taken over where the law of the draw isn't known
+    """
+    require(draws >= 1, "draws", draws, "at least 1")
+    collision = SignCollision(sketch=sketch, realised=False)
+    truths = np.array([collision.truth(*pair) for pair in pairs])
+    require(bool((truths >= 0).all()), "at", truths, "pairs of records that aren't 0 on the grid")
+    if sketch.rule.graded or not isinstance(sketch.projection, GaussianProjection):
+        means, spreads = _agreement(sketch, pairs, draws)
+        mean = means.mean(axis=0)
+        contrast = _slope(mean, truths) if sketch.rule.graded else sketch.retained() ** 2
+        variances = (spreads.mean(axis=0) + means.var(axis=0)) / contrast**2
+        biases = (mean - 0.5) / contrast + 0.5 - truths
+    else:
+        contrast = sketch.retained() ** 2
+        variances = np.array([collision.variance(*pair) for pair in pairs])
+        biases = np.zeros(len(pairs))
+    return Errors(
+        variance=float(variances.mean()),
+        squared_bias=float((biases**2).mean()),
+        notes={"contrast": contrast},
+    )
+
+
+def _agreement(
+    sketch: SignSketch, pairs: Sequence[RecordPair], draws: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance of the fraction of agreeing bits, of shapes (draws, pairs)."""
+    redrawn = [sketch.redrawn(seed) for seed in range(draws)]
+    estimators = [BitAgreement(sketch=one, realised=True) for one in redrawn]
+    moments = np.array(
+        [[(e.expectation(*pair), e.variance(*pair)) for pair in pairs] for e in estimators]
+    )
+    return moments[..., 0], moments[..., 1]
+
+
+def _slope(means: NDArray[np.float64], truths: NDArray[np.float64]) -> float:
+    """Of the line through (½, ½) with the least squared error in `means`."""
+    shifted = truths - 0.5
+    if not np.abs(shifted).max() > 1e-9:
+        raise ParameterError(
+            "at", "pairs that are all orthogonal", "at other angles too for a graded ladder"
+        )
+    slope = float(((means - 0.5) * shifted).sum() / (shifted**2).sum())
+    require(slope > 0, "draws", slope, "enough for bits to agree more often at smaller angles")
+    return slope
+
+
+def overlapping_pairs(
+    cosines: Sequence[float], *, p: int, nonzero: int, value: float = 1.0
+) -> list[RecordPair]:
+    """Pairs of records that equal `value` at `nonzero` attributes each, and 0 elsewhere.
+
+    Parameters
+    ----------
+    cosines : in [0, 1]; each is rounded to a whole number of common attributes
+    p : number of attributes, at least 2·nonzero for a cosine of 0
+    nonzero : number of attributes that aren't 0; of digits, about one in five
+    value : inside the domain
+    """
+    require(0 < nonzero <= p, "nonzero", nonzero, f"from 1 to p={p}")
+    pairs: list[RecordPair] = []
+    for cosine in cosines:
+        require(0 <= cosine <= 1, "cosines", cosine, "in [0, 1]")
+        apart = nonzero - round(cosine * nonzero)
+        require(nonzero + apart <= p, "cosines", cosine, f"larger for {nonzero} of {p} attributes")
+        first, second = np.zeros(p), np.zeros(p)
+        first[:nonzero] = second[apart : apart + nonzero] = value
+        pairs.append((first, second))
+    return pairs

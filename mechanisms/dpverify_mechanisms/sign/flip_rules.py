@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -56,6 +56,7 @@ from dpverify.sampling.words import Words
 from dpverify_mechanisms.projections.independent import Projection
 
 __all__ = [
+    "LADDERS",
     "UNIT",
     "CoinRule",
     "FlipRule",
@@ -320,3 +321,11 @@ def column_maxima(projection: Projection) -> NDArray[np.int64]:
     """max|W_ij| of every column, at least 1 so that a column of zeros divides nothing by 0."""
     largest: Any = abs(projection.matrix).max(axis=0)
     return np.maximum(dense(largest).astype(np.int64).ravel(), 1)
+
+
+LADDERS: Mapping[str, Callable[[Fraction], Ladder]] = {
+    "response": Ladder.response,
+    "smooth": Ladder.smooth,
+    "steepest": Ladder.steepest,
+}
+"""The flip ladders, by name."""

@@ -29,7 +29,7 @@ from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee
-from dpverify.privacy import Estimator, Pair
+from dpverify.privacy import Errors, Estimator, Pair
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     Projection,
@@ -37,7 +37,13 @@ from dpverify_mechanisms.projections.independent import (
 )
 from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.sign._angle_law import differing_probability, rounding_slack
-from dpverify_mechanisms.sign.estimators import Angle, BitAgreement, SignCollision, SignCosine
+from dpverify_mechanisms.sign.estimators import (
+    Angle,
+    BitAgreement,
+    SignCollision,
+    SignCosine,
+    agreement_errors,
+)
 from dpverify_mechanisms.sign.flip_rules import UNIT, FlipRule, Ladder
 from dpverify_mechanisms.sign.individual_rules import IndividualNoise, IndividualResponse
 from dpverify_mechanisms.sign.law import bit_losses
@@ -379,6 +385,14 @@ class SignSketch(RandomisedSigns):
         if not isinstance(self.rule, Ladder) or self.rule.graded:
             raise ParameterError("rule", type(self.rule).__name__, "randomized response")
         return 1 - 2 * self.rule.flips[1] / UNIT
+
+    def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
+        """Error of the probability that signs agree; `at` are pairs of records.
+
+        Their angles are what counts, and with other projections than Gaussian or graded flips the
+        records themselves: `overlapping_pairs` has some for given cosines. See `agreement_errors`.
+        """
+        return agreement_errors(self, at, draws)
 
     def estimators(self) -> Sequence[Estimator]:
         """What can be estimated: the angle for a Gaussian matrix and randomized response alone."""

@@ -17,12 +17,12 @@ from scipy.stats import binom
 from dpverify.accounting.curves.randomized_response import MixedResponse, keep_probability
 from dpverify.data.adjacency import Items
 from dpverify.data.domain import Sets
+from dpverify.designs import Design, design
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise, _table
 from dpverify_mechanisms.min_hash import hashing
-from dpverify_mechanisms.min_hash.design import design_min_hash
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import KeyedHashes, TabledHashes
 from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, published_differing
@@ -581,31 +581,36 @@ def test_packed_bits_give_the_same_estimate() -> None:
         other.estimate_packed(packed[:3], packed[3:])
 
 
-def _design(functions: Sequence[int], similarities: Sequence[Fraction]) -> Any:
-    return design_min_hash(
-        epsilon=Fraction(4),
-        delta=DELTA,
-        domain=Sets(min_size=500),
-        adjacency=ONE,
-        items=10**6,
-        similarities=similarities,
-        functions=functions,
-        buckets=(2,),
-        rules=KINDS,
-    )
+def _design(k: Sequence[int], at: Sequence[Fraction]) -> Design:
+    def make(*, k: int, rule: str) -> MinHash:
+        named = MinHash.rr_min_hash if rule == "response" else MinHash.noisy_min_hash
+        return named(
+            p=10**6,
+            k=k,
+            buckets=2,
+            seed=0,
+            epsilon=Fraction(4),
+            delta=DELTA,
+            domain=Sets(min_size=500),
+            adjacency=ONE,
+        )
+
+    return design(make, at=at, k=list(k), rule=["response", "noise"])
 
 
 def test_design_minimises_the_exact_variance() -> None:
-    found = _design((20, 320, 1280), (Fraction(1, 4), Fraction(1, 2)))
+    similarities = (Fraction(1, 4), Fraction(1, 2))
+    found = _design((20, 320, 1280), similarities)
     assert len(found.curve) == 6
     for point in found.curve:
-        estimator = point.mechanism.estimators()[0]
-        exact = sum(estimator.variance_at(s) for s in (Fraction(1, 4), Fraction(1, 2))) / 2
+        assert isinstance(point.mechanism, MinHash)
+        (estimator,) = point.mechanism.estimators()
+        exact = sum(estimator.variance_at(s) for s in similarities) / 2
         assert point.variance == pytest.approx(float(exact))
         assert Fraction(point.mechanism.privacy().delta_at(4).upper) <= DELTA
         assert point.mechanism.hashes.functions == point.parameters["k"]
         assert point.variance >= found.best.variance
-    assert found.best.parameters == {"k": 320, "buckets": 2, "rule": "BucketResponse"}
+    assert found.best.parameters == {"k": 320, "rule": "response"}
     for bad in (((), (Fraction(1, 2),)), ((8,), ()), ((8,), (Fraction(2),))):
         with pytest.raises(ParameterError):
             _design(*bad)

@@ -16,12 +16,13 @@ from dpverify.auditing.statistics.claim_test import judge as judge_attack
 from dpverify.auditing.statistics.power import events
 from dpverify.data.adjacency import Edge, Row
 from dpverify.data.domain import Ball
+from dpverify.designs import design
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 from dpverify.estimation.moments import Moments, draw_estimates, judge
 from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords
-from dpverify_mechanisms.secret.design import cut_designs, rows_for_accuracy
+from dpverify_mechanisms.secret.rows import rows_for_accuracy
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
@@ -248,20 +249,25 @@ def test_correct_twin_is_not_accused() -> None:
 
 
 def test_design() -> None:
-    designs = cut_designs(
-        p=300, epsilon=EPSILON, delta=Fraction(1, 10**6), size=30, cut=50.0, most_rows=1024
-    )
-    deviations = [design.deviation for design in designs]
+    curve = design(
+        "jl-graph-cuts",
+        at=[(30, 50.0)],
+        p=300,
+        sketch_rows=[16, 32, 64, 128, 256, 512, 1024],
+        epsilon=EPSILON,
+        delta=Fraction(1, 10**6),
+        adjacency=Edge(1),
+    ).curve
+    deviations = [point.mean_squared_error**0.5 for point in curve]
     assert deviations == sorted(deviations, reverse=True)
-    last = designs[-1]
-    sketch = CutSketch(p=300, sketch_rows=last.rows, w=last.w)
+    sketch = curve[-1].mechanism
     ring = np.zeros((300, 300))
     ring[:30, 30] = 1.0
     ring[:20, 31] = 1.0
     members = (np.arange(300) < 30).astype(float)
     (cut,) = sketch.estimators()
     assert cut.truth(ring + ring.T, members) == pytest.approx(50)
-    assert cut.variance(ring + ring.T, members) ** 0.5 == pytest.approx(last.deviation)
+    assert cut.variance(ring + ring.T, members) ** 0.5 == pytest.approx(deviations[-1])
     assert rows_for_accuracy(eta=Fraction(1, 10), nu=Fraction(1, 100)) == 4239
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,16 +13,21 @@ import pytest
 
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
+from dpverify.designs import Design, DesignPoint, design
 from dpverify.errors import ParameterError
-from dpverify_mechanisms.linear.design import DesignPoint
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     Projection,
     RademacherProjection,
 )
 from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
-from dpverify_mechanisms.sign.design import LADDERS, design_sign_sketch, overlapping_pairs
-from dpverify_mechanisms.sign.estimators import Angle, BitAgreement, SignCollision
+from dpverify_mechanisms.sign.estimators import (
+    Angle,
+    BitAgreement,
+    SignCollision,
+    overlapping_pairs,
+)
+from dpverify_mechanisms.sign.flip_rules import LADDERS
 from dpverify_mechanisms.sign.sketch import SignSketch
 
 TARGET: dict[str, Any] = {
@@ -32,42 +38,52 @@ TARGET: dict[str, Any] = {
 PAIRS = overlapping_pairs([0.25, 0.75], p=16, nonzero=8)
 
 
+def sketch_of(point: DesignPoint) -> SignSketch:
+    assert isinstance(point.mechanism, SignSketch)
+    return point.mechanism
+
+
+def chosen(projections: Sequence[Projection], **given: Any) -> Design:
+    """The best of some projections and ladders, response alone unless others are named."""
+
+    def make(*, projection: Projection, ladder: str, **target: Any) -> SignSketch:
+        return SignSketch.calibrated(projection, ladder=LADDERS[ladder], **target)
+
+    options: dict[str, Any] = {"at": PAIRS, "ladder": ["response"]} | TARGET | given
+    return design(make, projection=list(projections), **options)
+
+
 def test_gaussian_optimum_is_the_least_exact_variance() -> None:
     sizes = [1, 2, 4, 8, 16, 32, 64]
-    found = design_sign_sketch(
-        [GaussianProjection(p=16, k=k, seed=3) for k in sizes],
-        pairs=PAIRS,
-        delta=Fraction(1, 10**6),
-        **TARGET,
-    )
-    assert [point.parameters["k"] for point in found.curve] == sizes
+    found = chosen([GaussianProjection(p=16, k=k, seed=3) for k in sizes], delta=Fraction(1, 10**6))
+    assert [point.parameters["projection"].k for point in found.curve] == sizes
     for point in found.curve:
-        collision = SignCollision(sketch=point.mechanism, realised=False)
+        collision = SignCollision(sketch=sketch_of(point), realised=False)
         exact = np.mean([collision.variance(*pair) for pair in PAIRS])
         assert point.variance == pytest.approx(exact, rel=1e-12)
         assert point.squared_bias == 0
-        angle = Angle(sketch=point.mechanism, realised=False)
+        angle = Angle(sketch=sketch_of(point), realised=False)
         as_angle = np.mean([angle.variance(*pair) for pair in PAIRS])
         assert math.pi**2 * point.variance == pytest.approx(as_angle, rel=1e-12)
         assert point.mechanism.privacy().delta_at(TARGET["epsilon"]).upper <= 1e-6
     # From the probability of agreement alone: f(k) is what calibration by N = k gives.
     by_hand = {}
     for point in found.curve:
-        k, c = point.parameters["k"], float(point.mechanism.retained())
+        k, c = point.parameters["projection"].k, float(sketch_of(point).retained())
         chances = [0.5 + c**2 * (0.5 - math.acos(cosine) / math.pi) for cosine in (0.25, 0.75)]
         by_hand[k] = np.mean([a * (1 - a) / (k * c**4) for a in chances])
-    assert found.best.parameters["k"] == min(by_hand, key=lambda k: by_hand[k])
+    assert found.best.parameters["projection"].k == min(by_hand, key=lambda k: by_hand[k])
     assert found.best.variance == pytest.approx(min(by_hand.values()), rel=1e-9)
 
 
-def enumerated(point: DesignPoint[SignSketch], draws: int) -> tuple[float, float]:
+def enumerated(point: DesignPoint, draws: int) -> tuple[float, float]:
     """Variance and squared bias from the exact law of both releases, over all redrawn sketches."""
-    gamma, k = point.parameters["contrast"], point.mechanism.projection.k
+    gamma, k = point.parameters["contrast"], sketch_of(point).projection.k
     variances, biases = [], []
     for record, other in PAIRS:
         first = second = Fraction(0)
         for seed in range(draws):
-            sketch = point.mechanism.redrawn(seed)
+            sketch = sketch_of(point).redrawn(seed)
             laws = [sketch.distribution(r).items() for r in (record, other)]
             for (a, chance), (b, chance_too) in product(*laws):
                 differing = int.from_bytes(a, "big") ^ int.from_bytes(b, "big")
@@ -94,7 +110,7 @@ def enumerated(point: DesignPoint[SignSketch], draws: int) -> tuple[float, float
     ids=lambda projection: projection.name,
 )
 def test_moments_by_enumeration(projection: Projection, ladder: str) -> None:
-    found = design_sign_sketch([projection], pairs=PAIRS, ladders=[ladder], draws=3, **TARGET)
+    found = chosen([projection], ladder=[ladder], draws=3)
     variance, squared_bias = enumerated(found.best, draws=3)
     assert found.best.variance == pytest.approx(variance, rel=1e-9)
     assert found.best.squared_bias == pytest.approx(squared_bias, rel=1e-9)
@@ -102,8 +118,8 @@ def test_moments_by_enumeration(projection: Projection, ladder: str) -> None:
 
 def test_contrast_of_a_graded_ladder_is_the_least_squares_line() -> None:
     candidates = [RademacherProjection(p=16, k=8, seed=1)]
-    found = design_sign_sketch(candidates, pairs=PAIRS, ladders=["smooth"], draws=2, **TARGET).best
-    sketches = [found.mechanism.redrawn(seed) for seed in range(2)]
+    found = chosen(candidates, ladder=["smooth"], draws=2).best
+    sketches = [sketch_of(found).redrawn(seed) for seed in range(2)]
     agreement = [
         [float(BitAgreement(sketch=one, realised=True).truth(*pair)) for one in sketches]
         for pair in PAIRS
@@ -121,25 +137,25 @@ def test_best_of_all_kinds() -> None:
         *(RepeatedOPORP(p=16, k=8, seed=1, repetitions=t) for t in (1, 2, 4)),
     ]
     ladders = list(LADDERS)
-    found = design_sign_sketch(candidates, pairs=PAIRS, ladders=ladders, draws=4, **TARGET)
+    found = chosen(candidates, ladder=ladders, draws=4)
     assert len(found.curve) == len(candidates) * len(ladders)
     errors = [point.variance + point.squared_bias for point in found.curve]
     assert found.best is found.curve[int(np.argmin(errors))]
-    assert set(found.curve[0].parameters) == {"projection", "k", "ladder", "contrast"}
-    named = [point.parameters for point in found.curve if point.parameters["ladder"] == "smooth"]
-    assert [parameters.get("repetitions") for parameters in named] == [None] * 3 + [1, 2, 4]
+    assert set(found.curve[0].parameters) == {"projection", "ladder", "contrast"}
+    smooth = [point.parameters for point in found.curve if point.parameters["ladder"] == "smooth"]
+    assert [parameters["projection"] for parameters in smooth] == candidates
     for point in found.curve:
         assert point.mechanism.privacy().epsilon_at(0).upper <= 4
 
 
 def test_least_norm_is_a_claim_over_the_draw() -> None:
-    target = TARGET | {"delta": Fraction(1, 10**6)}
+    delta = Fraction(1, 10**6)
     pairs = overlapping_pairs([0.5], p=64, nonzero=32)
     candidates = [GaussianProjection(p=64, k=16, seed=1)]
-    realised = design_sign_sketch(candidates, pairs=pairs, **target)
-    over = design_sign_sketch(candidates, pairs=pairs, least_norm=Fraction(5), **target)
+    realised = chosen(candidates, at=pairs, delta=delta)
+    over = chosen(candidates, at=pairs, delta=delta, least_norm=Fraction(5))
     assert over.best.variance < realised.best.variance
-    assert over.best.mechanism.least_norm == 5
+    assert sketch_of(over.best).least_norm == 5
 
 
 def test_overlapping_pairs_have_the_cosine() -> None:
@@ -153,26 +169,22 @@ def test_overlapping_pairs_have_the_cosine() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"projections": []}, "projections=.* must be non-empty"),
-        ({"pairs": []}, "pairs=.* must be non-empty"),
-        ({"ladders": []}, "ladders=.* must be non-empty"),
-        ({"ladders": ["steep"]}, "ladders=steep must be one of response, smooth, steepest"),
+        ({"projections": []}, r"projection=\[\] must be non-empty"),
+        ({"at": []}, r"at=\[\] must be non-empty"),
+        ({"ladder": []}, r"ladder=\[\] must be non-empty"),
         ({"draws": 0}, "draws=0 must be at least 1"),
-        ({"pairs": [(np.zeros(16), np.ones(16))]}, "aren't 0 on the grid"),
+        ({"at": [(np.zeros(16), np.ones(16))]}, "aren't 0 on the grid"),
         (
-            {"pairs": overlapping_pairs([0], p=16, nonzero=8), "ladders": ["smooth"]},
+            {"at": overlapping_pairs([0], p=16, nonzero=8), "ladder": ["smooth"]},
             "all orthogonal",
         ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
 def test_refuses(change: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {
-        "projections": [RademacherProjection(p=16, k=3, seed=5)],
-        "pairs": PAIRS,
-    } | change
+    given: dict[str, Any] = {"projections": [RademacherProjection(p=16, k=3, seed=5)]} | change
     with pytest.raises(ParameterError, match=message):
-        design_sign_sketch(**given, **TARGET)
+        chosen(**given)
 
 
 def test_refuses_cosines_that_do_not_fit() -> None:
