@@ -31,12 +31,15 @@ from scipy.special import ndtri
 from benchmarks.kept import Kept
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing.attacks import white_box as whitebox
-from dpverify.auditing.attacks.black_box import COUNTED, black_box
-from dpverify.auditing.attacks.sequential import sequential_audit
-from dpverify.auditing.attacks.trade_off import trade_off
-from dpverify.auditing.outputs.draws import both_sides
-from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
+from dpverify.auditing.attacks.base import Target
+from dpverify.auditing.attacks.black_box import COUNTED, BlackBoxAttack
+from dpverify.auditing.attacks.sequential import bet
+from dpverify.auditing.attacks.trade_off import TradeOffAttack
+from dpverify.auditing.attacks.white_box import WhiteBoxAttack, count_events
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import BandEvidence, BetEvidence
+from dpverify.auditing.outputs.samples import sample_pair
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.data.adjacency import Attribute, BitFlip, L1Ball
 from dpverify.data.domain import Box
 from dpverify.privacy import Mechanism, Pair, WhiteBox
@@ -179,18 +182,14 @@ SUBJECTS = (
 def measured(subject: Subject, draws: int, seed: int) -> tuple[float, float, float]:
     """Lower bound, the reference's, and the audit's seconds of processor time."""
     start = process_time()
-    finding = black_box(
-        subject.mechanism, subject.pair, alpha=ALPHA, draws=draws, seed=seed, workers=1
-    )
+    config = AuditConfig(alpha=ALPHA, draws=draws, seed=seed, workers=1)
+    (finding,) = BlackBoxAttack().run(Target(subject.mechanism, [subject.pair]), config)
     seconds = process_time() - start
-    record, neighbour = both_sides(
-        subject.mechanism, subject.pair, draws=draws, seed=seed, kind=COUNTED, workers=1
-    )
-    reference = Outcome(
+    record, neighbour = sample_pair(subject.mechanism, subject.pair, config, COUNTED)
+    reference = Counts(
         hits=int(np.count_nonzero(subject.best(neighbour))),
         draws=draws,
         false_hits=int(np.count_nonzero(subject.best(record))),
-        false_draws=draws,
     )
     return finding.epsilon_lower or 0.0, reference.epsilon_lower(delta=0, alpha=ALPHA), seconds
 
@@ -255,23 +254,24 @@ def white_box(name: str, draws: int, seed: int) -> tuple[float, float, float]:
     mechanism: WhiteBox = sketch(name)
     delta, t = _delta(name), best_threshold(name, draws)
     start = process_time()
-    finding = whitebox.audit(mechanism, delta=delta, alpha=ALPHA, draws=draws, seed=seed, workers=1)
+    config = AuditConfig(delta=delta, alpha=ALPHA, draws=draws, seed=seed, workers=1)
+    pairs = mechanism.worst_pairs()
+    (finding,) = WhiteBoxAttack().run(Target(mechanism, pairs), config)
     seconds = process_time() - start
     # The same draws again: streams are named by seed, pair and side.
-    counts = whitebox.attack(mechanism, draws=draws, seed=seed, tests=(), roc=(t,), workers=1).roc[
-        0
-    ]
-    bound = counts.outcome().epsilon_lower(delta=float(delta), alpha=ALPHA)
+    counts = count_events(mechanism, pairs, (), config, roc=(t,)).roc[0]
+    bound = counts.epsilon_lower(delta=float(delta), alpha=ALPHA)
     return finding.epsilon_lower or 0.0, bound, seconds
 
 
 def modelled(mechanism: Any, pair: Pair, seed: int) -> float | None:
     """ε at δ = 1e-5 by the guarded Gaussian model, None where the guard refuses it."""
-    finding = trade_off(
-        mechanism, pair, delta=DELTA, alpha=ALPHA, draws=10_000, seed=seed, workers=1
-    )
-    bound: float | None = finding.evidence["Gaussian model (never a verdict)"].epsilon_lower
-    return bound
+    config = AuditConfig(delta=DELTA, alpha=ALPHA, draws=10_000, seed=seed, workers=1)
+    (finding,) = TradeOffAttack().run(Target(mechanism, [pair]), config)
+    evidence = finding.evidence
+    assert isinstance(evidence, BandEvidence)
+    assert evidence.gaussian_model is not None
+    return evidence.gaussian_model.epsilon_lower
 
 
 # --- sequential
@@ -279,11 +279,11 @@ def modelled(mechanism: Any, pair: Pair, seed: int) -> float | None:
 
 def pairs_needed(mechanism: Any, pair: Pair, seed: int) -> int | None:
     """Pairs of outputs after which ε = 1 is refuted, None where 10,000 don't."""
-    finding = sequential_audit(
-        mechanism, pair, claim_lines(1.0, 0.0), alpha=ALPHA, most=10_000, seed=seed
-    )
-    found: int = finding.evidence["pairs"]
-    return found if finding.verdict == "violation" else None
+    config = AuditConfig(alpha=ALPHA, draws=10_000, seed=seed)
+    finding = bet(mechanism, pair, claim_lines(1.0, 0.0), config)
+    evidence = finding.evidence
+    assert isinstance(evidence, BetEvidence)
+    return evidence.draws if finding.verdict == "violation" else None
 
 
 # --- the page

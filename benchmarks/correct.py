@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.kept import Kept
 from benchmarks.peers import correct
-from dpverify.auditing.engine import audit
+from dpverify.auditing.audit import audit
 from dpverify_audits.control_flow import CASES, Case
 
 __all__ = ["ALPHA", "found", "page"]

@@ -25,9 +25,11 @@ from scipy.stats import binom
 from benchmarks.auditors import Laplace, Normal
 from benchmarks.kept import Kept
 from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.auditing.attacks.base import Target
 from dpverify.auditing.attacks.exhaustive import exhaust
-from dpverify.auditing.attacks.trade_off import trade_off
-from dpverify.auditing.engine import audit
+from dpverify.auditing.attacks.trade_off import TradeOffAttack
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import AuditKind
 from dpverify.estimation import moments
 from dpverify.guarantee import PrivacyCurve
@@ -102,10 +104,9 @@ def _white_box(seed: int, true: bool) -> bool:
 
 
 def _trade_off(seed: int, true: bool) -> bool:
-    found = trade_off(
-        _normal(true), _PAIR, delta=_TENTH, alpha=ALPHA, draws=100, seed=seed, workers=1
-    )
-    return found.verdict == "violation"
+    config = AuditConfig(delta=_TENTH, alpha=ALPHA, draws=100, seed=seed, workers=1)
+    (finding,) = TradeOffAttack().run(Target(_normal(true), [_PAIR]), config)
+    return finding.verdict == "violation"
 
 
 def _by_outputs(kind: AuditKind, draws: int) -> Callable[[int, bool], bool]:

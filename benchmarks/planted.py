@@ -18,20 +18,24 @@ from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
 from benchmarks.kept import Kept
-from dpverify.auditing.engine import applicable, audit, fitting_delta
-from dpverify.auditing.finding import AuditKind
+from dpverify.auditing.attacks.table import ATTACKS
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import fitting_delta
+from dpverify.auditing.engine import applicable
+from dpverify.auditing.settings import AuditKind
 from dpverify.errors import ParameterError
 from dpverify.estimation import moments
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords
 from dpverify_audits.planted import SUITE, PlantedBug
+from dpverify_audits.planted.bug import FoundBy
 
 __all__ = ["claimed_delta", "epsilon_of", "found", "kinds_of", "page"]
 
@@ -41,7 +45,7 @@ SHORT = 40
 """Draws of a short run."""
 CERTAIN = ("exhaustive",)
 """Kinds that draw nothing."""
-KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
+KINDS: tuple[FoundBy, ...] = (*ATTACKS, "moments")
 
 Bug = PlantedBug[Any]
 
@@ -58,9 +62,9 @@ def broken(bug: Bug) -> Any:
     return bug.broken()
 
 
-def kinds_of(bug: Bug) -> list[AuditKind]:
+def kinds_of(bug: Bug) -> list[FoundBy]:
     """Kinds of audit that can be run on it."""
-    kinds: list[AuditKind] = []
+    kinds: list[FoundBy] = []
     for kind in KINDS:
         try:
             if kind == "moments":
@@ -80,7 +84,7 @@ def exact_estimators(mechanism: Any) -> list[Any]:
     return [estimator for estimator in offered if estimator.order == "exact"]
 
 
-def found(bug: Bug, kind: AuditKind, draws: int, seed: int) -> bool:
+def found(bug: Bug, kind: FoundBy, draws: int, seed: int) -> bool:
     """Whether one audit of one kind accuses the broken mechanism."""
     mechanism = broken(bug)
     if kind == "moments":
@@ -106,14 +110,14 @@ def found(bug: Bug, kind: AuditKind, draws: int, seed: int) -> bool:
     return report.verdict == "violation"
 
 
-def timed(bug: Bug, kind: AuditKind, draws: int, seed: int) -> tuple[bool, float]:
+def timed(bug: Bug, kind: FoundBy, draws: int, seed: int) -> tuple[bool, float]:
     """Whether it is found, and the seconds of processor time."""
     start = process_time()
     accused = found(bug, kind, draws, seed)
     return accused, process_time() - start
 
 
-def needed(bug: Bug, kind: AuditKind, seed: int) -> tuple[int | None, float]:
+def needed(bug: Bug, kind: FoundBy, seed: int) -> tuple[int | None, float]:
     """Draws with which it is found, None beyond `MOST`, and the seconds of that audit."""
     draws = FIRST
     while True:
@@ -123,7 +127,7 @@ def needed(bug: Bug, kind: AuditKind, seed: int) -> tuple[int | None, float]:
         draws *= 2
 
 
-def cell(kept: Kept, bug: Bug, kind: AuditKind, seeds: int) -> str:
+def cell(kept: Kept, bug: Bug, kind: FoundBy, seeds: int) -> str:
     """Median draws and seconds, or a dash."""
     key = f"{bug.name}/{kind}"
     if kind in CERTAIN:

@@ -25,7 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks import precision
+from dpverify.auditing.attacks.base import Target
+from dpverify.auditing.attacks.precision import PrecisionAttack
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import EventEvidence
 from dpverify.data.adjacency import Adjacency, L1Ball
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -71,14 +74,14 @@ class Played(Mechanism):
 def attacked(name: str, outputs: NDArray[np.float64]) -> tuple[str, str, float]:
     """Verdict, what showed it, and the attack's seconds of processor time."""
     start = process_time()
-    finding = precision.audit(
-        Played(name, outputs), [_PAIR], alpha=ALPHA, draws=outputs.shape[1], workers=1
-    )
+    config = AuditConfig(alpha=ALPHA, draws=outputs.shape[1], workers=1)
+    (finding,) = PrecisionAttack().run(Target(Played(name, outputs), [_PAIR]), config)
     seconds = process_time() - start
     seen = finding.evidence
+    assert isinstance(seen, EventEvidence)
     shown = (
-        f"{seen['view']}: {seen['hits']:,} of {seen['draws']:,} from "
-        f"{'1' if seen['swapped'] else '0'}, {seen['false_hits']:,} from the other"
+        f"{seen.event}: {seen.hits:,} of {seen.draws:,} from "
+        f"{'1' if seen.swapped else '0'}, {seen.false_hits:,} from the other"
         if finding.verdict == "violation"
         else ""
     )

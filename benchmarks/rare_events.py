@@ -35,10 +35,11 @@ from scipy.stats import beta, binom
 from benchmarks.kept import Kept
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import choose
-from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.audit import audit
+from dpverify.auditing.report import Report
 from dpverify.auditing.settings import PROFILES
-from dpverify.auditing.statistics.claim_test import Counts, judge
-from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.data.adjacency import L1Ball
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
@@ -206,8 +207,7 @@ def finds(subject: Rare, delta: Fraction, draws: int, seed: int, *, factor: floa
     lines = claim_lines(1.0, float(delta))[:1]
     training = [subject.law(x, 2 * draws, at, rng) for x in (0.0, 1.0)]
     choice = choose(*training, delta=float(delta), lines=lines)
-    outcome = choice.outcome(*(subject.law(x, draws, at, rng) for x in (0.0, 1.0)))
-    counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=draws)
+    counts = choice.count(*(subject.law(x, draws, at, rng) for x in (0.0, 1.0)))
     judged = judge(counts, _claim(delta), delta, share(), caution=choice.caution)
     return judged.refuted_at is not None
 

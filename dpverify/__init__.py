@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from dpverify.accounting.curves.randomized_response import RandomizedResponse
     from dpverify.accounting.notions.renyi import RDP
     from dpverify.accounting.notions.zcdp import ZCDP
-    from dpverify.auditing.engine import Report
+    from dpverify.auditing.attacks.scores import ScoreAudit, audit_scores
+    from dpverify.auditing.audit import audit
     from dpverify.auditing.finding import Finding
+    from dpverify.auditing.report import Report
     from dpverify.auditing.targets.functions import adapt
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.open_release import open_release
@@ -63,9 +65,12 @@ __all__ = [
     "Record",
     "Report",
     "Row",
+    "ScoreAudit",
     "Sets",
     "__version__",
     "adapt",
+    "audit",
+    "audit_scores",
     "calibrate",
     "compose",
     "design",
@@ -85,7 +90,9 @@ _MODULES = {
     "dpverify.accounting.curves.randomized_response": ("RandomizedResponse",),
     "dpverify.accounting.notions.renyi": ("RDP",),
     "dpverify.accounting.notions.zcdp": ("ZCDP",),
-    "dpverify.auditing.engine": ("Report",),
+    "dpverify.auditing.attacks.scores": ("ScoreAudit", "audit_scores"),
+    "dpverify.auditing.audit": ("audit",),
+    "dpverify.auditing.report": ("Report",),
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.functions": ("adapt",),
     "dpverify.catalogue": ("mechanism", "mechanisms"),

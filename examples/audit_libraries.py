@@ -17,8 +17,8 @@ import numpy as np
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
-from dpverify.auditing.engine import Report, audit
-from dpverify.auditing.reporters.text import finding_lines
+from dpverify.auditing.audit import audit
+from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.guarantee import PrivacyCurve
@@ -86,7 +86,7 @@ def main(draws: int = 2_000) -> None:
         print(f"{report.mechanism:30}{report.verdict:22}{by}".rstrip())
     for report in reports:
         for finding in report.violations:
-            print("", report.mechanism, *finding_lines(finding), sep="\n")
+            print("", report.mechanism, finding, sep="\n")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import audit
-from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.audit import audit
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Record
 from dpverify.data.domain import Box
@@ -51,7 +50,7 @@ def main() -> None:
         # Both add doubles, which the precision audit refutes; here it is about the scale.
         kinds: Any = ("grey-box", "determinism", "black-box", "sequential")
         report = audit(mechanism, draws=2000, seed=1, kinds=kinds, workers=1)
-        print("\n".join(lines(report)))
+        print(report)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,11 @@
-"""The tasks of the front door, as they are written down."""
+"""The tasks of the front door, each as a user writes it."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
 
 import dpverify as dpv
 
@@ -19,3 +24,61 @@ def test_composition() -> None:
     total = (10 * dpv.Gaussian(sigma=4) + dpv.Laplace(scale=2)).epsilon_at(1e-6)
     assert total == dpv.compose(10 * dpv.Gaussian(sigma=4), dpv.Laplace(scale=2)).epsilon_at(1e-6)
     assert f"{total:.4f}" == "4.1424"
+
+
+def noisy_sum(people: Any, rng: np.random.Generator) -> float:
+    return float(people.sum()) + rng.laplace(scale=0.5)
+
+
+def test_audit_a_function() -> None:
+    people = dpv.Box(0, 1)
+    report = dpv.audit(
+        noisy_sum,
+        epsilon=1,
+        adjacency=dpv.Attribute(1),
+        domain=people,
+        of="dataset",
+        attributes=1,
+        rows=3,
+        kinds=["black-box", "sequential"],
+        draws=500,
+        seed=1,
+        workers=1,
+    )
+    assert report.verdict == "violation"
+    assert report.epsilon_lower > 1
+    assert str(report).startswith("noisy_sum: violation, at level 0.01\n  claim: epsilon 1 at ")
+    assert report._repr_html_().startswith("<pre>noisy_sum: violation")
+    assert report.to_dict()["findings"][0]["evidence"]["draws"] == 500
+
+
+def test_audit_scores_that_somebody_has() -> None:
+    rng = np.random.default_rng(1)
+    with_canary, without = rng.normal(2, 1, 1000), rng.normal(0, 1, 700)
+    audit = dpv.audit_scores(with_canary, without, delta=1e-5)
+    assert 1 < audit.epsilon_lower < 9
+    assert dpv.audit_scores(without, without, delta=1e-5).epsilon_lower == 0
+    assert str(audit).startswith("epsilon is at least 2.7")
+    assert audit.to_dict()["false_draws"] == 700
+
+
+REFUSED = [
+    ({}, "adjacency and epsilon=missing must be given for a function"),
+    ({"epsilon": 1}, "adjacency=missing must be given for a function"),
+    ({"kinds": "white-box"}, r"kinds='white-box' must be a list. Say kinds=\['white-box'\]."),
+    ({"kinds": ["white-bx"]}, "kinds=white-bx must be among .* Did you mean white-box?"),
+    ({"without": ["precision"], "draws": 3}, "draws=3 must be at least 20"),
+    ({"delta": 2}, r"delta=2 must be in \[0, 1\)"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), REFUSED)
+def test_mistakes_are_one_sentence(words: dict[str, Any], says: str) -> None:
+    claim: dict[str, Any] = {
+        "epsilon": 1,
+        "adjacency": dpv.Attribute(1),
+        "of": "record",
+    }
+    whole = claim if words and "epsilon" not in words else {}
+    with pytest.raises(dpv.ParameterError, match=says):
+        dpv.audit(lambda record, rng: record, **whole | {"attributes": 1} | words)

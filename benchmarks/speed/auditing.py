@@ -26,7 +26,8 @@ from benchmarks.peers.install import UNPUBLISHED, installed
 from benchmarks.peers.sniper import Draw, snipe
 from benchmarks.speed.table import Row
 from dpverify.auditing.attacks.black_box import COUNTED
-from dpverify.auditing.outputs.draws import CHUNK, both_sides, one_side
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.samples import CHUNK, one_side, sample_pair
 
 __all__ = ["by_release", "by_the_million", "reaching", "rows"]
 
@@ -105,14 +106,8 @@ def _scored(ours: _Ours) -> Iterator[Row]:
             for number, (subject, draws) in enumerate(asked):
                 for seed in range(seeds(draws)):
                     start = process_time()
-                    low, high = both_sides(
-                        subject.mechanism,
-                        subject.pair,
-                        draws=draws,
-                        seed=seed,
-                        kind=COUNTED,
-                        workers=1,
-                    )
+                    config = AuditConfig(draws=draws, seed=seed, workers=1)
+                    low, high = sample_pair(subject.mechanism, subject.pair, config, COUNTED)
                     drawn.setdefault(str(number), []).append(process_time() - start)
                     np.savez(
                         Path(folder) / f"{number}-{seed}.npz",

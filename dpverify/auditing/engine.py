@@ -31,25 +31,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
-import cloudpickle
-import numpy as np
-
-from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.finding import (
-    Finding,
-    Verdict,
-    combined,
-    shares,
-    undrawn,
-)
-from dpverify.auditing.kinds import KINDS, AuditKind, Omittable
-from dpverify.auditing.neighbours import extreme_pairs, require_known
-from dpverify.auditing.outputs.draws import both_sides, named, over_the_draw, whole
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks.precision import PrecisionAttack
+from dpverify.auditing.attacks.table import ATTACKS
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import Finding, undrawn
+from dpverify.auditing.neighbours import Space, extreme_pairs
 from dpverify.auditing.outputs.journal import (
     AuditJournal,
     fingerprint,
@@ -59,105 +49,39 @@ from dpverify.auditing.outputs.journal import (
     to_plain,
 )
 from dpverify.auditing.outputs.memory import constant, copier, remembers
-from dpverify.auditing.runners import RUNNERS, Plan, Space
-from dpverify.auditing.search import Searched
-from dpverify.auditing.search import search as search_pairs
-from dpverify.auditing.statistics.claim_test import floor
-from dpverify.data.adjacency import Adjacency, Edge
-from dpverify.data.domain import Box, is_sparse, shape_of
+from dpverify.auditing.outputs.samples import display_name, over_the_draw, sample_pair, whole
+from dpverify.auditing.replay import attack_code, audit_code
+from dpverify.auditing.report import Report
+from dpverify.auditing.search import Searched, search
+from dpverify.auditing.settings import KINDS, OMITTABLE, AuditKind, Omittable
+from dpverify.auditing.statistics.power import shares
+from dpverify.auditing.targets.pairs import known_pairs, space_of
+from dpverify.data.adjacency import Edge
+from dpverify.data.domain import Box
 from dpverify.errors import (
     ClusterError,
     DPVerifyError,
     DrawError,
     ParameterError,
-    RecordsError,
+    did_you_mean,
     require,
 )
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Exhaustive, Mechanism, Pair, WhiteBox
+from dpverify.privacy import Mechanism, Pair
 from dpverify.visible import raised, shown
 
-__all__ = ["KINDS", "Report", "applicable", "audit", "fitting_delta"]
+__all__ = ["Selection", "applicable", "run"]
 
-_WEIGHTS: dict[str, float] = {
-    "grey-box": 1,
-    "white-box": 36,
-    "black-box": 36,
-    "trade-off": 1,
-    "sequential": 1,
-    "precision": 1,
-    "determinism": 1,
-}
-_WITH_FAILURES = ("determinism", "grey-box")  # kinds to which a failure may tell something
-_USUAL = Fraction(1, 10**6)  # the δ at which ε of a whole curve is bounded, if it can be
+_LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
-_FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What an audit of one mechanism found.
+class Selection:
+    """Which attacks are made, and where.
 
     Attributes
     ----------
-    mechanism : its name
-    claim : the claimed ε, and the δ at which it is claimed and bounded: the claim's own if it is a
-        point; of a whole curve one of its points, the rest of which is audited too
-    alpha : probability with which a true claim is accused by any of the findings
-    findings : of all kinds, in the order of `KINDS`
-    failed : pairs at which the mechanism couldn't be drawn from, each in a sentence
-    searched : among which pairs the worst was searched for, and at how many of them the mechanism
-        couldn't be drawn from; empty where none was
-    replay : the line that repeats it
-    """
-
-    mechanism: str
-    claim: tuple[float, Fraction]
-    alpha: float
-    findings: tuple[Finding, ...]
-    failed: tuple[str, ...]
-    replay: str
-    searched: str = ""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Of all findings together."""
-        found = combined(self.findings)
-        failed = self.failed or any(finding.failed for finding in self.findings)
-        return "inconclusive" if failed and found != "violation" else found
-
-    @property
-    def violations(self) -> tuple[Finding, ...]:
-        """The findings that refute the claim."""
-        return tuple(finding for finding in self.findings if finding.verdict == "violation")
-
-
-def audit(
-    mechanism: Mechanism,
-    *,
-    alpha: float = 0.01,
-    delta: Fraction | None = None,
-    draws: int = 10_000,
-    seed: int = 0,
-    kinds: Iterable[AuditKind] | None = None,
-    without: Iterable[Omittable] = (),
-    pairs: Sequence[Pair] | None = None,
-    search: bool | None = None,
-    workers: int = -1,
-    time_limit: float = 10.0,
-    replay: str = "",
-    journal: AuditJournal | None = None,
-    progress: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Audit a mechanism's claim.
-
-    Parameters
-    ----------
-    mechanism : anything with `release`, `adjacency` and `privacy`
-    alpha : level of the whole report, in (0, 1)
-    delta : at which ε is bounded, exactly; by default the one of `fitting_delta`
-    draws : counted on each side of each pair by each kind
-    seed : of the replayable randomness
     kinds : of `KINDS`; by default those that apply
     without : kinds that are left out unless `kinds` asks for them; "precision-of-doubles" leaves
         precision out unless all outputs are whole numbers
@@ -165,126 +89,128 @@ def audit(
     search : whether to search for a worse pair beside those, in the mechanism's `domain` (None for
         all numbers) among data sets of its `rows` records of `attributes` values; what it doesn't
         say is that of its pairs; by default where it names no pairs
-    workers : processes, −1 for all cores, no effect on the result; with 1 the mechanism never
-        leaves this process
-    time_limit : seconds that one release may take
+    """
+
+    kinds: Iterable[AuditKind] | None = None
+    without: Iterable[Omittable] = ()
+    pairs: Sequence[Pair] | None = None
+    search: bool | None = None
+
+
+def run(
+    mechanism: Mechanism,
+    config: AuditConfig,
+    selection: Selection,
+    *,
+    replay: str = "",
+    journal: AuditJournal | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Audit a mechanism's claim; for the arguments and the errors see `dpverify.audit`.
+
+    Parameters
+    ----------
+    mechanism : anything with `release`, `adjacency` and `privacy`
+    config, selection : how hard it tries, and which attacks are made where
     replay : the line that repeats the audit, for the report; by default a call of this function
     journal : keeps what was found, so that a killed audit goes on where it was
     progress : told what runs
-
-    Raises
-    ------
-    ParameterError
-        If a value is outside its domain, a pair isn't one of neighbours, or a kind is asked for
-        that can't be run on this mechanism.
-    ConfigurationError
-        If the journal is that of another audit.
     """
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(draws >= 20, "draws", draws, "at least 20")
-    require(time_limit > 0, "time_limit", time_limit, "positive")
-    without = tuple(without)
+    require(config.draws >= _LEAST, "draws", config.draws, f"at least {_LEAST}")
     parts = ("release", "adjacency", "privacy")
     claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
     rule = "an object with `release`, `adjacency` and `privacy`"
     require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
-    chosen = applicable(mechanism, kinds, without=without)
-    only_whole = kinds is None and "precision-of-doubles" in without and "precision" in chosen
+    without = tuple(selection.without)
+    chosen = applicable(mechanism, selection.kinds, without=without)
+    doubles = selection.kinds is not None or "precision-of-doubles" not in without
+    only_whole = not doubles and "precision" in chosen
     curve = _claim(mechanism)
-    at = fitting_delta(curve) if delta is None else delta
-    claimed = claimed_epsilon(curve, at)
-    require(math.isfinite(claimed), "delta", at, "one at which the claim has a finite epsilon")
-    known = _known(mechanism, pairs)
-    searching = search or (search is None and not known)
+    delta = config.delta_for(curve)
+    config = replace(config, delta=delta)
+    claimed = claimed_epsilon(curve, delta)
+    rule = "one at which the claim has a finite epsilon"
+    require(math.isfinite(claimed), "delta", delta, rule)
+    known = known_pairs(mechanism, selection.pairs)
+    searching = selection.search or (selection.search is None and not known)
     require(not (searching and over_the_draw(mechanism)), "search", True, "left out over the draw")
     identity = {
-        "mechanism": f"{named(mechanism)} ({fingerprint(mechanism)})",
-        "alpha": repr(alpha),
-        "delta": str(at),
-        "draws": str(draws),
-        "seed": str(seed),
+        "mechanism": f"{display_name(mechanism)} ({fingerprint(mechanism)})",
+        "alpha": repr(config.alpha),
+        "delta": str(delta),
+        "draws": str(config.draws),
+        "seed": str(config.seed),
         "kinds": ", ".join(chosen) + (" of whole numbers" if only_whole else ""),
         "pairs": fingerprint([(pair.name, pair.record, pair.neighbour) for pair in known]),
         "search": str(bool(searching)),
     }
 
-    def kept(
-        step: str, make: Callable[[], Any], done: Callable[[Any], bool] = lambda _: True
+    def step(
+        name: str, make: Callable[[], Any], done: Callable[[Any], bool] = lambda _: True
     ) -> Any:
-        return (journal or AuditJournal()).kept(identity, step, make, done=done)
+        return (journal or AuditJournal()).kept(identity, name, make, done=done)
 
     copied = copier(mechanism)
     searched = ""
-    space = _space(mechanism, known) if searching else None
+    space = space_of(mechanism, known) if searching else None
     if space is not None:
         progress("search")
-        held = kept(
+        outcome = step(
             "search",
-            lambda: _searched(
-                mechanism,
-                known,
-                space,
-                delta=at,
-                draws=draws,
-                seed=seed,
-                workers=workers,
-                time_limit=time_limit,
-            ),
-            done=lambda held: not held["failed"],
+            lambda: _searched(mechanism, known, space, config),
+            done=lambda outcome: not outcome["failed"],
         )
         own = {pair.name: pair for pair in known}
         known = [
-            own[each] if isinstance(each, str) else pair_from_plain(each) for each in held["pairs"]
+            own[each] if isinstance(each, str) else pair_from_plain(each)
+            for each in outcome["pairs"]
         ]
-        searched = held["searched"]
-    require(bool(known), "pairs", "missing", f"given, as {named(mechanism)} names none")
-    trials = kept("trials", lambda: _trials(mechanism, known, copied, seed, time_limit))
+        searched = outcome["searched"]
+    names_none = f"given, as {display_name(mechanism)} names none"
+    require(bool(known), "pairs", "missing", names_none)
+    trials = step("trials", lambda: _trials(mechanism, known, copied, config))
     unfit, remembering = trials["unfit"], trials["remembers"]
-    fit = [pair for pair in known if pair.name not in unfit]
-    failed = (*unfit.values(), *remembering)
-    if only_whole and not trials["whole"]:
-        chosen = tuple(kind for kind in chosen if kind != "precision")
-    if remembering:
-        chosen = ()
-    weights = {str(kind): _WEIGHTS[kind] for kind in chosen if kind in _WEIGHTS}
-    levels = shares(alpha, weights) if weights else {}
-    plan = Plan(
-        mechanism=mechanism,
-        pairs=fit,
-        known_pairs=known,
-        space=space,
-        own_pairs=pairs is None and not searching and not failed,
-        delta=at,
-        draws=draws,
-        seed=seed,
-        workers=workers,
-        time_limit=time_limit,
-        levels=levels,
-        only_whole=only_whole,
-    )
-    findings: list[Finding] = []
-    for kind in chosen if fit else (kind for kind in chosen if kind in _WITH_FAILURES):
-        progress(kind)
-        found = kept(
-            kind,
-            lambda kind=kind: to_plain(_ran(kind, plan), known),  # type: ignore[misc]
-            done=lambda found: not any(finding["failed"] for finding in found),
+    target = Target(mechanism, known, frozenset(unfit), space)
+    attacks: list[Attack] = [ATTACKS[kind] for kind in chosen]
+    if only_whole:
+        audited: list[Attack] = [PrecisionAttack(only_whole=True)] if trials["whole"] else []
+        place = [attack.name for attack in attacks].index("precision")
+        attacks[place : place + 1] = audited
+    attacks = [] if remembering else attacks
+    weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
+    levels = shares(config.alpha, weights) if weights else {}
+    attacks = [a for a in attacks if target.drawable or a.counts_failures]
+
+    def findings(attack: Attack) -> list[Finding]:
+        progress(attack.name)
+        level = levels.get(attack.name, 0.0)
+        plain = step(
+            attack.name,
+            lambda: to_plain(_findings(attack, target, config, level), known),
+            done=lambda plain: not any(finding["failed"] for finding in plain),
         )
-        findings += from_plain(found, known)
-    line = (
-        f"audit({named(mechanism)}, alpha={alpha}, delta=Fraction('{at}'), draws={draws}, "
-        f"seed={seed}, {f'{without=}' if only_whole else f'kinds={chosen}'})"
+        return from_plain(plain, known)
+
+    code = audit_code(
+        mechanism,
+        alpha=config.alpha,
+        delta=delta,
+        draws=config.draws,
+        seed=config.seed,
+        kinds=None if only_whole else chosen,
+        without=without if only_whole else None,
+        pairs=selection.pairs,
+        search=selection.search,
+        workers=None if config.workers == -1 else config.workers,
     )
-    if getattr(mechanism, "replayable", True) is False:
-        line += "  # draws its own randomness: a second run gives other draws"
     return Report(
-        mechanism=named(mechanism),
-        claim=(claimed, at),
-        alpha=alpha,
-        findings=tuple(findings),
-        failed=failed,
+        mechanism=display_name(mechanism),
+        claim=(claimed, delta),
+        alpha=config.alpha,
+        findings=tuple(finding for attack in attacks for finding in findings(attack)),
+        failed=(*unfit.values(), *remembering),
         searched=searched,
-        replay=replay or line,
+        replay=replay or code,
     )
 
 
@@ -302,28 +228,26 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     return curve
 
 
-def _ran(kind: AuditKind, plan: Plan) -> list[Finding]:
+def _findings(attack: Attack, target: Target, config: AuditConfig, level: float) -> list[Finding]:
+    """Of one attack, with the code that repeats it; where it can't be made, the reason."""
+    config = config.at_level(level) if level else config
+    code = attack_code(attack, target, config)
     try:
-        return RUNNERS[kind](plan)
+        return [replace(finding, replay=code) for finding in attack.run(target, config)]
     except ClusterError:  # says nothing of the mechanism
         raise
     except DPVerifyError as error:
-        return [undrawn(kind, error, level=plan.levels.get(kind, 0.0))]
+        return [replace(undrawn(attack.name, error, level=level), replay=code)]
 
 
-def fitting_delta(curve: PrivacyCurve) -> Fraction:
-    """The δ at which to bound ε where nobody names one.
-
-    Of a point, its own. Of a whole curve, all of which is audited whatever this is: 0 where it
-    promises pure differential privacy, else 10⁻⁶, or 10⁻⁶ above the δ that it never falls below.
-    """
-    if isinstance(curve, ApproxDP):
-        return curve.delta
-    for delta in (Fraction(0), _USUAL, floor(curve) + _USUAL):
-        with suppress(ParameterError):  # some refuse a delta at which they promise nothing
-            if math.isfinite(claimed_epsilon(curve, delta)):
-                return delta
-    raise ParameterError("claim", curve, "finite at some delta", "Name the delta.")
+def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
+    """A list of known names."""
+    require(not isinstance(given, str), name, repr(given), "a list", f"Say {name}=[{given!r}].")
+    names = tuple(given)
+    for each in names:
+        rule = f"among {', '.join(known)}"
+        require(each in known, name, each, rule, did_you_mean(str(each), known, otherwise=" "))
+    return names
 
 
 def applicable(
@@ -341,149 +265,23 @@ def applicable(
     ParameterError
         If one is asked for that can't be run on it, or none applies.
     """
-    white = isinstance(mechanism, WhiteBox)
-    possible = set(KINDS)
-    if not white:
-        possible.discard("white-box")
-    if not isinstance(mechanism, Exhaustive):
-        possible.discard("exhaustive")
-    if over_the_draw(mechanism):
-        possible &= {"white-box"}
+    left_out = _names("without", without, OMITTABLE)
+    possible = tuple(name for name, attack in ATTACKS.items() if attack.applies(mechanism))
     if kinds is None:
-        if white:
-            possible.discard("black-box")
-        if "exhaustive" in possible and not _few_outputs(mechanism):
-            possible.discard("exhaustive")
-        if getattr(mechanism, "replayable", True) is False:  # nothing that it draws is recorded
-            possible.discard("grey-box")
-        possible -= set(without)
-        require(bool(possible), "mechanism", named(mechanism), "one that some audit applies to")
-        return tuple(kind for kind in KINDS if kind in possible)
-    asked = set(kinds)
+        chosen = tuple(k for k in possible if k not in left_out and ATTACKS[k].unasked(mechanism))
+        rule = "one that some audit applies to"
+        require(bool(chosen), "mechanism", display_name(mechanism), rule)
+        return chosen
+    asked = set(_names("kinds", kinds, KINDS))
+    rule = f"among those that apply to {display_name(mechanism)}: {', '.join(possible)}"
     require(
-        bool(asked) and asked <= possible,
-        "kinds",
-        ", ".join(sorted(asked)) or "none",
-        f"among those that apply to {named(mechanism)}: "
-        + ", ".join(kind for kind in KINDS if kind in possible),
+        bool(asked) and asked <= set(possible), "kinds", ", ".join(sorted(asked)) or "none", rule
     )
-    return tuple(kind for kind in KINDS if kind in asked)
-
-
-def _few_outputs(mechanism: Any) -> bool:
-    return hasattr(mechanism, "shape") and math.prod(mechanism.shape(1)) <= _FEW_OUTPUTS
-
-
-def _known(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
-    """Pairs that are given, or that the mechanism names."""
-    if pairs is None:
-        own = tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
-        for pair in own:
-            _require_neighbours(mechanism, pair)
-        return own
-    require(isinstance(pairs, Sequence) and bool(pairs), "pairs", pairs, "at least one, in a list")
-    for pair in pairs:
-        _require_meant(mechanism, pair)
-    names = [pair.name for pair in pairs]
-    require(len(set(names)) == len(names), "pairs", names, "of different names")
-    return tuple(pairs)
-
-
-def _require_meant(mechanism: Any, pair: Pair) -> None:
-    """Refuse a pair that the mechanism isn't one of, or whose sides are no neighbours."""
-    require(isinstance(pair, Pair), "pair", pair, _PAIR)
-    name, sides = repr(pair.name), (pair.record, pair.neighbour)
-    adjacency: Any = mechanism.adjacency
-    domain: Any = getattr(mechanism, "domain", None)
-    if hasattr(mechanism, "admit"):
-        for side in sides:
-            mechanism.admit(side)
-    elif isinstance(adjacency, Adjacency):
-        shapes = [shape_of(side) for side in sides]
-        rule = "of two data sets of shape (n, p), a row each record"
-        flat = all(len(shape) == 2 for shape in shapes)
-        require(flat, "pair", f"{name} of shapes {shapes}", rule)
-    _require_neighbours(mechanism, pair)
-    if domain is not None:
-        try:
-            for side in sides:
-                domain.admit(side)
-        except RecordsError as error:
-            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
-
-
-_PAIR = "a Pair(name=…, record=…, neighbour=…)"
-
-
-def _require_neighbours(mechanism: Any, pair: Pair) -> None:
-    """Refuse a pair, also of the mechanism's own, whose sides aren't two neighbours."""
-    require(isinstance(pair, Pair), "pair", pair, _PAIR)
-    name, sides = repr(pair.name), (pair.record, pair.neighbour)
-    printable = isinstance(pair.name, str) and pair.name.isprintable()
-    require(printable, "pair", name, "named by printable characters")
-    adjacency: Any = mechanism.adjacency
-    try:
-        related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
-    except Exception as error:  # whatever an object of the caller's raises
-        reason = f"one whose `relates` says whether the sides of {name} are neighbours: {error!r}"
-        raise ParameterError("adjacency", adjacency, reason) from error
-    require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
-    require(
-        all(related),
-        "adjacency",
-        adjacency,
-        f"the same in both orders, in which an audit looks at the pair {name}",
-        "Let `relates(a, b)` hold where `relates(b, a)` does.",
-    )
-    require(
-        pair.record is not pair.neighbour and not _equal(*map(_dense, sides)),
-        "pair",
-        name,
-        "of two different data sets, and these are equal",
-        "Copy one before you change it.",
-    )
-
-
-def _equal(first: Any, second: Any) -> bool:
-    """Whether both surely hold the same."""
-    with suppress(Exception):  # whatever entries of another kind say to being compared
-        if all(isinstance(data, np.ndarray | list | tuple) for data in (first, second)):
-            return np.array_equal(first, second)
-        return bool(cloudpickle.dumps(first) == cloudpickle.dumps(second))
-    return False
-
-
-def _dense(data: Any) -> Any:
-    return data.toarray() if is_sparse(data) else data
-
-
-def _space(mechanism: Any, known: Sequence[Pair]) -> Space:
-    """What the data sets of a search are made of: as the mechanism says, else as in its pairs."""
-    require_known(mechanism.adjacency)
-    alone = getattr(mechanism, "of", None) == "record"
-    for pair in known:
-        matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
-        rule = f"left out, as it makes matrices of numbers and {pair.name!r} holds other data"
-        require(alone or matrix, "search", True, rule)
-    shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
-    attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
-    rows = getattr(mechanism, "rows", None) or tuple(dict.fromkeys(n for n, _ in shapes))
-    if alone or isinstance(mechanism.adjacency, Edge):
-        rows = (1,)
-    for what, said in (("number of attributes", attributes), ("number of rows", rows)):
-        require(
-            bool(said),
-            "pairs",
-            "missing",
-            f"given, as {named(mechanism)} names none and doesn't say its {what}",
-            "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
-            "pairs are searched for.",
-        )
-    return Space(getattr(mechanism, "domain", None), int(attributes), tuple(rows))
+    return tuple(kind for kind in possible if kind in asked)
 
 
 def _searched(
-    mechanism: Any, known: Sequence[Pair], space: Space, **options: Any
+    mechanism: Any, known: Sequence[Pair], space: Space, config: AuditConfig
 ) -> dict[str, Any]:
     """What is audited after a search, among what it searched, and whether all failed.
 
@@ -496,8 +294,7 @@ def _searched(
         if not known:
             raise
         extreme = ()
-    options |= {"domain": domain, "attributes": attributes, "rows": rows}
-    found = search_pairs(mechanism, (*known, *extreme), **options)
+    found = search(mechanism, (*known, *extreme), space, config)
     names = {pair.name for pair in known}
     drawable = (pair for pair in found.candidates if pair.name not in found.failed)
     others = known or (next(drawable, found.candidates[0]),)
@@ -531,35 +328,23 @@ def _trials(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     copied: Callable[[], Mechanism] | None,
-    seed: int,
-    time_limit: float,
+    config: AuditConfig,
 ) -> dict[str, Any]:
     """Why pairs can't be drawn from, by name; whether draws are kept; whether all are whole."""
     unfit, still, all_whole = {}, [], True
+    here = replace(config, workers=1)
     for pair in pairs:
         try:
-            sides = both_sides(
-                mechanism,
-                pair,
-                draws=_TRIALS,
-                seed=seed,
-                kind="trial",
-                workers=1,
-                time_limit=time_limit,
-            )
+            sides = sample_pair(mechanism, pair, here, "trial", draws=_TRIALS)
         except DrawError as error:
             unfit[pair.name] = str(error)
             continue
         all_whole = all_whole and all(whole(side) for side in sides)
         if any(constant(side).any() for side in sides):
             still.append(pair)
-    told = [
-        remembers(mechanism, pair, copied, seed=seed, time_limit=time_limit)
-        for pair in still
-        if copied
-    ]
+    reasons = [remembers(mechanism, pair, copied, config) for pair in still if copied]
     return {
         "unfit": unfit,
-        "remembers": [text for text in told if text][:1],
+        "remembers": [reason for reason in reasons if reason][:1],
         "whole": all_whole,
     }

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
 
 __all__ = [
+    "Space",
     "drawn_pairs",
     "extreme_pairs",
     "fits",
@@ -40,6 +41,15 @@ __all__ = [
     "require_known",
     "start_of",
 ]
+
+
+class Space(NamedTuple):
+    """What data sets are made of, for a search: their domain, p, and the possible n."""
+
+    domain: Domain | None
+    attributes: int
+    rows: Sequence[int] = (1,)
+
 
 _TRIES = 20  # for each pair that is asked for
 

@@ -30,7 +30,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -38,8 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks.black_box import choose
-from dpverify.auditing.neighbours import drawn_pairs, fits, start_of
-from dpverify.auditing.outputs.draws import both_sides, named
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.neighbours import Space, drawn_pairs, fits, start_of
+from dpverify.auditing.outputs.samples import display_name, sample_pair
 from dpverify.data.adjacency import Adjacency, Edge
 from dpverify.data.domain import Domain, is_sparse
 from dpverify.errors import DrawError, ParameterError, require
@@ -75,38 +76,29 @@ class Searched:
 
 
 def search(
-    mechanism: Mechanism,
-    given: Sequence[Pair],
-    *,
-    domain: Domain | None,
-    attributes: int,
-    rows: Sequence[int] = (1,),
-    delta: Fraction = Fraction(0),
-    draws: int,
-    seed: int,
-    workers: int = 1,
-    time_limit: float = 10.0,
+    mechanism: Mechanism, known: Sequence[Pair], space: Space, config: AuditConfig
 ) -> Searched:
     """Find a pair at which much can be shown, and shrink it.
 
     Parameters
     ----------
     mechanism : drawn from through its `release`
-    given : candidates of the caller's
-    domain, attributes, rows : of the others that are drawn, as for `extreme_pairs`
-    delta : at which ε is bounded
-    draws : on each side, about, of the search; the shrink takes up to 3 times as many
-    seed, workers, time_limit : as for `both_sides`
+    known : candidates of the caller's
+    space : of the others that are drawn
+    config : the search makes about as many draws on each side as it says, the shrink up to 3 times
+        as many
     """
-    require(draws >= 20, "draws", draws, "at least 20")
-    adjacency = mechanism.adjacency
-    rng = ReplayableWords(seed, "search candidates")
-    room = max(CANDIDATES - len(given), 0)
+    adjacency, (domain, attributes, rows) = mechanism.adjacency, space
+    rng = ReplayableWords(config.seed, "search candidates")
+    room = max(CANDIDATES - len(known), 0)
     others = drawn_pairs(adjacency, domain, attributes, count=room, rng=rng, rows=rows)
-    others = [pair for pair in others if not any(_same(pair, known) for known in given)]
-    candidates = tuple(pair for pair in (*given, *others) if _taken(mechanism, pair))
+    others = [pair for pair in others if not any(_same(pair, each) for each in known)]
+    candidates = tuple(pair for pair in (*known, *others) if _taken(mechanism, pair))
     require(
-        bool(candidates), "pairs", "missing", f"given, as {named(mechanism)} takes none of ours"
+        bool(candidates),
+        "pairs",
+        "missing",
+        f"given, as {display_name(mechanism)} takes none of ours",
     )
     failed: dict[str, str] = {}
     lost = 0.0
@@ -115,7 +107,7 @@ def search(
         nonlocal lost
         start = perf_counter()
         try:
-            return _bound(mechanism, pair, delta, count, (seed, stage), workers, time_limit)
+            return _bound(mechanism, pair, config, stage, count)
         except DrawError as error:
             failed[pair.name] = str(error)
             lost += perf_counter() - start
@@ -124,10 +116,10 @@ def search(
     rounds = max(1, math.ceil(math.log2(len(candidates))))
     left, scores, count = list(candidates), [0.0], _LEAST
     for number in range(rounds):
-        count = max(_LEAST, draws // (rounds * len(left)))
+        count = max(_LEAST, config.draws // (rounds * len(left)))
         scores = []
         for pair in left:
-            hopeless = lost > LOST * time_limit
+            hopeless = lost > LOST * config.time_limit
             scores.append(-math.inf if hopeless else bound(pair, f"search {number}", count))
         # Stable: of equal pairs the first, the caller's.
         order = sorted(range(len(left)), key=lambda place: -scores[place])
@@ -136,7 +128,8 @@ def search(
             return Searched(pair=None, bound=best, candidates=candidates, failed=failed)
         better = [left[place] for place in order if scores[place] > -math.inf]
         left = better[: max(1, len(left) // 2)]
-    claimed = mechanism.privacy().epsilon_at(delta).upper
+    curve = mechanism.privacy()
+    claimed = curve.epsilon_at(config.delta_for(curve)).upper
     enough = best if best <= claimed or math.isinf(best) else (best + claimed) / 2
     trial = iter(range(_SHRINKS))
 
@@ -147,7 +140,7 @@ def search(
     pair = shrunk(left[0], adjacency, domain, keeps)
     # Known by its own name, if it has one: audits look at both orders of a pair.
     turned = Pair(name=pair.name, record=pair.neighbour, neighbour=pair.record)
-    pair = next((known for known in given if _same(known, pair) or _same(known, turned)), pair)
+    pair = next((each for each in known if _same(each, pair) or _same(each, turned)), pair)
     return Searched(pair=pair, bound=best, candidates=candidates, failed=failed)
 
 
@@ -194,11 +187,9 @@ def shrunk(
 def _bound(
     mechanism: Mechanism,
     pair: Pair,
-    delta: Fraction,
+    config: AuditConfig,
+    stage: str,
     count: int,
-    key: tuple[int, str],
-    workers: int,
-    time_limit: float,
 ) -> float:
     """Lower bound on ε at the pair; infinite where one side alone fails.
 
@@ -207,28 +198,18 @@ def _bound(
     DrawError
         If both sides fail.
     """
-    seed, stage = key
-
-    def drawn(pair: Pair) -> tuple[NDArray[Any], NDArray[Any]]:
-        return both_sides(
-            mechanism,
-            pair,
-            draws=count,
-            seed=seed,
-            kind=stage,
-            workers=workers,
-            time_limit=time_limit,
-        )
-
+    sample = partial(sample_pair, mechanism, config=config, stream=stage, draws=count)
     try:
-        own, other = drawn(pair)
+        own, other = sample(pair)
     except DrawError:
         for side in (pair.record, pair.neighbour):
             with suppress(DrawError):
-                drawn(Pair(name=pair.name, record=side, neighbour=side))
+                sample(Pair(name=pair.name, record=side, neighbour=side))
                 return math.inf
         raise
-    return choose(own, other, delta=float(delta), classifiers=False).bound
+    return choose(
+        own, other, delta=float(config.delta_for(mechanism.privacy())), classifiers=False
+    ).bound
 
 
 def _simpler(pair: Pair, adjacency: Adjacency, start: float) -> Iterator[Pair]:

@@ -21,16 +21,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from dpverify.auditing.kinds import KINDS, OMITTABLE, Omittable
 from dpverify.errors import ConfigurationError, did_you_mean
 from dpverify.toml import read_toml
 
 __all__ = [
     "DEFAULTS",
+    "KINDS",
+    "OMITTABLE",
     "PROFILES",
     "VARIABLE",
+    "AuditKind",
+    "Omittable",
     "Profile",
     "Setting",
     "Source",
@@ -38,6 +41,24 @@ __all__ = [
     "settings_file",
     "settle",
 ]
+
+AuditKind = Literal[
+    "exhaustive",
+    "grey-box",
+    "determinism",
+    "precision",
+    "white-box",
+    "black-box",
+    "trade-off",
+    "sequential",
+]
+
+KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
+"""Kinds of audit that test a privacy claim, in the order in which they run: those of `ATTACKS`."""
+
+Omittable = AuditKind | Literal["precision-of-doubles"]
+OMITTABLE: tuple[Omittable, ...] = (*KINDS, "precision-of-doubles")
+"""What an audit may be made without: a kind, or the precision of outputs that aren't all whole."""
 
 VARIABLE = "DPVERIFY_PROFILE"
 """Of the environment, names a profile."""

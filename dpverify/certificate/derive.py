@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.auditing.attacks import white_box as whitebox
-from dpverify.auditing.finding import shares
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.statistics import power as planning
-from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.power import shares
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.catalogue import families
 from dpverify.certificate import meaning
 from dpverify.certificate.limits import check_release, check_size, check_target
@@ -180,15 +182,13 @@ def collect(
     workers : processes, −1 for all cores; no effect on the result
     """
     plan = _plan(inputs, mechanism)
-    attack = whitebox.attack(
+    attack = whitebox.count_events(
         mechanism,
-        draws=inputs.draws,
-        seed=inputs.audit_seed,
-        tests=plan.events,
+        mechanism.worst_pairs(),
+        plan.events,
+        AuditConfig(draws=inputs.draws, seed=inputs.audit_seed, workers=workers),
         roc=planning.roc_thresholds(mechanism.privacy()),
         progress=progress,
-        workers=workers,
-        redraw=mechanism.guarantee().over_the_draw,
     )
     probes = _probes(inputs, mechanism)
     estimators = mechanism.estimators()

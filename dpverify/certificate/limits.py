@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpverify.accounting.targets import check_delta
-from dpverify.auditing.outputs.draws import CHUNK
+from dpverify.auditing.outputs.samples import CHUNK
 from dpverify.certificate.schema import Inputs
 from dpverify.enclosure import short_string
 from dpverify.errors import require

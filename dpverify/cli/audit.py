@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -10,22 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import signature
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
 
-from dpverify._version import __version__
-from dpverify.auditing.engine import Report
-from dpverify.auditing.engine import audit as run_audit
-from dpverify.auditing.finding import Finding
-from dpverify.auditing.kinds import KINDS, OMITTABLE
-from dpverify.auditing.outputs.draws import named
+from dpverify.auditing.audit import audit as run_audit
 from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
-from dpverify.auditing.reporters.text import lines, plain
-from dpverify.auditing.settings import PROFILES, Setting, Source, settle
+from dpverify.auditing.reporters.text import text
+from dpverify.auditing.settings import KINDS, OMITTABLE, PROFILES, Setting, Source, settle
 from dpverify.cli.output import (
     Choice,
     Double,
@@ -44,6 +41,7 @@ from dpverify.errors import ConfigurationError, did_you_mean, require
 
 __all__ = ["audit"]
 
+_FORMATS = {"text": text, "json": json, "junit": junit}
 _CLAIMED = """
     from fractions import Fraction
     from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -99,7 +97,7 @@ _CLAIMED = """
 @click.option(
     "--format",
     "style",
-    type=Choice(["text", "json", "junit"]),
+    type=Choice(list(_FORMATS)),
     default="text",
     show_default=True,
     help="Form of the report.",
@@ -139,8 +137,8 @@ def audit(
 ) -> int:
     """Audit each TARGET: a suite's name, or package.module:object.
 
-    The object is a mechanism, or a sequence of mechanisms. Without a target every installed suite
-    is audited. The level is shared equally by all mechanisms.
+    The object is a mechanism, or a sequence of mechanisms or of what makes them. Without a target
+    every installed suite is audited. The level is shared equally by all mechanisms.
 
     What isn't given here comes from DPVERIFY_PROFILE, then from dpverify.toml or the table
     tool.dpverify of pyproject.toml, in this folder or the nearest above it.
@@ -181,7 +179,7 @@ def audit(
         )
         talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
         reports.append(replace(report, mechanism=name))
-    _write(_rendered(reports, "json" if as_json else style), output)
+    _write(_FORMATS["json" if as_json else style](reports), output)
     verdicts = {report.verdict for report in reports}
     if "violation" in verdicts:
         return 1
@@ -231,12 +229,21 @@ def _subjects(target: str) -> Iterator[tuple[str, Any]]:
     """Mechanisms of a target by name."""
     found = _loaded(target)
     for item in [found] if hasattr(found, "release") else found:
-        # A planted bug makes its broken mechanism, which the audit is to find.
-        planted = hasattr(item, "broken") and not hasattr(item, "release")
-        mechanism = item.broken() if planted else item
+        mechanism = item() if _makes_one(item) else item
         if not hasattr(mechanism, "release"):
             raise ConfigurationError(f"{target} holds {item!r}, which is no mechanism: adapt it.")
-        yield getattr(item, "name", named(mechanism)), mechanism
+        yield getattr(item, "name", display_name(mechanism)), mechanism
+
+
+def _makes_one(item: Any) -> bool:
+    """Whether it is no mechanism, and called without arguments it may make one."""
+    if hasattr(item, "release") or isinstance(item, type) or not callable(item):
+        return False
+    try:
+        signature(item).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _loaded(target: str) -> Any:
@@ -272,50 +279,6 @@ def _loaded(target: str) -> Any:
         refusal.add_note(_CLAIMED.format(name=name))
         raise refusal
     return found
-
-
-def _rendered(reports: Sequence[Report], style: str) -> str:
-    if style == "json":
-        result = [_described(report) for report in reports]
-        document = {"dpverify": __version__, "command": "audit", "result": result}
-        return json.dumps(document, indent=2, ensure_ascii=False, default=str)
-    if style == "junit":
-        return junit(reports)
-    return "\n\n".join("\n".join(lines(report)) for report in reports)
-
-
-def _described(report: Report) -> dict[str, Any]:
-    epsilon, delta = report.claim
-    return {
-        "mechanism": report.mechanism,
-        "verdict": report.verdict,
-        "claim": {"epsilon": str(epsilon), "delta": str(delta)},
-        "alpha": report.alpha,
-        "failed": list(report.failed),
-        "searched": report.searched,
-        "findings": [_described_finding(finding) for finding in report.findings],
-        "replay": report.replay,
-    }
-
-
-def _described_finding(finding: Finding) -> dict[str, Any]:
-    pair, lower = finding.pair, finding.epsilon_lower
-    return {
-        "audit": finding.audit,
-        "verdict": finding.verdict,
-        "statement": finding.statement,
-        "level": finding.level,
-        "pair": pair
-        and {
-            "name": pair.name,
-            "record": plain(pair.record),
-            "neighbour": plain(pair.neighbour),
-        },
-        "epsilon_lower": None if lower is None else str(lower),
-        "evidence": {name: str(value) for name, value in finding.evidence.items()},
-        "power": {name: str(value) for name, value in finding.power.items()},
-        "replay": finding.replay,
-    }
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -15,9 +15,8 @@ What is heavy is imported when a test first audits, because pytest loads this in
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -34,12 +33,8 @@ from dpverify.auditing.settings import (
 from dpverify.errors import ConfigurationError, DPVerifyError
 
 if TYPE_CHECKING:
-    from dpverify.auditing.engine import Report
-    from dpverify.auditing.finding import AuditKind, Verdict
-    from dpverify.data.adjacency import Adjacency, Of
-    from dpverify.data.domain import Domain
-    from dpverify.enclosure import Real
-    from dpverify.privacy import Pair
+    from dpverify.auditing.finding import Verdict
+    from dpverify.auditing.report import Report
 
 __all__ = ["Auditor", "dp_audit"]
 
@@ -99,6 +94,22 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         )
 
 
+_WORDS = (
+    "epsilon",
+    "delta",
+    "adjacency",
+    "domain",
+    "of",
+    "attributes",
+    "rows",
+    "pairs",
+    "search",
+    "kinds",
+    "draws",
+    "alpha",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Auditor:
     """What the fixture `dp_audit` gives: call it with a mechanism or a function."""
@@ -106,35 +117,21 @@ class Auditor:
     request: pytest.FixtureRequest
 
     def __call__(
-        self,
-        subject: Any,
-        *,
-        adjacency: Adjacency | None = None,
-        epsilon: Real | None = None,
-        delta: Real | None = None,
-        of: Of | None = None,
-        domain: Domain | None = None,
-        attributes: int | None = None,
-        rows: int | Sequence[int] | None = None,
-        pairs: Sequence[Pair] | None = None,
-        search: bool | None = None,
-        kinds: Sequence[AuditKind] | None = None,
-        draws: int | None = None,
-        alpha: float | None = None,
-        expect: Verdict = "no_violation_found",
+        self, subject: Any, *, expect: Verdict = "no_violation_found", **words: Any
     ) -> Report:
         """Audit, and fail the test unless the verdict is the one that is expected.
 
         Parameters
         ----------
-        subject : a mechanism with a claim of its own, or what `adapt` takes
-        adjacency, epsilon, delta : the claim; by default the marker's, or the mechanism's own
-        of : of what a plain function is one: "record" or "dataset"; as for `adapt`, and so are
-        domain, attributes, rows : of the data sets that the audit makes
-        pairs, search, kinds, draws, alpha : as for `dpverify.auditing.engine.audit`; by default
-            the settings' (`dpverify.auditing.settings`)
-        expect : "violation" for a mechanism that is broken on purpose, which shows that the audit
-            of the right one can fail
+        subject : mechanism or callable
+            As for `dpverify.audit`.
+        expect : str
+            "violation" for a mechanism that is broken on purpose, which shows that the audit of the
+            right one can fail.
+        **words
+            Of `dpverify.audit`: epsilon, delta, adjacency, domain, of, attributes, rows, pairs,
+            search, kinds, draws and alpha. By default the marker's, then the settings'
+            (`dpverify.auditing.settings`).
 
         Returns
         -------
@@ -144,29 +141,17 @@ class Auditor:
         item = self.request.node
         item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
         marker = item.get_closest_marker("dp_audit")
-        given = dict(marker.kwargs) if marker else {}
-        called = {
-            "adjacency": adjacency,
-            "epsilon": epsilon,
-            "delta": delta,
-            "of": of,
-            "domain": domain,
-            "attributes": attributes,
-            "rows": rows,
-            "pairs": pairs,
-            "search": search,
-            "kinds": kinds,
-            "draws": draws,
-            "alpha": alpha,
-        }
-        if (marker and marker.args) or not given.keys() <= called.keys():
-            _refuse(f"the marker dp_audit takes only {', '.join(called)}, by name.")
-        given |= {name: value for name, value in called.items() if value is not None}
+        marked = dict(marker.kwargs) if marker else {}
+        if (marker and marker.args) or not marked.keys() <= set(_WORDS):
+            _refuse(f"the marker dp_audit takes only {', '.join(_WORDS)}, by name.")
+        if not words.keys() <= set(_WORDS):
+            _refuse(f"dp_audit takes a mechanism or function, expect, and {', '.join(_WORDS)}.")
+        marked |= {name: value for name, value in words.items() if value is not None}
         settings = {n: s.value for n, s in self.request.config.stash[_SETTINGS].items()}
         try:
             report = _audited(
                 subject,
-                given,
+                marked,
                 settings,
                 seed=_seed(item.nodeid, number, settings["seed"]),
                 replay=f'pytest "{item.nodeid}" --dp-profile={settings["profile"]}',
@@ -176,12 +161,9 @@ class Auditor:
                 raise
             raise pytest.fail.Exception(str(error), pytrace=False) from None
         if report.verdict != expect:
-            from dpverify.auditing.reporters.text import lines
-
-            told = lines(report)
-            if expect != "no_violation_found":
-                told.insert(0, f"expected {expect}, found {report.verdict}")
-            pytest.fail("\n".join(told), pytrace=False)
+            expected = f"expected {expect}, found {report.verdict}\n"
+            message = f"{expected if expect != 'no_violation_found' else ''}{report}"
+            pytest.fail(message, pytrace=False)
         return report
 
 
@@ -192,51 +174,22 @@ def dp_audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
 
 def _audited(
-    subject: Any, given: dict[str, Any], settings: dict[str, Any], *, seed: int, replay: str
+    subject: Any, words: dict[str, Any], settings: dict[str, Any], *, seed: int, replay: str
 ) -> Report:
-    """The audit of a mechanism, or of what is adapted to one."""
-    from dpverify.auditing.engine import audit
-    from dpverify.enclosure import rational
+    from dpverify.auditing.audit import audit
 
-    at = None if given.get("delta") is None else rational("delta", given["delta"])
-    values = {
-        name: checked("dp_audit", name, given[name]) if name in given else settings[name]
+    chosen = {
+        name: checked("dp_audit", name, words[name]) if name in words else settings[name]
         for name in ("alpha", "draws", "kinds")
     }
     return audit(
-        _mechanism(subject, given, at),
-        **values,
-        delta=at,
-        seed=seed,
+        subject,
+        **words | chosen,
         without=settings["without"],
-        pairs=given.get("pairs"),
-        search=given.get("search"),
+        seed=seed,
         workers=1,
         replay=replay,
     )
-
-
-_OF_FUNCTIONS = ("adjacency", "epsilon", "of", "domain", "attributes", "rows")
-
-
-def _mechanism(subject: Any, given: dict[str, Any], at: Fraction | None) -> Any:
-    """The mechanism to audit: the subject, or a function with the claim that is given."""
-    from dpverify.accounting.curves.approximate_dp import ApproxDP
-    from dpverify.auditing.targets.functions import adapt
-    from dpverify.enclosure import rational
-
-    options = {name: given[name] for name in _OF_FUNCTIONS if name in given}
-    if hasattr(subject, "release") and hasattr(subject, "privacy"):
-        if isinstance(subject, type):
-            _refuse(f"dp_audit takes a mechanism, and {subject.__name__} is a class: make one.")
-        if options:
-            _refuse(f"a mechanism has its own claim and data: leave out {', '.join(options)}.")
-        return subject
-    missing = [name for name in ("adjacency", "epsilon") if name not in options]
-    if missing:
-        _refuse(f"dp_audit needs {' and '.join(missing)}: in the call, or in the marker.")
-    claim = ApproxDP(epsilon=rational("epsilon", options.pop("epsilon")), delta=at or Fraction(0))
-    return adapt(subject, claim=claim, **options)
 
 
 def _refuse(reason: str) -> NoReturn:

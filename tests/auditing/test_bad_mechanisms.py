@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import audit
+from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import AuditKind
-from dpverify.auditing.outputs.draws import guarded
+from dpverify.auditing.outputs.samples import foreign_code
 from dpverify.data.adjacency import Attribute
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
@@ -136,7 +136,7 @@ def test_no_exception_handler_of_a_mechanism_stops_the_clock() -> None:
             stubborn()
 
     with pytest.raises(DrawError, match="took longer"):
-        guarded(stubborn, "stubborn", PAIR, 0, (), 0.05)
+        foreign_code(stubborn, "stubborn", PAIR, 0, (), 0.05)
 
 
 class UnsayableError(Exception):

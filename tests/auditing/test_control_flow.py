@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.report import Report
 from dpverify_audits.control_flow import CASES, Case
 
 ALPHA = 1e-4

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import audit
+from dpverify.auditing.audit import audit
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute, BitFlip, Record

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import search as module
-from dpverify.auditing.engine import Report, audit
-from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
-from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.neighbours import Space, drawn_pairs, extreme_pairs, fits
+from dpverify.auditing.report import Report
 from dpverify.auditing.search import search, shrunk
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
@@ -154,7 +155,7 @@ def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (
-        search(mechanism, (), domain=EIGHT, attributes=5, draws=500, seed=3, workers=workers)
+        search(mechanism, (), Space(EIGHT, 5), AuditConfig(draws=500, seed=3, workers=workers))
         for workers in (1, 2)
     )
     assert first.pair is not None
@@ -190,7 +191,9 @@ def test_counted_draws_are_none_of_the_search(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_one_side_that_fails_beats_every_bound() -> None:
-    found = search(of(silent_on_one_side, 1), (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    found = search(
+        of(silent_on_one_side, 1), (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1)
+    )
     assert found.bound == float("inf")
     assert found.pair is not None
     assert 5 in (found.pair.record.item(), found.pair.neighbour.item())
@@ -205,14 +208,14 @@ def picky(record: NDArray[np.float64], rng: np.random.Generator) -> float:
 
 
 def test_pairs_that_fail_on_both_sides_do_not_end_the_search() -> None:
-    found = search(of(picky, 2), (), domain=EIGHT, attributes=2, draws=200, seed=1)
+    found = search(of(picky, 2), (), Space(EIGHT, 2), AuditConfig(draws=200, seed=1, workers=1))
     assert len(found.failed) > 3
     assert all("picky raised ValueError" in reason for reason in found.failed.values())
     assert found.bound == float("inf")
     report = audited(of(picky, 2), kinds=["determinism"], draws=200)
     assert report.verdict == "violation"
     assert "pairs of shape (1, 2), in [0, 8]; " in report.searched
-    assert "of them could not be drawn from: picky raised" in "\n".join(lines(report))
+    assert "of them could not be drawn from: picky raised" in str(report)
 
 
 def sum_of_several(data: NDArray[np.float64], rng: np.random.Generator) -> float:
@@ -231,7 +234,7 @@ def test_some_pairs_that_fail_are_reported_and_the_others_audited() -> None:
 
 def test_a_search_of_failures_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOST", 0)
-    found = search(of(never, 1), (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    found = search(of(never, 1), (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
     assert found.pair is None
     assert len(found.failed) == 1
 
@@ -247,7 +250,7 @@ class Whole:
 
 def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> None:
     mechanism = adapt(Whole(), adjacency=UNIT, claim=ApproxDP(epsilon=Fraction(50)), domain=EIGHT)
-    found = search(mechanism, (), domain=EIGHT, attributes=1, draws=200, seed=1)
+    found = search(mechanism, (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
     assert len(found.candidates) > 5
     assert all(pair.record % 1 == pair.neighbour % 1 == 0 for pair in found.candidates)
     assert found.failed == {}

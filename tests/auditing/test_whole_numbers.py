@@ -17,8 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import Report, audit
-from dpverify.auditing.outputs.draws import whole
+from dpverify.auditing.audit import audit
+from dpverify.auditing.outputs.samples import whole
+from dpverify.auditing.report import Report
 from dpverify.auditing.settings import PROFILES
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute

@@ -19,9 +19,10 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.auditors import SUBJECTS
-from dpverify.auditing.attacks import white_box
-from dpverify.auditing.engine import audit
-from dpverify.auditing.outputs import draws
+from dpverify.auditing.attacks.white_box import EventCounts
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs import samples
 from dpverify.auditing.statistics.power import Event
 from dpverify.certificate import verify as verifying
 from dpverify.certificate.certify import certify
@@ -37,6 +38,7 @@ from dpverify.privacy import Mechanism
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.conftest import CONFIGURATION
+from tests.helpers.attacks import counted
 from tests.helpers.paths import ROOT
 
 HALVED = SUBJECTS[2]
@@ -127,7 +129,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 @pytest.fixture
 def two(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> LocalCluster:
     """The cluster with two good workers, to which even the least work is sent."""
-    monkeypatch.setattr(draws, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
     cluster.with_workers(2)
     return cluster
 
@@ -184,8 +186,8 @@ def test_a_worker_that_is_killed_between_claims(two: LocalCluster) -> None:
 def test_a_worker_that_is_killed_in_a_white_box_attack(
     two: LocalCluster, small_sketch: Callable[..., LinearSketch]
 ) -> None:
-    def attack(**options: Any) -> white_box.Attack:
-        return white_box.attack(small_sketch(), draws=600, seed=3, tests=tests, **options)
+    def attack(**options: Any) -> EventCounts:
+        return counted(small_sketch(), tests, draws=600, seed=3, **options)
 
     tests = [
         Event(name="middle", threshold=0.0, swapped=swapped, ordering=1e-3)
@@ -303,7 +305,7 @@ def test_what_cannot_be_sent(two: LocalCluster) -> None:
     pair = HALVED.pair
     with workplace(backend="dask", scheduler=two.address):
         with pytest.raises(DrawError, match="workers=1 draws without"):
-            draws.both_sides(mechanism, pair, draws=2000, seed=1, kind="test")
+            samples.sample_pair(mechanism, pair, AuditConfig(draws=2000, seed=1), "test")
         assert list(spread(abs, [(-1,), (2,)])) == [1, 2]
 
 

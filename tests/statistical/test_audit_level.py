@@ -21,9 +21,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
-from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import Event, ceiling, events, levels
-from dpverify.auditing.statistics.two_sample_binomial import claim_lines, epsilon_limit
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 
@@ -73,7 +73,7 @@ def _epsilon(curve: Gaussian, delta: Fraction) -> Enclosure:
 def refuted(event: Event, counts: Counts, claim: QuickClaim, delta: Fraction, level: float) -> bool:
     """The auditor's, made once for counts that come again."""
     lines = curve_lines(claim, delta)
-    return counts.outcome().refutes(lines, alpha=level, delta=event.ordering)
+    return counts.refutes(lines, alpha=level, delta=event.ordering)
 
 
 @lru_cache(maxsize=1 << 18)
@@ -82,7 +82,7 @@ def bound_is_false(
 ) -> bool:
     """Whether the lower bound is above the true ε(δ): whether a claim as true is rejected."""
     lines = claim_lines(claim.epsilon_at(delta).upper, float(delta))
-    return counts.outcome().refutes(lines, alpha=level, delta=event.ordering)
+    return counts.refutes(lines, alpha=level, delta=event.ordering)
 
 
 def shared(alpha: Fraction) -> list[float]:

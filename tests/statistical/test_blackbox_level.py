@@ -34,7 +34,7 @@ def errors(runs: int, epsilon: float, *, fresh: bool, seed: int) -> int:
     for _ in range(runs):
         training = laplace(rng, epsilon, DRAWS)
         counted = laplace(rng, epsilon, DRAWS) if fresh else training
-        outcome = choose(*training).outcome(*counted)
+        outcome = choose(*training).count(*counted)
         wrong += outcome.epsilon_lower(delta=0.0, alpha=ALPHA) > epsilon
     return wrong
 

@@ -171,11 +171,13 @@ def test_unclaimed(dp_audit):
 """,
     )
     result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(["*leave out adjacency, epsilon*", "*dp_audit needs adjacency*"])
+    result.stdout.fnmatch_lines(
+        ["epsilon, adjacency=given must be left out *", "adjacency=missing must be given*"]
+    )
 
 
 MISTAKES = {
-    "dp_audit(laplace)": "dp_audit needs adjacency and epsilon",
+    "dp_audit(laplace)": "adjacency and epsilon=missing must be given for a function*",
     "dp_audit(laplace, adjacency=UNIT, epsilon=1)": 'of=missing must be declared*of="record"*',
     "dp_audit(laplace, adjacency=UNIT, epsilon=1, of='rows')": "of=rows must be declared*",
     "dp_audit(laplace, epsilon=1, adjacency=UNIT, of='record')": "*its number of attributes*",
@@ -187,8 +189,8 @@ MISTAKES = {
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[7])": "pair=7 must be a Pair*",
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[])": "pairs=* must be at least one*",
     "dp_audit(laplace, epsilon=1, **ONE | {'adjacency': Record()})": "domain=None must*",
-    "dp_audit(MINE, attributes=2)": "*leave out attributes.",
-    "dp_audit(type(MINE))": "*Adapted is a class*",
+    "dp_audit(MINE, attributes=2)": "attributes=given must be left out for a mechanism*",
+    "dp_audit(type(MINE))": "mechanism=<class*>* must be an object with*",
 }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from dpverify.sampling.words import Words
 
 __all__ = [
     "Enumerable",
+    "FoundBy",
     "Mislabelled",
     "PlantedBug",
     "by_enumeration",
@@ -30,6 +31,9 @@ __all__ = [
     "noise_times",
     "without_limit",
 ]
+
+FoundBy = AuditKind | Literal["moments"]
+"""An attack, or the check of the moments of estimators."""
 
 Rates = tuple[float, float]
 
@@ -59,7 +63,7 @@ class PlantedBug(Generic[_M]):
     mistake: str
     twin: Callable[[], _M]
     plant: Callable[[_M], Mechanism]
-    found_by: tuple[AuditKind, ...] = ("white-box",)
+    found_by: tuple[FoundBy, ...] = ("white-box",)
     draws: int = 1000
     rates: Callable[[_M, float], Rates] | None = None
     epsilon: Callable[[Any, Fraction], float] | None = None
@@ -67,6 +71,8 @@ class PlantedBug(Generic[_M]):
     def broken(self) -> Mechanism:
         """The broken mechanism."""
         return self.plant(self.twin())
+
+    __call__ = broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

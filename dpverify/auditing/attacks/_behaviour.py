@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.finding import Finding
-from dpverify.auditing.outputs.draws import guarded, named
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import CheckEvidence, Finding
+from dpverify.auditing.outputs.samples import display_name, foreign_code
 from dpverify.data.domain import is_sparse
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
@@ -63,19 +64,11 @@ class Trial:
     Attributes
     ----------
     mechanism : audited through its `release`
-    draws : on each side of each pair
-    seed : of the replayable randomness
-    level : of one finding
-    replay : line that repeats the audit
-    time_limit : seconds that one release may take
+    config : its level is that of one finding
     """
 
     mechanism: Mechanism
-    draws: int
-    seed: int
-    level: float
-    replay: str
-    time_limit: float
+    config: AuditConfig
 
     def runs(self, pair: Pair, side: int, *case: int | str) -> Runs:
         """Release the pair's record (side 0) or neighbour (1) so many times.
@@ -95,10 +88,10 @@ class Trial:
         release = self._releasing(pair, side, runs, *case)
 
         def draw() -> None:
-            for _ in range(self.draws):
+            for _ in range(self.config.draws):
                 release()
 
-        guarded(draw, self.mechanism, pair, side, runs.labels["words"], self.time_limit)
+        foreign_code(draw, self.mechanism, pair, side, runs.labels["words"], self.config.time_limit)
         return runs
 
     def sides(self, pair: Pair) -> tuple[Runs, Runs]:
@@ -109,19 +102,24 @@ class Trial:
         """
         both, name = (Runs(), Runs()), f"pair {pair.name}"
         releases = [self._releasing(pair, side, both[side], name, side) for side in (0, 1)]
-        order = ReplayableWords(self.seed, "determinism", name, "order").words(self.draws) % 2
+        order = (
+            ReplayableWords(self.config.seed, "determinism", name, "order").words(self.config.draws)
+            % 2
+        )
 
         def draw() -> None:
             for first in order.tolist():
                 releases[first]()
                 releases[1 - first]()
 
-        guarded(draw, self.mechanism, pair, None, both[0].labels["words"], self.time_limit)
+        foreign_code(
+            draw, self.mechanism, pair, None, both[0].labels["words"], self.config.time_limit
+        )
         return both
 
     def _releasing(self, pair: Pair, side: int, runs: Runs, *case: int | str) -> Callable[[], None]:
         """Make one release at a call, and note its labels."""
-        rng = _CountingWords(ReplayableWords(self.seed, "determinism", *case))
+        rng = _CountingWords(ReplayableWords(self.config.seed, "determinism", *case))
         records = pair.neighbour if side else pair.record
 
         def release() -> None:
@@ -146,11 +144,10 @@ class Trial:
         return Finding(
             audit="determinism",
             verdict="inconclusive",
-            statement=f"{named(self.mechanism)}, {name}: not compared, for {reason}",
+            statement=f"{display_name(self.mechanism)}, {name}: not compared, for {reason}",
             pair=pair,
-            evidence={"check": name},
+            evidence=CheckEvidence(check=name),
             failed=failed,
-            replay=self.replay,
         )
 
 

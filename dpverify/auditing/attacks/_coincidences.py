@@ -28,10 +28,9 @@ from typing import Any, Literal
 import numpy as np
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content
-from dpverify.auditing.finding import Finding
-from dpverify.auditing.outputs.draws import guarded, named
-from dpverify.auditing.statistics.claim_test import Counts
-from dpverify.auditing.statistics.two_sample_binomial import Outcome
+from dpverify.auditing.finding import CoincidenceEvidence, Finding
+from dpverify.auditing.outputs.samples import display_name, foreign_code
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
@@ -62,11 +61,11 @@ def rows(trial: Trial, pair: Pair) -> Finding:
         reason = f"the release of one row and of three has lengths {lengths}, not a row each"
         return trial.unable(pair, "rows", reason)
     released: list[list[bytes]] = []
-    rng = ReplayableWords(trial.seed, "determinism", "rows")
+    rng = ReplayableWords(trial.config.seed, "determinism", "rows")
 
     def draw() -> str:
         """Why two rows can't be compared, if they can't."""
-        for _ in range(trial.draws):
+        for _ in range(trial.config.draws):
             output = np.asarray(trial.mechanism.release(twice.copy(), rng=rng))
             if output.ndim == 0 or len(output) != 2:
                 return f"the release of two rows has shape {output.shape}"
@@ -74,12 +73,12 @@ def rows(trial: Trial, pair: Pair) -> Finding:
         return ""
 
     try:
-        reason = guarded(draw, trial.mechanism, pair, 0, released, trial.time_limit)
+        reason = foreign_code(draw, trial.mechanism, pair, 0, released, trial.config.time_limit)
     except DrawError as error:
         reason = f"of two rows {error}"
     if reason:
         return trial.unable(pair, "rows", reason)
-    half = trial.draws // 2
+    half = trial.config.draws // 2
     quarter = half // 2
     within = _equal(*([rows[side] for rows in released[:half]] for side in (0, 1)))
     rest = [rows[0] for rows in released[half:]]
@@ -90,12 +89,12 @@ def rows(trial: Trial, pair: Pair) -> Finding:
 def _length(trial: Trial, pair: Pair, number: int) -> int:
     """Of the release of so many equal rows."""
     data = np.repeat(pair.record, number, axis=0)
-    rng = ReplayableWords(trial.seed, "determinism", "length")
+    rng = ReplayableWords(trial.config.seed, "determinism", "length")
 
     def draw() -> int:
         return len(np.atleast_1d(np.asarray(trial.mechanism.release(data, rng=rng))))
 
-    return guarded(draw, trial.mechanism, pair, 0, (), trial.time_limit)
+    return foreign_code(draw, trial.mechanism, pair, 0, (), trial.config.time_limit)
 
 
 def consecutive(trial: Trial, pair: Pair) -> Finding:
@@ -128,8 +127,8 @@ def between(trial: Trial, pair: Pair, name: str) -> Finding:
             children.append(child)
         runs: list[Runs] = []
         for receiver in receivers:
-            if not receiver.poll(_PATIENCE * trial.time_limit):
-                reason = f"a process took longer than {_PATIENCE * trial.time_limit:g} s"
+            if not receiver.poll(_PATIENCE * trial.config.time_limit):
+                reason = f"a process took longer than {_PATIENCE * trial.config.time_limit:g} s"
                 return trial.unable(pair, name, reason)
             sent = receiver.recv()
             if isinstance(sent, DrawError):
@@ -146,7 +145,7 @@ def between(trial: Trial, pair: Pair, name: str) -> Finding:
         if drawn.failure:
             return trial.unable(pair, name, drawn.failure)
     here, there = (drawn.labels["output"] for drawn in runs)
-    half = trial.draws // 2
+    half = trial.config.draws // 2
     quarter = half // 2
     shared = _equal(here[:half], there[:half])
     apart = _equal(here[half : half + quarter], here[half + quarter :][:quarter])
@@ -160,38 +159,32 @@ def _send(sender: Connection, trial: Trial, pair: Pair, name: str, number: int) 
         sender.send(error)
 
 
-def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> Counts:
-    hits = sum(a == b for a, b in zip(first, second, strict=True))
-    return Counts(hits=hits, false_hits=0, draws=len(first))
+def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> tuple[int, int]:
+    """How many are equal, and of how many."""
+    return sum(a == b for a, b in zip(first, second, strict=True)), len(first)
 
 
-def _coincidence(trial: Trial, pair: Pair, name: str, shared: Counts, apart: Counts) -> Finding:
-    outcome = Outcome(
-        hits=shared.hits,
-        draws=shared.draws,
-        false_hits=apart.hits,
-        false_draws=apart.draws,
-    )
-    refuted = shared.hits > 0 and outcome.refutes(_EQUAL, alpha=trial.level)
+def _coincidence(
+    trial: Trial, pair: Pair, name: str, shared: tuple[int, int], apart: tuple[int, int]
+) -> Finding:
+    level = trial.config.alpha
+    (hits, draws), (false_hits, false_draws) = shared, apart
+    counts = Counts(hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws)
+    refuted = hits > 0 and counts.refutes(_EQUAL, alpha=level)
     return Finding(
         audit="determinism",
         verdict="violation" if refuted else "no_violation_found",
         statement=(
-            f"{named(trial.mechanism)}, {name}: {shared.hits} of {shared.draws} outputs are equal, "
-            f"and {apart.hits} of {apart.draws} between releases that share nothing"
+            f"{display_name(trial.mechanism)}, {name}: {hits} of {draws} outputs are equal, and "
+            f"{false_hits} of {false_draws} between releases that share nothing"
             + (": the noise is not fresh" if refuted else "")
         ),
-        level=trial.level,
+        level=level,
         pair=pair,
-        evidence={
-            "check": name,
-            "equal": shared.hits,
-            "compared": shared.draws,
-            "equal_apart": apart.hits,
-            "compared_apart": apart.draws,
-        },
-        power={"fewest": _fewest(shared.draws, apart.draws, trial.level)},
-        replay=trial.replay,
+        evidence=CoincidenceEvidence(
+            check=name, hits=hits, draws=draws, false_hits=false_hits, false_draws=false_draws
+        ),
+        power={"fewest": _fewest(draws, false_draws, level)},
     )
 
 
@@ -199,7 +192,7 @@ def _coincidence(trial: Trial, pair: Pair, name: str, shared: Counts, apart: Cou
 def _fewest(draws: int, apart: int, level: float) -> int | None:
     """Fewest equal outputs that are a violation where outputs that share nothing never are."""
     for hits in range(1, draws + 1):
-        outcome = Outcome(hits=hits, draws=draws, false_hits=0, false_draws=apart)
-        if outcome.refutes(_EQUAL, alpha=level):
+        counts = Counts(hits=hits, draws=draws, false_hits=0, false_draws=apart)
+        if counts.refutes(_EQUAL, alpha=level):
             return hits
     return None

@@ -14,9 +14,8 @@ whatever led to the proposal and however wrong its model is.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,19 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpverify.auditing.attacks.black_box import choose
-from dpverify.auditing.finding import AuditKind, Finding
-from dpverify.auditing.outputs.draws import CHUNK, both_sides, by_chunks, guarded, named
-from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import Finding, NoiseEventEvidence, NoiseEvidence
+from dpverify.auditing.outputs.samples import (
+    CHUNK,
+    by_chunks,
+    display_name,
+    foreign_code,
+    sample_pair,
+)
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import unlucky
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.data.domain import is_sparse
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
@@ -82,23 +90,21 @@ class Proposal:
     ----------
     pair : neighbours
     reason : why, in words
+    evidence : of the model, for the finding
     event : more likely on its own side; None where it is chosen on training draws
     swapped : whether the neighbour is the event's own side
     plan : how it is counted; None for as many draws as there are, ordered for the claimed δ
-    evidence : for the finding
     """
 
     pair: Pair
     reason: str
+    evidence: NoiseEvidence
     event: Event | None = None
     swapped: bool = True
     plan: Plan | None = None
-    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-def planned(
-    losses: NDArray[np.float64], claim: PrivacyCurve, delta: Fraction, draws: int, level: float
-) -> Plan:
+def planned(losses: NDArray[np.float64], claim: PrivacyCurve, config: AuditConfig) -> Plan:
     """The threshold of a privacy loss at which most is above the claim, and the draws it takes.
 
     Planning: a loss drawn by a wrong model costs power alone.
@@ -106,10 +112,10 @@ def planned(
     Parameters
     ----------
     losses : of outputs of the event's own side, drawn by the model
-    claim, delta : what is tested, and where ε is bounded
-    draws : on each side, of which a multiple may be taken
-    level : of the test
+    claim : what is tested
+    config : of its draws on each side a multiple may be taken
     """
+    delta, draws, level = config.delta_for(claim), config.draws, config.alpha
     lines = np.array(curve_lines(claim, delta))
     falling = np.sort(losses)[::-1]
     count = np.arange(1, losses.size + 1)
@@ -152,16 +158,7 @@ def _limit(share: NDArray[np.float64], draws: int, level: float, sign: int) -> N
 
 
 def confirm(
-    mechanism: Mechanism,
-    proposal: Proposal,
-    *,
-    audit: AuditKind,
-    delta: Fraction,
-    alpha: float,
-    draws: int,
-    seed: int,
-    workers: int = 1,
-    time_limit: float = 10.0,
+    mechanism: Mechanism, proposal: Proposal, audit: AuditKind, config: AuditConfig
 ) -> Finding:
     """Count what is proposed on fresh draws: a violation if they refute the claim.
 
@@ -170,39 +167,31 @@ def confirm(
     mechanism : drawn from by separate calls of `release`
     proposal : decided without the draws that are counted
     audit : the kind that proposes, which names the streams of words
-    delta : at which ε is bounded
-    alpha : level of the finding
-    draws : on each side; a plan may take a multiple
-    seed, workers, time_limit : as for `draws.both_sides`
+    config : a plan's multiple of its draws is made
 
     Raises
     ------
     DrawError
-        If a release is late; where the event is chosen on training draws, as `both_sides`.
+        If a release is late; where the event is chosen on training draws, as `sample_pair`.
     """
     pair, plan, swapped = proposal.pair, proposal.plan, proposal.swapped
-    options: dict[str, Any] = {"workers": workers, "time_limit": time_limit}
+    curve = mechanism.privacy()
+    delta = config.delta_for(curve)
     if proposal.event is None:
-        options |= {"draws": draws, "seed": seed}
-        choice = choose(
-            *both_sides(mechanism, pair, kind=f"{audit} training", **options),
-            delta=float(delta),
-            classifiers=False,
-        )
-        outcome = choice.outcome(*both_sides(mechanism, pair, kind=f"{audit} counted", **options))
+        training = sample_pair(mechanism, pair, config, f"{audit} training")
+        choice = choose(*training, delta=float(delta), classifiers=False)
+        counts = choice.count(*sample_pair(mechanism, pair, config, f"{audit} counted"))
         event, swapped = choice.event, choice.swapped
-        counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=draws)
     else:
-        event, total = proposal.event.name, draws * (plan.times if plan else 1)
+        event, draws = proposal.event.name, config.draws * (plan.times if plan else 1)
         sides = (1, 0) if swapped else (0, 1)
         hits, false_hits = (
-            _hits(mechanism, pair, side, total, (seed, audit), proposal.event, **options)
+            _hits(mechanism, pair, side, draws, proposal.event, f"{audit} counted", config)
             for side in sides
         )
-        counts = Counts(hits=hits, false_hits=false_hits, draws=total)
-    curve = mechanism.privacy()
+        counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
     ordering = plan.ordering if plan else None
-    judged = judge(counts, curve, delta, alpha, ordering=ordering)
+    judged = judge(counts, curve, delta, config.alpha, ordering=ordering)
     # An event that isn't more likely on its own side is none of what was proposed.
     refuted = judged.refuted_at is not None
     own, other = ("neighbour", "record") if swapped else ("record", "neighbour")
@@ -213,22 +202,25 @@ def confirm(
         audit=audit,
         verdict="violation" if refuted else "no_violation_found",
         statement=(
-            f"{named(mechanism)}, at the pair “{pair.name}”: {proposal.reason}. On fresh draws, "
-            f"{event}: {counts.hits} of {counts.draws} on the {own}, {counts.false_hits} of "
+            f"{display_name(mechanism)}, at the pair “{pair.name}”: {proposal.reason}. On fresh "
+            f"draws, {event}: {counts.hits} of {counts.draws} on the {own}, {counts.false_hits} of "
             f"{counts.draws} on the {other}, which {said} ε = "
             f"{claimed_epsilon(curve, delta):.6g} at δ = {float(delta):g}.{few}"
         ),
-        level=alpha,
+        level=config.alpha,
         pair=pair,
         epsilon_lower=judged.epsilon_lower,
-        evidence={
-            **proposal.evidence,
-            "event": event,
-            "own side": own,
-            "hits": counts.hits,
-            "false hits": counts.false_hits,
-            "draws": counts.draws,
-        },
+        evidence=NoiseEventEvidence(
+            distance=proposal.evidence.distance,
+            claimed_epsilon=proposal.evidence.claimed_epsilon,
+            event=event,
+            swapped=swapped,
+            hits=counts.hits,
+            draws=counts.draws,
+            false_hits=counts.false_hits,
+            false_draws=counts.false_draws,
+            refuted_at=judged.refuted_at,
+        ),
     )
 
 
@@ -248,20 +240,17 @@ def _hits(
     pair: Pair,
     side: int,
     draws: int,
-    key: tuple[int, AuditKind],
     event: Event,
-    *,
-    workers: int,
-    time_limit: float,
+    stream: str,
+    config: AuditConfig,
 ) -> int:
     """How many releases of one side have the event."""
-    seed, audit = key
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
     tasks = [
-        (mechanism, pair, side, size, event, (seed, f"{audit} counted", side, number), time_limit)
+        (mechanism, pair, side, size, event, (config.seed, stream, side, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
-    return sum(by_chunks(_chunk, tasks, workers=workers, time_limit=time_limit))
+    return sum(by_chunks(_chunk, tasks, config))
 
 
 def _chunk(
@@ -286,5 +275,5 @@ def _chunk(
                 released = error
             seen.append(event.holds(released))
 
-    guarded(draw, mechanism, pair, side, seen, time_limit)
+    foreign_code(draw, mechanism, pair, side, seen, time_limit)
     return sum(seen)

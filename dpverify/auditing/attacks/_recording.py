@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.draws import named
+from dpverify.auditing.outputs.samples import display_name
 from dpverify.privacy import Mechanism
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -213,5 +213,5 @@ def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[An
     def release(records: Any, rng: RecordingWords) -> NDArray[Any]:
         return stands.release(records, rng=rng)  # type: ignore[no-any-return]
 
-    release.__name__ = named(mechanism)
+    release.__name__ = display_name(mechanism)
     return release

@@ -32,25 +32,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpverify.auditing.attacks._scores import Features, Matrix, Score, features, learned
-from dpverify.auditing.finding import Finding, undrawn
-from dpverify.auditing.outputs.draws import both_sides, named
-from dpverify.auditing.statistics.claim_test import Counts, judge
-from dpverify.auditing.statistics.two_sample_binomial import Line, Outcome, claim_lines
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import EventEvidence, Finding, undrawn
+from dpverify.auditing.outputs.samples import sample_pair
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Mechanism, Pair
+from dpverify.privacy import Mechanism, Pair, WhiteBox
 
-__all__ = ["COUNTED", "Choice", "black_box", "choose"]
+__all__ = ["COUNTED", "BlackBoxAttack", "Choice", "choose"]
 
 COUNTED = "black-box counted"
-"""Kind of the draws that are counted, as their streams are named."""
+"""Name of the stream of the draws that are counted."""
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
 _THRESHOLDS = 400  # of a score that are tried, by their quantiles, with their neighbours
@@ -101,19 +104,19 @@ class Choice:
         """In words."""
         return self.score.event(self.threshold, above=self.above)
 
-    def count(self, outputs: NDArray[Any]) -> int:
+    def hits(self, outputs: NDArray[Any]) -> int:
         """How many of the outputs are in the event."""
         values = self.score(self.columns.matrix(outputs))
         inside = values >= self.threshold if self.above else values <= self.threshold
         return int(np.count_nonzero(inside))
 
-    def outcome(self, record: NDArray[Any], neighbour: NDArray[Any]) -> Outcome:
+    def count(self, record: NDArray[Any], neighbour: NDArray[Any]) -> Counts:
         """Counts on fresh draws of both sides."""
         own, other = (neighbour, record) if self.swapped else (record, neighbour)
-        return Outcome(
-            hits=self.count(own),
+        return Counts(
+            hits=self.hits(own),
             draws=len(own),
-            false_hits=self.count(other),
+            false_hits=self.hits(other),
             false_draws=len(other),
         )
 
@@ -156,84 +159,60 @@ def choose(
     return replace(clear, rare=True) if clear.excess >= max(simple.excess, _CLEAR) else simple
 
 
-def black_box(
-    mechanism: Mechanism,
-    pair: Pair,
-    *,
-    delta: Fraction = Fraction(0),
-    alpha: float = 0.05,
-    draws: int = 10_000,
-    seed: int,
-    unpack: bool = True,
-    workers: int = -1,
-    time_limit: float = 10.0,
-) -> Finding:
-    """Attack a mechanism's claim through its outputs alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlackBoxAttack(Attack):
+    """Attacks a claim through the outputs alone, at each pair by an equal share of the level.
+
+    Beside the counted draws twice as many on each side are for training.
 
     Parameters
     ----------
-    mechanism : drawn from by separate calls of `release`
-    pair : neighbouring data sets
-    delta : in [0, 1): the claimed δ, at which ε is bounded
-    alpha : level in (0, 1)
-    draws : counted on each side; twice as many more on each side are for training
-    seed : of the replayable randomness
     unpack : whether bytes are packed bits
-    workers, time_limit : as in `both_sides`; no effect on the result
-
-    Returns
-    -------
-    Finding
-        A violation if the event's counts refute the claimed curve; inconclusive if the mechanism
-        couldn't be drawn from.
     """
-    require(0 <= delta < 1, "delta", delta, "in [0, 1)")
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(draws >= 2, "draws", draws, "at least 2")
 
-    def drawn(kind: str, draws: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        return both_sides(
-            mechanism,
-            pair,
-            draws=draws,
-            seed=seed,
-            kind=kind,
-            workers=workers,
-            time_limit=time_limit,
-        )
+    name: ClassVar[AuditKind] = "black-box"
+    weight: ClassVar[float] = 36.0
+    unpack: bool = True
 
-    curve = mechanism.privacy()
-    lines = claim_lines(min(claimed_epsilon(curve, delta), 50.0), float(delta))[:1]
-    replay = (
-        f"black_box({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
-        f"{seed=!r}, {unpack=!r})"
-    )
-    try:
-        training = drawn(_TRAINING, _TRAINED * draws)
-        choice = choose(*training, delta=float(delta), lines=lines, unpack=unpack)
-        outcome = choice.outcome(*drawn(COUNTED, draws))
-    except DrawError as error:
-        return undrawn("black-box", error, level=alpha, pair=pair, replay=replay)
-    return _judged(choice, outcome, curve, pair, delta, alpha, replay)
+    def unasked(self, mechanism: Any) -> bool:
+        return not isinstance(mechanism, WhiteBox)
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation where an event's counts refute the claim; inconclusive without draws."""
+        require(config.draws >= 2, "draws", config.draws, "at least 2")
+        pairs, claim = target.drawable, target.claim
+        config = config.at_level(config.alpha / len(pairs))
+        return [self._finding(target.mechanism, pair, claim, config) for pair in pairs]
+
+    def _finding(
+        self, mechanism: Mechanism, pair: Pair, claim: PrivacyCurve, config: AuditConfig
+    ) -> Finding:
+        delta, draws = config.delta_for(claim), config.draws
+        lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
+        try:
+            training = sample_pair(mechanism, pair, config, _TRAINING, draws=_TRAINED * draws)
+            choice = choose(*training, delta=float(delta), lines=lines, unpack=self.unpack)
+            counts = choice.count(*sample_pair(mechanism, pair, config, COUNTED))
+        except DrawError as error:
+            return undrawn(self.name, error, level=config.alpha, pair=pair)
+        return _judged(choice, counts, claim, pair, delta, config.alpha)
 
 
 def _judged(
     choice: Choice,
-    outcome: Outcome,
+    counts: Counts,
     curve: PrivacyCurve,
     pair: Pair,
     delta: Fraction,
     alpha: float,
-    replay: str,
 ) -> Finding:
     claimed = claimed_epsilon(curve, delta)
-    counts = Counts(hits=outcome.hits, false_hits=outcome.false_hits, draws=outcome.draws)
     judgement = judge(counts, curve, delta, alpha, caution=choice.caution)
     lower, refuted = judgement.epsilon_lower, judgement.refuted_at is not None
     own, other = ("neighbour", "record") if choice.swapped else ("record", "neighbour")
     counted = (
-        f"{choice.event}: {outcome.hits} of {outcome.draws} on the {own}, "
-        f"{outcome.false_hits} of {outcome.false_draws} on the {other}"
+        f"{choice.event}: {counts.hits} of {counts.draws} on the {own}, "
+        f"{counts.false_hits} of {counts.false_draws} on the {other}"
     )
     verdict = "refutes the claim" if refuted else "does not refute the claim"
     return Finding(
@@ -246,20 +225,16 @@ def _judged(
         level=alpha,
         pair=pair,
         epsilon_lower=lower,
-        evidence={
-            "event": choice.event,
-            "own side": own,
-            "hits": outcome.hits,
-            "draws": outcome.draws,
-            "false hits": outcome.false_hits,
-            "false draws": outcome.false_draws,
-            "p": outcome.hits / outcome.draws,
-            "q": outcome.false_hits / outcome.false_draws,
-            "claimed epsilon": claimed,
-            "delta": delta,
-        },
-        power=_power(choice, claimed, float(delta), alpha, outcome.draws),
-        replay=replay,
+        evidence=EventEvidence(
+            event=choice.event,
+            swapped=choice.swapped,
+            hits=counts.hits,
+            draws=counts.draws,
+            false_hits=counts.false_hits,
+            false_draws=counts.false_draws,
+            refuted_at=judgement.refuted_at,
+        ),
+        power=_power(choice, claimed, float(delta), alpha, counts.draws),
     )
 
 
@@ -268,8 +243,8 @@ def _power(
 ) -> dict[str, float]:
     """What the chosen event promised before it was counted: planning, by the delta method.
 
-    `expected bound` is reached with probability 0.99 if the training estimates are right;
-    `smallest epsilon found` is the least true ε that would have been told from the claimed one with
+    `expected_bound` is reached with probability 0.99 if the training estimates are right;
+    `smallest_epsilon_found` is the least true ε that would have been told from the claimed one with
     that probability, had the event's probability on the other side been as estimated.
     """
     z = float(-ndtri(alpha)) - float(ndtri(1 - _DETECTION))
@@ -282,16 +257,16 @@ def _power(
     p = max(choice.p, 1 / draws)
     excess = max(p - delta, 1 / draws)
     expected = max(0.0, math.log(excess / q) - z * error(p))
-    power = {"probability": _DETECTION, "expected bound": expected}
+    power = {"probability": _DETECTION, "expected_bound": expected}
     # On the event p = e^ε q + δ; at most 1.
     low, high = claimed, math.log((1 - delta) / q)
     if high - z * error(1.0) <= claimed:
-        return power | {"smallest epsilon found": math.inf}
+        return power | {"smallest_epsilon_found": math.inf}
     while high - low > 1e-6:
         middle = (low + high) / 2
         found = middle - z * error(min(math.exp(middle) * q + delta, 1.0)) > claimed
         low, high = (low, middle) if found else (middle, high)
-    return power | {"smallest epsilon found": high}
+    return power | {"smallest_epsilon_found": high}
 
 
 @dataclass(frozen=True, slots=True)

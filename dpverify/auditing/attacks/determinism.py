@@ -14,94 +14,73 @@ more where the data say so): that it tells neighbours apart is a remark and no v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from dpverify.auditing.attacks import _coincidences
 from dpverify.auditing.attacks._behaviour import LABELS, Trial
+from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.precision import smallest_share, unreached
-from dpverify.auditing.finding import Finding, Verdict
-from dpverify.auditing.outputs.draws import named
-from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import CheckEvidence, DependenceEvidence, Evidence, Finding, Verdict
+from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import judge
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError, require
-from dpverify.privacy import Mechanism, Pair
+from dpverify.privacy import Pair
 
-__all__ = ["audit"]
+__all__ = ["DeterminismAttack"]
 
 
-def audit(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    *,
-    delta: Fraction = Fraction(0),
-    alpha: float = 0.01,
-    draws: int = 1000,
-    seed: int = 0,
-    processes: bool = True,
-    time_limit: float = 10.0,
-) -> tuple[Finding, ...]:
-    """Look for noise that is not fresh and for behaviour that depends on the data.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeterminismAttack(Attack):
+    """Looks for noise that is not fresh, and for behaviour that depends on the data.
 
-    Parameters
-    ----------
-    mechanism : audited through its `release`
-    pairs : neighbours; coincidences are sought at the first pair's record
-    delta : that of the claim, at which ε is bounded below
-    alpha : level of all findings together
-    draws : on each side of each pair
-    seed : of the replayable randomness
-    processes : whether to start processes too, which takes seconds
-    time_limit : seconds that one release may take; a process, six times as many to answer
-
-    Returns
-    -------
-    One finding for each of rows (not of a data set), consecutive releases, fresh processes and
-    forked workers, and one for each pair's dependence on the data.
-
-    Raises
-    ------
-    ParameterError
-        If there are no pairs, or fewer than 20 draws.
+    Coincidences are sought at the first pair's record. Processes are started too, which takes
+    seconds, unless there is to be one worker; a process has six times the time limit to answer.
     """
-    require(bool(pairs), "pairs", pairs, "at least one pair of neighbours")
-    require(draws >= 20, "draws", draws, "at least 20")
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    starts = _coincidences.STARTS if processes else {}
-    trial = Trial(
-        mechanism=mechanism,
-        draws=draws,
-        seed=seed,
-        level=alpha / (2 + len(starts) + len(pairs)) * (1 - 1e-12),
-        replay=(
-            f"audit(mechanism, pairs, delta=Fraction('{delta}'), alpha={alpha}, draws={draws}, "
-            f"seed={seed}, processes={processes})"
-        ),
-        time_limit=time_limit,
-    )
-    first = pairs[0]
-    # Two equal rows of a data set have no outputs of their own.
-    by_row = getattr(mechanism, "of", "record") == "record"
-    return (
-        *([_coincidences.rows(trial, first)] if by_row else []),
-        _coincidences.consecutive(trial, first),
-        *(_coincidences.between(trial, first, name) for name in starts),
-        *(_dependence(trial, pair, delta) for pair in pairs),
-    )
+
+    name: ClassVar[AuditKind] = "determinism"
+    counts_failures: ClassVar[bool] = True
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """Findings on rows (not of a data set), consecutive releases, processes, and each pair.
+
+        Fresh processes and forked workers have one each; so has every pair, for its dependence on
+        the data.
+        """
+        require(config.draws >= 20, "draws", config.draws, "at least 20")
+        mechanism, pairs = target.mechanism, target.pairs
+        starts = _coincidences.STARTS if config.workers != 1 else {}
+        level = config.alpha / (2 + len(starts) + len(pairs)) * (1 - 1e-12)
+        trial = Trial(mechanism=mechanism, config=config.at_level(level))
+        first = pairs[0]
+        # Two equal rows of a data set have no outputs of their own.
+        by_row = getattr(mechanism, "of", "record") == "record"
+        return [
+            *([_coincidences.rows(trial, first)] if by_row else []),
+            _coincidences.consecutive(trial, first),
+            *(_coincidences.between(trial, first, name) for name in starts),
+            *(_dependence(trial, pair) for pair in pairs),
+        ]
 
 
-def _dependence(trial: Trial, pair: Pair, delta: Fraction) -> Finding:
+def _dependence(trial: Trial, pair: Pair) -> Finding:
     """Labels that one neighbour shows and the other doesn't, for each label in both orders."""
     try:
         own, other = trial.sides(pair)
     except DrawError as error:
         return trial.unable(pair, "dependence", f"{error}", failed=True)
-    curve, share = trial.mechanism.privacy(), trial.level / (2 * (len(LABELS) - 1))
-    half = trial.draws // 2
-    at = f"{named(trial.mechanism)}, at the pair “{pair.name}”: "
+    curve, config = trial.mechanism.privacy(), trial.config
+    delta, share = config.delta_for(curve), config.alpha / (2 * (len(LABELS) - 1))
+    half = config.draws // 2
+    at = f"{display_name(trial.mechanism)}, at the pair “{pair.name}”: "
     statement = f"{at}nothing that it did depends on the data"
-    best, evidence, verdict, remark = 0.0, {}, False, ""
+    evidence: Evidence = CheckEvidence(check="dependence")
+    best, verdict, remark = 0.0, False, ""
     for name, meaning in LABELS.items():
         numbers: dict[bytes, int] = {}
         sides = [
@@ -121,7 +100,7 @@ def _dependence(trial: Trial, pair: Pair, delta: Fraction) -> Finding:
             )
             if hits <= false_hits:
                 continue
-            counts = Counts(hits=hits, false_hits=false_hits, draws=trial.draws - half)
+            counts = Counts(hits=hits, false_hits=false_hits, draws=config.draws - half)
             judged = judge(counts, curve, delta, share)
             found = judged.refuted_at is not None
             side = "neighbour" if swapped else "record"
@@ -133,28 +112,30 @@ def _dependence(trial: Trial, pair: Pair, delta: Fraction) -> Finding:
                 remark = f". Beside the output, {told}" if found else remark
             elif (found, judged.epsilon_lower) > (verdict, best):
                 verdict, best = found, judged.epsilon_lower
-                evidence = {
-                    "label": name,
-                    "swapped": swapped,
-                    "seen": texts[int(event.cells[0])][:80].decode(errors="replace"),
-                    "hits": hits,
-                    "false_hits": false_hits,
-                    "draws": counts.draws,
-                }
+                evidence = DependenceEvidence(
+                    check="dependence",
+                    event=name,
+                    swapped=swapped,
+                    seen=texts[int(event.cells[0])][:80].decode(errors="replace"),
+                    hits=hits,
+                    draws=counts.draws,
+                    false_hits=false_hits,
+                    false_draws=counts.draws,
+                    refuted_at=judged.refuted_at,
+                )
                 statement = at + told
     failure = own.failure or other.failure
     if failure and not verdict:
         return trial.unable(pair, "dependence", failure)
-    findable = smallest_share(curve, delta, trial.draws - half, share)
+    findable = smallest_share(curve, delta, config.draws - half, share)
     silent: Verdict = "no_violation_found" if findable is not None else "inconclusive"
     return Finding(
         audit="determinism",
         verdict="violation" if verdict else silent,
         statement=statement + remark,
-        level=trial.level,
+        level=config.alpha,
         pair=pair,
         epsilon_lower=best,
-        evidence={"check": "dependence", **evidence},
+        evidence=evidence,
         power={"smallest_share": findable},
-        replay=trial.replay,
     )

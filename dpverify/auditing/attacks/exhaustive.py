@@ -12,19 +12,29 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import permutations, product
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from flint import arb
 
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import ExactEvidence, Finding
+from dpverify.auditing.outputs.samples import foreign_code, over_the_draw
+from dpverify.auditing.settings import AuditKind
 from dpverify.data.adjacency import Adjacency
+from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve
+from dpverify.errors import DPVerifyError, ParameterError, require
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.privacy import Exhaustive, Pair
 
 __all__ = [
     "ExactMoments",
     "Exhaustion",
+    "ExhaustiveAttack",
     "FiniteMechanism",
     "Worst",
     "exact_moments",
@@ -33,6 +43,9 @@ __all__ = [
 
 LARGEST = 1_000_000
 """Probabilities (data sets times outputs) that are held at once."""
+
+_FEW_OUTPUTS = 6  # values of a release that is small enough to be enumerated unasked
+_PATIENCE = 6  # times the limit of one release, for one pair
 
 Law = Mapping[Any, Fraction]
 
@@ -178,6 +191,59 @@ def exhaust(mechanism: FiniteMechanism, records: Sequence[Any]) -> Exhaustion:
     )
     require(bool(pairs), "records", f"{len(laws)} without a neighbour", "some neighbours")
     return Exhaustion(laws=tuple(laws), pairs=pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExhaustiveAttack(Attack):
+    """Enumerates both laws of each pair: a proof for these pairs, without a level."""
+
+    name: ClassVar[AuditKind] = "exhaustive"
+    weight: ClassVar[float] = 0.0
+
+    def applies(self, mechanism: Any) -> bool:
+        return isinstance(mechanism, Exhaustive) and not over_the_draw(mechanism)
+
+    def unasked(self, mechanism: Any) -> bool:
+        return hasattr(mechanism, "shape") and math.prod(mechanism.shape(1)) <= _FEW_OUTPUTS
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation where the exact δ is above the claim, at its ε or at 0."""
+        mechanism, claim = target.mechanism, target.claim
+        delta = config.delta_for(claim)
+        claimed = Fraction(claimed_epsilon(claim, delta))
+        findings = []
+        for pair in target.drawable:
+            work = partial(exhaust, mechanism, _records(pair))
+            limit = _PATIENCE * config.time_limit
+            laws = foreign_code(work, mechanism, pair, None, (), limit, passed=DPVerifyError)
+            refuted = [at for at in (claimed, Fraction(0)) if laws.exceeds(claim, at)]
+            exact = laws.epsilon()
+            excess = f", above the claim at ε = {float(refuted[0]):g}" if refuted else ""
+            findings.append(
+                Finding(
+                    audit=self.name,
+                    verdict="violation" if refuted else "no_violation_found",
+                    statement=f"At the pair {pair.name!r}, over all outputs, ε at δ = 0 is "
+                    f"{exact.upper:.6g}{excess}",
+                    pair=pair,
+                    # At a positive δ the largest ratio bounds ε from above alone.
+                    epsilon_lower=exact.lower if delta == 0 else None,
+                    evidence=ExactEvidence(
+                        worst_event={str(k): v for k, v in laws.ratio().event.items()}
+                    ),
+                    power={"smallest_excess": 0.0},
+                )
+            )
+        return findings
+
+
+def _records(pair: Pair) -> list[Any]:
+    """Both sides, each as `distribution` takes it: of one record."""
+    data = (pair.record, pair.neighbour)
+    # The first row of several would be another data set.
+    rule = "one of single records, where `distribution` is enumerated"
+    require(all(np.shape(x)[:-1] in ((), (1,)) for x in data), "pair", pair.name, rule)
+    return [x if is_sparse(x) else np.atleast_2d(x)[0] for x in data]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,18 +59,20 @@ from dpverify.auditing.attacks._recording import (
     RecordingWords,
     recorded,
 )
-from dpverify.auditing.finding import Finding
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import Finding, NoiseEvidence
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs
-from dpverify.auditing.outputs.draws import guarded, named
+from dpverify.auditing.outputs.samples import display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
-from dpverify.data.domain import Domain
-from dpverify.errors import DrawError, require
+from dpverify.auditing.settings import AuditKind
+from dpverify.errors import DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify.visible import raised
 
-__all__ = ["MOST", "grey_box"]
+__all__ = ["MOST", "GreyBoxAttack"]
 
 Vector = NDArray[Any]
 
@@ -85,77 +87,49 @@ _PLACES = 3  # lines of the mechanism that a reason names
 _FITS, _OUTSIDE_MODEL, _CALLS_DIFFER, _TOO_LITTLE, _ONE_SIDE, _NO_NOISE = range(6)
 
 
-def grey_box(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    *,
-    space: tuple[Domain | None, int, Sequence[int]] | None = None,
-    delta: Fraction = Fraction(0),
-    alpha: float = 0.01,
-    draws: int = 1000,
-    seed: int = 0,
-    examples: int = 100,
-    workers: int = 1,
-    time_limit: float = 10.0,
-) -> Finding:
-    """Look for noise that doesn't cover what changes without it, and confirm it by fresh draws.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreyBoxAttack(Attack):
+    """Looks for noise that doesn't cover what changes without it, and confirms it by fresh draws.
+
+    The mechanism has `with_generator`, which takes numpy's generator, or rounded noise among its
+    fields (`recorded`). Where data sets may be made (`Target.space`), extreme pairs and drawn ones
+    are tried too, and what they show is shrunk. Of the one pair that is proposed up to 8 times the
+    configured draws are counted, where the model says that it takes so many.
 
     Parameters
     ----------
-    mechanism : with `with_generator`, which takes numpy's generator, or with rounded noise among
-        its fields (`recorded`)
-    pairs : neighbours
-    space : domain, attributes and rows of the pairs that are tried besides (`extreme_pairs`):
-        extreme ones and `examples` drawn ones. What they show is shrunk. None where only those that
-        are given count
-    delta : at which the claim's ε is compared; positive where the claim has no finite ε at 0
-    alpha : level of the finding
-    draws : on each side, of the one pair that is proposed; up to 8 times as many where the model
-        says that it takes so many
-    seed : of the pairs and of the draws
-    workers, time_limit : as for `draws.both_sides`
-
-    Returns
-    -------
-    A violation where fresh draws confirm the proposal; none found where they don't, or where the
-    model clears all pairs; else inconclusive, as some pair is outside the model.
+    examples : pairs that are drawn
     """
-    require(bool(pairs), "pairs", pairs, "at least one pair of neighbours")
-    check = _Check.of(mechanism, delta=delta, draws=draws, level=alpha, time_limit=time_limit)
-    if space is not None:
-        domain, attributes, rows = space
-        rng = ReplayableWords(seed, "grey-box search")
-        made = (mechanism.adjacency, domain, attributes)
-        drawn = drawn_pairs(*made, count=examples, rng=rng, rows=rows)
-        pairs = [*pairs, *extreme_pairs(*made, rows=rows), *drawn]
-    seen: list[_Seen] = []
-    lost = 0.0
-    for pair in pairs:
-        start = perf_counter()
-        seen.append(check(pair))
-        lost += perf_counter() - start if seen[-1].failed else 0.0
-        if seen[-1].rank == _NO_NOISE or lost > LOST * time_limit:
-            break
-    best = max(seen, key=lambda one: (one.rank, one.promise, one.distance))
-    if best.proposed and space is not None:
-        least = best.promise / 2 if best.promise > 0 else best.promise
 
-        def keeps(pair: Pair) -> bool:
-            simpler = check(pair)
-            return simpler.rank == best.rank and simpler.promise >= least
+    name: ClassVar[AuditKind] = "grey-box"
+    counts_failures: ClassVar[bool] = True
+    examples: int = 100
 
-        best = check(shrunk(best.pair, mechanism.adjacency, space[0], keeps))
-    evidence = {"distance": best.distance, "epsilon_claimed": check.allowed}
-    finding = Finding(
-        audit="grey-box",
-        verdict="no_violation_found" if best.rank == _FITS else "inconclusive",
-        statement=f"{named(mechanism)}, at the pair “{best.pair.name}”: {best.reason}",
-        level=alpha,
-        pair=best.pair,
-        evidence=evidence,
-        failed=best.failed,
-    )
-    if best.proposed:
+    def unasked(self, mechanism: Any) -> bool:
+        # Of what draws its own randomness nothing is recorded.
+        return getattr(mechanism, "replayable", True) is not False
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation where fresh draws confirm the proposal.
+
+        None found where they don't, or where the model clears all pairs; else inconclusive, as some
+        pair is outside the model.
+        """
+        mechanism = target.mechanism
+        check = _Check.of(mechanism, config)
+        best = self._most_telling(target, check, config)
+        evidence = NoiseEvidence(distance=best.distance, claimed_epsilon=check.allowed)
+        finding = Finding(
+            audit=self.name,
+            verdict="no_violation_found" if best.rank == _FITS else "inconclusive",
+            statement=f"{display_name(mechanism)}, at the pair “{best.pair.name}”: {best.reason}",
+            level=config.alpha,
+            pair=best.pair,
+            evidence=evidence,
+            failed=best.failed,
+        )
+        if not best.proposed:
+            return [finding]
         proposal = Proposal(
             pair=best.pair,
             reason=best.reason,
@@ -164,22 +138,38 @@ def grey_box(
             evidence=evidence,
         )
         try:
-            finding = confirm(
-                mechanism,
-                proposal,
-                audit="grey-box",
-                delta=delta,
-                alpha=alpha,
-                draws=draws,
-                seed=seed,
-                workers=workers,
-                time_limit=time_limit,
-            )
+            return [confirm(mechanism, proposal, self.name, config)]
         except DrawError as error:
             statement = f"{finding.statement}. Could not be confirmed: {error}"
-            finding = replace(finding, statement=statement, failed=True)
-    options = f"{delta=!r}, {alpha=!r}, {draws=!r}, {seed=!r}"
-    return replace(finding, replay=f"grey_box({named(mechanism)}, pairs, {options})")
+            return [replace(finding, statement=statement, failed=True)]
+
+    def _most_telling(self, target: Target, check: _Check, config: AuditConfig) -> _Seen:
+        """What the pair shows that shows most."""
+        pairs, space, adjacency = list(target.pairs), target.space, target.mechanism.adjacency
+        if space is not None:
+            domain, attributes, rows = space
+            rng = ReplayableWords(config.seed, "grey-box search")
+            made = (adjacency, domain, attributes)
+            pairs += extreme_pairs(*made, rows=rows)
+            pairs += drawn_pairs(*made, count=self.examples, rng=rng, rows=rows)
+        seen: list[_Seen] = []
+        lost = 0.0
+        for pair in pairs:
+            start = perf_counter()
+            seen.append(check(pair))
+            lost += perf_counter() - start if seen[-1].failed else 0.0
+            if seen[-1].rank == _NO_NOISE or lost > LOST * config.time_limit:
+                break
+        best = max(seen, key=lambda one: (one.rank, one.promise, one.distance))
+        if not best.proposed or space is None:
+            return best
+        least = best.promise / 2 if best.promise > 0 else best.promise
+
+        def keeps(pair: Pair) -> bool:
+            simpler = check(pair)
+            return simpler.rank == best.rank and simpler.promise >= least
+
+        return check(shrunk(best.pair, adjacency, space.domain, keeps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,13 +220,10 @@ class _Check:
     source: Callable[[Vector | None], Any]
     claim: PrivacyCurve
     allowed: float
-    delta: Fraction
-    draws: int
-    level: float
-    time_limit: float
+    config: AuditConfig
 
     @classmethod
-    def of(cls, mechanism: Any, *, delta: Fraction, **settings: Any) -> _Check:
+    def of(cls, mechanism: Any, config: AuditConfig) -> _Check:
         """Records what the mechanism takes: numpy's generator, or words."""
         generated = hasattr(mechanism, "with_generator")
         claim = mechanism.privacy()
@@ -245,9 +232,8 @@ class _Check:
             function=mechanism.with_generator if generated else recorded(mechanism),
             source=RecordingGenerator if generated else RecordingWords,
             claim=claim,
-            allowed=claimed_epsilon(claim, delta),
-            delta=delta,
-            **settings,
+            allowed=claimed_epsilon(claim, config.delta_for(claim)),
+            config=config,
         )
 
     def __call__(self, pair: Pair) -> _Seen:
@@ -255,7 +241,7 @@ class _Check:
         runs: list[Any] = []
         try:
             seen = partial(self._seen, pair, runs)
-            return guarded(seen, self.mechanism, pair, None, runs, self.time_limit)
+            return foreign_code(seen, self.mechanism, pair, None, runs, self.config.time_limit)
         except DrawError as error:
             return _Seen(pair=pair, rank=_OUTSIDE_MODEL, reason=str(error), failed=True)
 
@@ -352,7 +338,7 @@ class _Check:
         shown = {"rank": _FITS, "reason": text + leak, "distance": distance}
         if not leak:
             return shown
-        plan = planned(loss.simulated(), self.claim, self.delta, self.draws, self.level)
+        plan = planned(loss.simulated(), self.claim, self.config)
         name = f"log-likelihood ratio of the noise ≥ {plan.threshold:.6g}"
         holds = _AtLeast(loss, plan.threshold, own.output.size)
         event = Event(name=name, holds=holds)

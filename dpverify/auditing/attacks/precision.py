@@ -29,27 +29,30 @@ beyond 2⁵³ as two: the last 32 bits, and the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from dpverify.auditing.finding import Finding, Verdict
-from dpverify.auditing.outputs.draws import both_sides, named, whole
-from dpverify.auditing.statistics.claim_test import Counts, Judgement, judge
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import EventEvidence, Finding, Verdict
+from dpverify.auditing.outputs.samples import display_name, sample_pair, whole
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import Judgement, judge
 from dpverify.auditing.statistics.power import DETECTION
-from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Mechanism, Pair
+from dpverify.privacy import Mechanism
 
-__all__ = ["VIEWS", "Unreached", "View", "audit", "smallest_share", "unreached"]
+__all__ = ["VIEWS", "PrecisionAttack", "Unreached", "View", "smallest_share", "unreached"]
 
 View = Callable[[NDArray[np.float64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """Cells and depths of outputs of shape (draws, coordinates), both of that shape."""
@@ -102,102 +105,99 @@ def unreached(
     return Unreached(cells=cells[kept], depths=depths[kept])
 
 
-def audit(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    *,
-    delta: Fraction = Fraction(0),
-    alpha: float = 0.01,
-    draws: int = 1000,
-    seed: int = 0,
-    only_whole: bool = False,
-    workers: int = 1,
-    time_limit: float = 10.0,
-) -> Finding:
-    """Look for outputs of one neighbour whose low bits, zeros or phases the other can't have.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionAttack(Attack):
+    """Looks for outputs of one neighbour whose low bits, zeros or phases the other can't have.
 
-    Inconclusive where the draws are too few to refute the claim by any event.
+    A coordinate that is 0 without noise for one of the neighbours shows most. Of the draws on each
+    side of each pair three quarters are counted.
 
     Parameters
     ----------
-    mechanism : audited through its `release`; its claimed curve is what is tested
-    pairs : neighbours; a coordinate that is 0 without noise for one of them shows most
-    delta : at which ε is bounded below
-    alpha : level of all that is said
-    draws : on each side of each pair, of which three quarters are counted
     only_whole : whether to say nothing (inconclusive) once an output isn't a whole number
-    seed, workers, time_limit : as for `draws.both_sides`; workers have no effect on the result
-
-    Raises
-    ------
-    DrawError
-        If the mechanism can't be drawn from.
-    ParameterError
-        If there are no pairs, fewer than 40 draws, or outputs that aren't numbers.
     """
-    require(bool(pairs), "pairs", pairs, "at least one pair of neighbours")
-    require(draws >= 40, "draws", draws, "at least 40")
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    curve = mechanism.privacy()
-    level = alpha / (2 * len(pairs)) * (1 - 1e-12)  # rounded down, so that no sum passes alpha
-    ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
-    found = []
-    for pair in pairs:
-        drawn = both_sides(
-            mechanism,
-            pair,
-            draws=draws,
-            seed=seed,
-            kind="precision",
-            workers=workers,
-            time_limit=time_limit,
+
+    name: ClassVar[AuditKind] = "precision"
+    only_whole: bool = False
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """One finding of all pairs.
+
+        Inconclusive where the draws are too few to refute the claim by any event.
+
+        Raises
+        ------
+        DrawError
+            If the mechanism can't be drawn from.
+        ParameterError
+            If there are fewer than 40 draws, or outputs that aren't numbers.
+        """
+        draws, alpha, mechanism, pairs = (
+            config.draws,
+            config.alpha,
+            target.mechanism,
+            target.drawable,
         )
-        if only_whole and not all(whole(side) for side in drawn):
-            return Finding(
-                audit="precision",
-                verdict="inconclusive",
-                statement=f"{named(mechanism)}, at the pair “{pair.name}”: not all outputs are "
-                "whole numbers, and the precision of doubles is left out",
-                level=alpha,
-                pair=pair,
-            )
-        own, other = _coordinates(*drawn, mechanism)
-        for swapped, sides in ((False, (own, other)), (True, (other, own))):
-            name, counts = _counted(*sides, ratio=ratio)
-            judged = judge(counts, curve, delta, level) if _leans(counts) else _NOTHING
-            found.append((judged, counts, name, pair, swapped))
-    best, counts, name, pair, swapped = max(
-        found, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
-    )
-    refuted = best.refuted_at is not None
-    share = smallest_share(curve, delta, draws - draws // 4, level)
-    verdict: Verdict = "no_violation_found" if share is not None else "inconclusive"
-    side, opposite = ("neighbour", "record") if swapped else ("record", "neighbour")
-    return Finding(
-        audit="precision",
-        verdict="violation" if refuted else verdict,
-        statement=(
-            f"{named(mechanism)}, at the pair “{pair.name}”: outputs that in training the "
-            f"{opposite} never reached ({name}) came {counts.hits} times of {counts.draws} from "
-            f"the {side}, and {counts.false_hits} times from the {opposite}"
-            if name
-            else f"{named(mechanism)}: no detail of its outputs came from one neighbour alone"
-        ),
-        level=alpha,
-        pair=pair,
-        epsilon_lower=best.epsilon_lower,
-        evidence={
-            "view": name,
-            "swapped": swapped,
-            "hits": counts.hits,
-            "false_hits": counts.false_hits,
-            "draws": counts.draws,
-            "refuted_at": best.refuted_at,
-        },
-        power={"smallest_share": share},
-        replay=f"audit(mechanism, pairs, delta=Fraction('{delta}'), alpha={alpha}, "
-        f"draws={draws}, seed={seed})",
-    )
+        require(draws >= 40, "draws", draws, "at least 40")
+        curve = target.claim
+        delta = config.delta_for(curve)
+        level = alpha / (2 * len(pairs)) * (1 - 1e-12)  # rounded down, so that no sum passes alpha
+        ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
+        tested = []
+        for pair in pairs:
+            outputs = sample_pair(mechanism, pair, config, "precision")
+            if self.only_whole and not all(whole(side) for side in outputs):
+                statement = (
+                    f"{display_name(mechanism)}, at the pair “{pair.name}”: not all outputs are "
+                    "whole numbers, and the precision of doubles is left out"
+                )
+                return [
+                    Finding(
+                        audit=self.name,
+                        verdict="inconclusive",
+                        statement=statement,
+                        level=alpha,
+                        pair=pair,
+                    )
+                ]
+            own, other = _coordinates(*outputs, mechanism)
+            for swapped, sides in ((False, (own, other)), (True, (other, own))):
+                name, counts = _counted(*sides, ratio=ratio)
+                judged = judge(counts, curve, delta, level) if _leans(counts) else _NOTHING
+                tested.append((judged, counts, name, pair, swapped))
+        best, counts, name, pair, swapped = max(
+            tested, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
+        )
+        refuted = best.refuted_at is not None
+        share = smallest_share(curve, delta, draws - draws // 4, level)
+        verdict: Verdict = "no_violation_found" if share is not None else "inconclusive"
+        side, opposite = ("neighbour", "record") if swapped else ("record", "neighbour")
+        finding = Finding(
+            audit=self.name,
+            verdict="violation" if refuted else verdict,
+            statement=(
+                f"{display_name(mechanism)}, at the pair “{pair.name}”: outputs that in training "
+                f"the {opposite} never reached ({name}) came {counts.hits} times of {counts.draws} "
+                f"from the {side}, and {counts.false_hits} times from the {opposite}"
+                if name
+                else f"{display_name(mechanism)}: no detail of its outputs came from one neighbour "
+                "alone"
+            ),
+            level=alpha,
+            pair=pair,
+            epsilon_lower=best.epsilon_lower,
+            evidence=EventEvidence(
+                event=name,
+                swapped=swapped,
+                hits=counts.hits,
+                draws=counts.draws,
+                false_hits=counts.false_hits,
+                false_draws=counts.false_draws,
+                refuted_at=best.refuted_at,
+            ),
+            power={"smallest_share": share},
+        )
+        return [finding]
 
 
 _NOTHING = Judgement(epsilon_lower=0.0, refuted_at=None)
@@ -210,7 +210,7 @@ def _coordinates(
         if outputs.dtype.kind not in "biuf":
             raise ParameterError(
                 "outputs",
-                f"{outputs.dtype} of {named(mechanism)}",
+                f"{outputs.dtype} of {display_name(mechanism)}",
                 "numbers",
                 "Sets have no precision to attack.",
             )
@@ -333,7 +333,7 @@ def smallest_share(curve: PrivacyCurve, delta: Fraction, draws: int, level: floa
 
     def refuted(hits: int) -> bool:
         counts = Counts(hits=hits, false_hits=0, draws=draws)
-        return counts.outcome().refutes(lines, alpha=level, delta=float(delta))
+        return counts.refutes(lines, alpha=level, delta=float(delta))
 
     if not refuted(draws):
         return None

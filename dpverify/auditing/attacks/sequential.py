@@ -25,25 +25,26 @@ errs by less than n²·2⁻⁵⁰, which `_margin` takes off.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.finding import Finding
-from dpverify.auditing.outputs.draws import named, one_side
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import BetEvidence, Finding, undrawn
+from dpverify.auditing.outputs.samples import display_name, one_side
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line
-from dpverify.errors import DrawError, RecordsError, require
+from dpverify.errors import DrawError, require
 from dpverify.privacy import Mechanism, Pair
 
-__all__ = ["Journal", "columns", "sequential_audit"]
+__all__ = ["SequentialAttack", "bet", "columns"]
 
 Scores = NDArray[np.float64]
 
@@ -82,137 +83,90 @@ def _memberships(outputs: NDArray[Any]) -> Scores:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """Where an audit keeps what it has seen, so that a killed one goes on and ends the same.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialAttack(Attack):
+    """Bets against the claim, pair of outputs by pair, at each pair of neighbours.
+
+    Each has an equal share of the level. It ends early where the claim is refuted.
 
     Parameters
     ----------
-    path : of a file that is replaced whole, or created; None keeps nothing
+    points : of the claimed curve, beside the claimed one, that are bet against
     """
 
-    path: Path | None = None
+    name: ClassVar[AuditKind] = "sequential"
+    points: int = 8
 
-    def read(self, key: dict[str, Any]) -> tuple[int, float, Scores, Scores] | None:
-        """What an audit with this key had seen: pairs, log-wealth and both sides' scores.
-
-        Raises
-        ------
-        RecordsError
-            If the file belongs to another audit.
-        """
-        if self.path is None or not self.path.exists():
-            return None
-        with np.load(self.path, allow_pickle=False) as held:
-            if json.loads(str(held["key"])) != key:
-                raise RecordsError(
-                    f"{self.path} is the journal of another audit. Give another file, or remove it."
-                )
-            return int(held["seen"]), float(held["wealth"]), held["own"], held["other"]
-
-    def write(
-        self, key: dict[str, Any], seen: int, wealth: float, own: Scores, other: Scores
-    ) -> None:
-        """Replace the file, in one step."""
-        if self.path is None:
-            return
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with beside.open("wb") as file:
-            np.savez(
-                file,
-                key=json.dumps(key, sort_keys=True),
-                seen=seen,
-                wealth=wealth,
-                own=own,
-                other=other,
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self.path)
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation where the stake passed 1/α."""
+        claim, pairs = target.claim, target.drawable
+        lines = curve_lines(claim, config.delta_for(claim), points=self.points)
+        config = config.at_level(config.alpha / len(pairs))
+        findings = []
+        for pair in pairs:
+            try:
+                findings.append(bet(target.mechanism, pair, lines, config))
+            except DrawError as error:
+                findings.append(undrawn(self.name, error, level=config.alpha, pair=pair))
+        return findings
 
 
-def sequential_audit(
+def bet(
     mechanism: Mechanism,
     pair: Pair,
     lines: Sequence[Line],
+    config: AuditConfig,
     *,
-    alpha: float,
-    most: int,
-    seed: int,
     score: Callable[[NDArray[Any]], Scores] = columns,
-    journal: Journal | None = None,
-    time_limit: float = 10.0,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> Finding:
-    """Draw pairs of outputs until the claim is refuted or `most` pairs were drawn.
+    """Draw pairs of outputs until the claim is refuted or all of `config.draws` were drawn.
 
     Parameters
     ----------
     mechanism : audited through its `release`, one data set a call
     pair : the neighbours
     lines : the claim, as `claim_lines` makes it; of a curve, of several points
-    alpha : probability with which a true claim is ever accused
-    most : pairs after which the audit ends
-    seed : of the replayable randomness
+    config : a true claim is ever accused with probability at most its level
     score : rows of scores from stacked outputs; the mechanism's log-likelihood ratio, as one
         column, makes the audit white-box
-    journal : keeps what was seen
-    time_limit : seconds that one release may take
-    progress : called with the number of pairs done since the last call
 
     Returns
     -------
     Finding
-        `evidence` holds the pairs drawn, the wealth (an e-value) and the last bet.
+        Its evidence holds the draws, the wealth (an e-value) and the last bet.
 
     Raises
     ------
     DrawError
         If the mechanism can't be drawn from.
     """
-    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(most >= 1, "most", most, "at least 1")
     require(bool(lines), "lines", lines, "at least one")
-    kept = journal or Journal()
-    key = {"pair": pair.name, "lines": [list(line) for line in lines], "seed": seed}
     bettor = _Bettor(np.array(lines, dtype=np.float64))
     seen, wealth = 0, 0.0
     own = other = np.empty((0, 0))
-    found = kept.read(key)
-    if found is not None:
-        seen, wealth, own, other = found
-        progress(seen)
-    goal = math.log(1 / alpha)
-    bet: _Bet | None = None
-    written = seen
-    for stop in _blocks(seen, most):
+    goal = math.log(1 / config.alpha)
+    current: _Bet | None = None
+    for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
-            drawn = [
-                _scores(mechanism, pair, side, seed, number, score, time_limit) for side in (0, 1)
-            ]
-            if drawn[0].shape != drawn[1].shape or (
-                len(own) and own.shape[1:] != drawn[0].shape[1:]
+            scores = [_scores(mechanism, pair, side, number, score, config) for side in (0, 1)]
+            if scores[0].shape != scores[1].shape or (
+                len(own) and own.shape[1:] != scores[0].shape[1:]
             ):
                 raise DrawError(
-                    f"{named(mechanism)} changed the shape of its release, on the pair "
+                    f"{display_name(mechanism)} changed the shape of its release, on the pair "
                     f"{pair.name!r}."
                 )
-            own = np.concatenate([own.reshape(-1, drawn[0].shape[1]), drawn[0]])
-            other = np.concatenate([other.reshape(-1, drawn[1].shape[1]), drawn[1]])
-        bet = bettor.choose(own[:seen], other[:seen])
-        for factor in [] if bet is None else bet.factors(own[seen:stop], other[seen:stop]):
+            own = np.concatenate([own.reshape(-1, scores[0].shape[1]), scores[0]])
+            other = np.concatenate([other.reshape(-1, scores[1].shape[1]), scores[1]])
+        current = bettor.choose(own[:seen], other[:seen])
+        for factor in [] if current is None else current.factors(own[seen:stop], other[seen:stop]):
             wealth += math.log(factor)
             seen += 1
             if wealth >= goal + _margin(seen):
-                progress(seen - written)
-                return _finding(pair, alpha, seen, wealth, bet, refuted=True)
+                return _finding(pair, config.alpha, seen, wealth, current, refuted=True)
         seen = stop
-        if seen >= 1.5 * written or seen == most:
-            kept.write(key, seen, wealth, own, other)
-            progress(seen - written)
-            written = seen
-    return _finding(pair, alpha, seen, wealth, bet, refuted=False)
+    return _finding(pair, config.alpha, seen, wealth, current, refuted=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,28 +287,27 @@ def _scores(
     mechanism: Mechanism,
     pair: Pair,
     side: int,
-    seed: int,
     number: int,
     score: Callable[[NDArray[Any]], Scores],
-    time_limit: float,
+    config: AuditConfig,
 ) -> Scores:
-    key = (seed, "sequential", f"pair {pair.name}", side, number)
-    outputs = one_side(mechanism, pair, side, CHUNK, key, time_limit)
+    key = (config.seed, "sequential", f"pair {pair.name}", side, number)
+    outputs = one_side(mechanism, pair, side, CHUNK, key, config.time_limit)
     found = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
     if np.isnan(found).any():
         raise DrawError(
-            f"{named(mechanism)} released what has no score, on the pair {pair.name!r}: infinities?"
+            f"{display_name(mechanism)} released what has no score, on the pair {pair.name!r}: "
+            "infinities?"
         )
     return found
 
 
-def _blocks(seen: int, most: int) -> Iterator[int]:
-    """Ends of blocks: a result doesn't depend on where an audit was resumed."""
+def _blocks(draws: int) -> Iterator[int]:
+    """Ends of blocks."""
     end = 0
-    while end < most:
-        end = min(max(end + 1, math.ceil(end * (1 + _GROWTH))), most)
-        if end > seen:
-            yield end
+    while end < draws:
+        end = min(max(end + 1, math.ceil(end * (1 + _GROWTH))), draws)
+        yield end
 
 
 def _margin(seen: int) -> float:
@@ -364,20 +317,18 @@ def _margin(seen: int) -> float:
 def _finding(
     pair: Pair, alpha: float, seen: int, wealth: float, bet: _Bet | None, *, refuted: bool
 ) -> Finding:
-    evidence: dict[str, Any] = {"pairs": seen, "log_wealth": wealth}
     power: dict[str, Any] = {}
+    evidence = BetEvidence(draws=seen, log_wealth=wealth)
     if bet is None:
         statement = f"no bet against the claim seemed worth while in {seen} pairs of outputs"
     else:
-        evidence |= {
-            "event": bet.words(),
-            "order": "neighbour against record" if bet.swapped else "record against neighbour",
-            "slope": bet.slope,
-            "intercept": bet.base,
-        }
+        event = bet.words()
+        evidence = replace(
+            evidence, event=event, swapped=bet.swapped, slope=bet.slope, intercept=bet.base
+        )
         power["growth_per_pair"] = bet.growth
         statement = (
-            f"bets on {bet.words()} multiplied the stake by e^{wealth:.2f} in {seen} pairs of "
+            f"bets on {event} multiplied the stake by e^{wealth:.2f} in {seen} pairs of "
             f"outputs; a true claim lets it pass {1 / alpha:.4g} with probability {alpha:.4g}"
         )
     return Finding(

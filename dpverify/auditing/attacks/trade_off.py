@@ -31,25 +31,29 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
-from scipy.stats import binom
 
+from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.black_box import choose
-from dpverify.auditing.finding import Finding, undrawn
-from dpverify.auditing.outputs.draws import both_sides, named
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import BandEvidence, Finding, undrawn
+from dpverify.auditing.outputs.samples import display_name, sample_pair
+from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.enclosure import Enclosure
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair, WhiteBox
 
-__all__ = ["Band", "band", "coverage", "trade_off"]
+__all__ = ["Band", "TradeOffAttack", "band", "coverage"]
 
 Array = NDArray[np.float64]
+_Limits = tuple[tuple[int, ...], tuple[float, ...]]
+"""Ranks r and their aᵣ."""
 
 _RANKS = 300
 _REACH = 8.0  # standard deviations of the states that are kept
@@ -69,7 +73,7 @@ class Band:
     points : for each event considered p₋ and q₊: with probability 1 − α, at once for all, its
         probability on its own side is at least p₋ and on the other at most q₊
     ranks, levels : r and aᵣ
-    draws : on each side
+    draws : on the own side, and so are ranks and levels
     """
 
     points: tuple[tuple[float, float], ...]
@@ -112,98 +116,91 @@ def band(own: Array, other: Array, *, alpha: float) -> Band:
 
     Parameters
     ----------
-    own, other : scores of shape (draws,), equally many, by a function fixed beforehand
+    own, other : scores of shape (draws,), of as many draws as there are, by a function that was
+        fixed beforehand
     alpha : level in (0, 1)
     """
     require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
-    require(own.shape == other.shape, "other", other.shape, f"of own's shape {own.shape}")
-    ranks, levels = _levels(own.size, alpha)
+    for name, scores in (("own", own), ("other", other)):
+        require(scores.ndim == 1 and scores.size >= 1, name, scores.shape, "of shape (draws,)")
+    limits = _levels(own.size, alpha), _levels(other.size, alpha)
     points = []
     for sign in (1, -1):
-        for first, second in ((own, other), (other, own)):
-            points += _points(np.sort(sign * first), np.sort(sign * second), ranks, levels)
-    return Band(points=tuple(points), ranks=ranks, levels=levels, draws=own.size)
+        for first, second in ((0, 1), (1, 0)):
+            sides = (own, other)[first], (own, other)[second]
+            low, high = (np.sort(sign * side) for side in sides)
+            points += _points(low, high, limits[first], limits[second])
+    return Band(points=tuple(points), ranks=limits[0][0], levels=limits[0][1], draws=own.size)
 
 
-def trade_off(
-    mechanism: Mechanism,
-    pair: Pair,
-    *,
-    delta: Fraction = Fraction(0),
-    alpha: float = 0.05,
-    draws: int = 10_000,
-    seed: int,
-    unpack: bool = True,
-    workers: int = -1,
-    time_limit: float = 10.0,
-) -> Finding:
-    """Test the whole claimed curve by a band on the ROC of the best score there is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradeOffAttack(Attack):
+    """Tests the whole claimed curve by a band on the ROC of the best score there is.
 
     That is the mechanism's own log-likelihood ratio, or a score learned from as many training draws
-    (`blackbox.choose`) where it has none.
+    (`choose`) where it has none. Each pair has an equal share of the level.
 
     Parameters
     ----------
-    mechanism, pair, delta, alpha, draws, seed, unpack, workers, time_limit : as in `black_box`
-
-    Returns
-    -------
-    Finding
-        A violation if the band is above the claimed curve at some ε; inconclusive if the mechanism
-        couldn't be drawn from.
+    unpack : whether bytes are packed bits
     """
-    require(0 <= delta < 1, "delta", delta, "in [0, 1)")
-    require(draws >= 8, "draws", draws, "at least 8")
-    replay = (
-        f"trade_off({named(mechanism)}, {pair.name!r}, {delta=!r}, {alpha=!r}, {draws=!r}, "
-        f"{seed=!r}, {unpack=!r})"
-    )
 
-    def drawn(kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        return both_sides(
-            mechanism,
-            pair,
-            draws=draws,
-            seed=seed,
-            kind=f"trade-off {kind}",
-            workers=workers,
-            time_limit=time_limit,
-        )
+    name: ClassVar[AuditKind] = "trade-off"
+    unpack: bool = True
 
-    try:
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation where the band is above the claimed curve; inconclusive without draws."""
+        require(config.draws >= 8, "draws", config.draws, "at least 8")
+        pairs, claim = target.drawable, target.claim
+        config = config.at_level(config.alpha / len(pairs))
+        findings = []
+        for pair in pairs:
+            try:
+                scores = self._scores(target.mechanism, pair, claim, config)
+            except DrawError as error:
+                findings.append(undrawn(self.name, error, level=config.alpha, pair=pair))
+            else:
+                findings.append(_finding(*scores, pair, claim, config))
+        return findings
+
+    def _scores(
+        self, mechanism: Mechanism, pair: Pair, claim: PrivacyCurve, config: AuditConfig
+    ) -> tuple[str, Array, Array]:
+        """The score, in words, and its values on both sides."""
         if isinstance(mechanism, WhiteBox):
+            score = "log-likelihood ratio"
             own, other = (
                 np.asarray(mechanism.log_likelihood_ratio(side, pair.record, pair.neighbour))
-                for side in drawn("counted")
+                for side in sample_pair(mechanism, pair, config, "trade-off counted")
             )
-            score = "log-likelihood ratio"
         else:
-            choice = choose(*drawn("training"), delta=float(delta), unpack=unpack)
-            own, other = (choice.score(choice.columns.matrix(side)) for side in drawn("counted"))
+            training = sample_pair(mechanism, pair, config, "trade-off training")
+            delta = float(config.delta_for(claim))
+            choice = choose(*training, delta=delta, unpack=self.unpack)
             score = choice.event
+            own, other = (
+                choice.score(choice.columns.matrix(side))
+                for side in sample_pair(mechanism, pair, config, "trade-off counted")
+            )
         if np.any(np.isnan(own)) or np.any(np.isnan(other)):
-            raise DrawError(f"{named(mechanism)}: the {score} of an output on {pair.name!r} is NaN")
-    except DrawError as error:
-        return undrawn("trade-off", error, level=alpha, pair=pair, replay=replay)
-    found = band(own, other, alpha=alpha)
-    curve = mechanism.privacy()
+            named = f"{display_name(mechanism)}: the {score}"
+            raise DrawError(f"{named} of an output on {pair.name!r} is NaN")
+        return score, own, other
+
+
+def _finding(
+    score: str, own: Array, other: Array, pair: Pair, curve: PrivacyCurve, config: AuditConfig
+) -> Finding:
+    delta, alpha, draws = config.delta_for(curve), config.alpha, config.draws
+    limits = band(own, other, alpha=alpha)
     claimed = claimed_epsilon(curve, delta)
-    lower = found.epsilon_lower(Enclosure.of_exact(delta).upper)
-    refuted = found.refuted_at(curve, delta)
-    visible = found.visible(curve, delta)
+    lower = limits.epsilon_lower(Enclosure.of_exact(delta).upper)
+    refuted = limits.refuted_at(curve, delta)
+    visible = limits.visible(curve, delta)
     seen = [eps for eps, least in visible if least <= 2 * curve.delta_at(eps).upper]
-    evidence: dict[str, Any] = {
-        "score": score,
-        "draws": draws,
-        "delta": delta,
-        "claimed epsilon": claimed,
-        "refuted at epsilon": refuted,
-        "delta lower at the claimed epsilon": found.delta_lower(claimed),
-    }
-    model = ""
+    model, fit = "", None
     if delta > 0:
         fit = gaussian_fit(own, other, delta=delta, alpha=alpha)
-        evidence["Gaussian model (never a verdict)"] = fit
         model = f" A Gaussian model doesn't fit (p = {fit.p_value:.3g}): no number is given by it."
         if fit.epsilon_lower is not None:
             model = (
@@ -224,13 +221,19 @@ def trade_off(
         level=alpha,
         pair=pair,
         epsilon_lower=lower,
-        evidence=evidence,
+        evidence=BandEvidence(
+            score=score,
+            draws=draws,
+            claimed_epsilon=claimed,
+            delta_lower=limits.delta_lower(claimed),
+            refuted_at=refuted,
+            gaussian_model=fit,
+        ),
         power={
             "probability": _DETECTION,
             "reach": max(seen, default=None),
-            "least delta shown, by epsilon": visible,
+            "least_delta_shown_by_epsilon": visible,
         },
-        replay=replay,
     )
 
 
@@ -243,6 +246,7 @@ def _visible(
     delta: Fraction,
 ) -> tuple[tuple[float, float], ...]:
     """`Band.visible`, which is the same for every band of so many draws at one level."""
+    from scipy.stats import binom  # which takes half a second to import
 
     def limit(count: int) -> float:
         place = bisect_right(ranks, count)
@@ -276,23 +280,23 @@ def _grid(curve: PrivacyCurve, delta: Fraction) -> list[float]:
 
 
 def _points(
-    own: Array, other: Array, ranks: tuple[int, ...], levels: tuple[float, ...]
+    own: Array, other: Array, own_limits: _Limits, other_limits: _Limits
 ) -> list[tuple[float, float]]:
     """p₋ and q₊ of {score ≥ t} for t at the own side's order statistics, of sorted scores.
 
     Between them p₋ stays and q₊ falls with t, so that no other t gives more.
     """
-    order, a = np.array(ranks) - 1, np.array(levels)
-    thresholds = own[order]
+    (ranks, a), (other_ranks, b) = (map(np.array, limits) for limits in (own_limits, other_limits))
+    thresholds = own[ranks - 1]
     # P[X ≥ X₍ᵣ₎] ≥ a₍ₙ₊₁₋ᵣ₎; outwards by what the doubles of 1 − a in `coverage` lose.
     p = np.maximum(a[::-1] * (1 - 1e-9) - 2.0**-52, 0.0)
-    below = np.searchsorted(other[order], thresholds, side="left")
-    q = 1 - np.concatenate([[0.0], a])[below]
+    below = np.searchsorted(other[other_ranks - 1], thresholds, side="left")
+    q = 1 - np.concatenate([[0.0], b])[below]
     return list(zip(p.tolist(), np.minimum(q * (1 + 1e-9) + 2.0**-52, 1.0).tolist(), strict=True))
 
 
 @lru_cache(maxsize=32)
-def _levels(n: int, alpha: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _levels(n: int, alpha: float) -> _Limits:
     """Ranks and their aᵣ for both sides together at level alpha."""
     share = -math.expm1(math.log1p(-alpha) / 2) * (1 - 1e-9)  # 1 − √(1 − α)
     kept = _lower_half(n)

@@ -16,116 +16,110 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.finding import Finding, Verdict
-from dpverify.auditing.outputs.draws import by_chunks, guarded, one_side, over_the_draw
-from dpverify.auditing.statistics.claim_test import Counts, judge
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
+from dpverify.auditing.outputs.samples import by_chunks, foreign_code, one_side, over_the_draw
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
 from dpverify.visible import raised
 
-__all__ = ["Attack", "attack", "audit", "verdict"]
+__all__ = ["EventCounts", "WhiteBoxAttack", "count_events", "verdict"]
 
 CHUNK = 500
 """Draws that share a stream of words, named by their place: no result depends on the workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attack:
+class EventCounts:
     """Raw evidence: counts for each pair and event, and for the first pair's ROC."""
 
     counts: tuple[tuple[Counts, ...], ...]
     roc: tuple[Counts, ...]
 
 
-def audit(
-    mechanism: WhiteBox,
-    *,
-    delta: Fraction,
-    alpha: float = 0.01,
-    draws: int = 10_000,
-    seed: int = 0,
-    workers: int = -1,
-    redraw: bool | None = None,
-    time_limit: float = 10.0,
-) -> Finding:
-    """Attack a mechanism at its worst pairs, and say what that shows of its claim.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhiteBoxAttack(Attack):
+    """Attacks by the mechanism's own likelihood ratio.
 
-    Parameters
-    ----------
-    mechanism : audited through its `release`, one data set a call
-    delta : at which ε is bounded below; the whole claimed curve is tested
-    alpha : level of all that is said
-    draws, seed, workers, time_limit : as for `attack`
-    redraw : as for `attack`; by default if the mechanism's guarantee is over the draw
-
-    Raises
-    ------
-    DPVerifyError
-        As for `attack`; also where the claim has no ε at this delta.
+    Where the guarantee is over the draw of public randomness, every release draws it anew.
     """
-    curve, pairs = mechanism.privacy(), mechanism.worst_pairs()
-    claimed = claimed_epsilon(curve, delta)
-    require(math.isfinite(claimed), "delta", delta, "one at which the claim has a finite epsilon")
-    shared = levels(alpha, len(pairs))
-    tests = events(curve, delta, draws, shared[0][0])
-    redraw = over_the_draw(mechanism) if redraw is None else redraw
-    found = attack(
-        mechanism,
-        draws=draws,
-        seed=seed,
-        tests=tests,
-        workers=workers,
-        redraw=redraw,
-        time_limit=time_limit,
-    )
-    judged = [
-        (judge(counts, curve, delta, level, ordering=event.ordering), pair, event, counts)
-        for pair, row, own in zip(pairs, found.counts, shared, strict=True)
-        for event, counts, level in zip(tests, row, own, strict=True)
-    ]
-    # The strongest: a refutation before none, then the larger bound, then the first.
-    best, pair, event, counts = max(
-        judged, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
-    )
-    in_order = shared[0][: len(tests) // 2]
-    promised = power(curve, Fraction(claimed), delta, draws, in_order)
-    refuted = best.refuted_at is not None
-    return Finding(
-        audit="white-box",
-        verdict=verdict(refuted, promised),
-        statement=(
-            f"At the pair “{pair.name}” {{{'−L' if event.swapped else 'L'} ≥ "
-            f"{event.threshold:.4g}}} happened {counts.hits} times of {draws}, and "
-            f"{counts.false_hits} times on the other side: ε ≥ {best.epsilon_lower:.4g} at this δ"
-            + (f"; the claimed curve is refuted near ε = {best.refuted_at:.4g}" if refuted else "")
-        ),
-        level=alpha,
-        pair=pair,
-        epsilon_lower=max(case[0].epsilon_lower for case in judged),
-        evidence={
-            "event": event.name,
-            "threshold": event.threshold,
-            "swapped": event.swapped,
-            "hits": counts.hits,
-            "false_hits": counts.false_hits,
-            "draws": draws,
-            "refuted_at": best.refuted_at,
-        },
-        power={
-            "noise_scale": promised.noise_scale,
-            "smallest_excess": promised.smallest_excess,
-            "reach": promised.reach,
-        },
-        replay=f"audit(mechanism, delta=Fraction('{delta}'), alpha={alpha}, draws={draws}, "
-        f"seed={seed}, redraw={redraw})",
-    )
+
+    name: ClassVar[AuditKind] = "white-box"
+    weight: ClassVar[float] = 36.0
+
+    def applies(self, mechanism: Any) -> bool:
+        return isinstance(mechanism, WhiteBox)
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """One finding of all pairs and events.
+
+        Raises
+        ------
+        DPVerifyError
+            As for `count_events`; also where the claim has no ε at the configured delta.
+        """
+        curve, pairs, draws = target.claim, target.drawable, config.draws
+        delta = config.delta_for(curve)
+        claimed = claimed_epsilon(curve, delta)
+        rule = "one at which the claim has a finite epsilon"
+        require(math.isfinite(claimed), "delta", delta, rule)
+        shared = levels(config.alpha, len(pairs))
+        tests = events(curve, delta, draws, shared[0][0])
+        counted = count_events(target.mechanism, pairs, tests, config)
+        judged = [
+            (judge(counts, curve, delta, level, ordering=event.ordering), pair, event, counts)
+            for pair, row, own in zip(pairs, counted.counts, shared, strict=True)
+            for event, counts, level in zip(tests, row, own, strict=True)
+        ]
+        # The strongest: a refutation before none, then the larger bound, then the first.
+        best, pair, event, counts = max(
+            judged, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
+        )
+        in_order = shared[0][: len(tests) // 2]
+        promised = power(curve, Fraction(claimed), delta, draws, in_order)
+        refuted = best.refuted_at
+        where = "" if refuted is None else f"; the claimed curve is refuted near ε = {refuted:.4g}"
+        finding = Finding(
+            audit=self.name,
+            verdict=verdict(refuted is not None, promised),
+            statement=(
+                f"At the pair “{pair.name}” {{{'−L' if event.swapped else 'L'} ≥ "
+                f"{event.threshold:.4g}}} happened {counts.hits} times of {draws}, and "
+                f"{counts.false_hits} times on the other side: ε ≥ {best.epsilon_lower:.4g} at "
+                f"this δ{where}"
+            ),
+            level=config.alpha,
+            pair=pair,
+            epsilon_lower=max(case[0].epsilon_lower for case in judged),
+            evidence=LikelihoodRatioEvidence(
+                event=event.name,
+                threshold=event.threshold,
+                swapped=event.swapped,
+                hits=counts.hits,
+                draws=counts.draws,
+                false_hits=counts.false_hits,
+                false_draws=counts.false_draws,
+                refuted_at=refuted,
+            ),
+            power={
+                "noise_scale": promised.noise_scale,
+                "smallest_excess": promised.smallest_excess,
+                "reach": promised.reach,
+            },
+        )
+        return [finding]
 
 
 def verdict(refuted: bool, promised: Power) -> Verdict:
@@ -136,31 +130,27 @@ def verdict(refuted: bool, promised: Power) -> Verdict:
     return "inconclusive" if blind else "no_violation_found"
 
 
-def attack(
+def count_events(
     mechanism: WhiteBox,
-    *,
-    draws: int,
-    seed: int,
+    pairs: Sequence[Pair],
     tests: Sequence[Event],
+    config: AuditConfig,
+    *,
     roc: Sequence[float] = (),
     progress: Callable[[int], None] = lambda _: None,
-    workers: int = -1,
-    redraw: bool = False,
-    time_limit: float = 10.0,
-) -> Attack:
-    """Draw on both sides of every worst pair and count the events.
+) -> EventCounts:
+    """Draw on both sides of every pair and count the events.
+
+    Where the mechanism's guarantee is over the draw, every release realises the public randomness
+    anew; it is revealed, so that the privacy loss is that of what was realised.
 
     Parameters
     ----------
-    mechanism : audited through its `release`, one record a call
-    draws : on each side of each pair
-    seed : of the replayable randomness
+    mechanism : audited through its `release`, one data set a call
+    pairs : neighbours
     tests : the events; roc : thresholds counted for the first pair besides
+    config : its time limit is also that of scoring a chunk
     progress : called with the number of draws done since the last call
-    workers : processes, −1 for all cores; no effect on the result
-    redraw : whether every draw realises the public randomness anew, as a guarantee over its draw
-        asks; it is revealed, so that the privacy loss is that of what was realised
-    time_limit : seconds that one release, or the scoring of a chunk, may take
 
     Raises
     ------
@@ -169,13 +159,11 @@ def attack(
     ClusterError
         As `parallel.spread`.
     """
-    pairs = mechanism.worst_pairs()
     counts: list[tuple[Counts, ...]] = []
     curve_counts: tuple[Counts, ...] = ()
     for index, pair in enumerate(pairs):
-        case = (seed, index, redraw, time_limit)
         try:
-            own, other = _scores(workers, mechanism, pair, draws, case, progress)
+            own, other = _scores(mechanism, pair, index, config, progress)
         except (DrawError, ClusterError):
             raise
         except Exception as error:  # whatever a mechanism raises, or its pickling
@@ -188,27 +176,27 @@ def attack(
         )
         if index == 0:
             curve_counts = tuple(_count(own, other, t, swapped=False) for t in roc)
-    return Attack(counts=tuple(counts), roc=curve_counts)
+    return EventCounts(counts=tuple(counts), roc=curve_counts)
 
 
 def _scores(
-    workers: int,
     mechanism: WhiteBox,
     pair: Pair,
-    draws: int,
-    case: tuple[int, int, bool, float],
+    index: int,
+    config: AuditConfig,
     progress: Callable[[int], None],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Scores of the outputs on each side."""
-    seed, index, redraw, time_limit = case
+    draws, redraw = config.draws, over_the_draw(mechanism)
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    case = (config.seed, "white-box", index)
     tasks = [
-        (mechanism, pair, side, size, redraw, (seed, "white-box", index, side, number), time_limit)
+        (mechanism, pair, side, size, redraw, (*case, side, number), config.time_limit)
         for side in (0, 1)
         for number, size in enumerate(sizes)
     ]
     chunks = []
-    for chunk in by_chunks(_chunk, tasks, workers=workers, time_limit=time_limit):
+    for chunk in by_chunks(_chunk, tasks, config):
         chunks.append(chunk)
         progress(chunk.size)
     scores = np.concatenate(chunks)
@@ -234,7 +222,7 @@ def _chunk(
         def score() -> NDArray[np.float64]:
             return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)
 
-        return guarded(score, mechanism, pair, side, (), time_limit)
+        return foreign_code(score, mechanism, pair, side, (), time_limit)
     rng = ReplayableWords(*key)
     data = pair.neighbour if side else pair.record
     scores: list[NDArray[np.float64]] = []
@@ -245,7 +233,7 @@ def _chunk(
             output = fresh.release(copy.deepcopy(data), rng=rng)[None]
             scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
 
-    guarded(draw, mechanism, pair, side, scores, time_limit)
+    foreign_code(draw, mechanism, pair, side, scores, time_limit)
     return np.concatenate(scores)
 
 

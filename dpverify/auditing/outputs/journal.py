@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from dpverify._version import __version__
+from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
 from dpverify.errors import ConfigurationError, OutputError
@@ -185,6 +186,9 @@ def pair_from_plain(held: Mapping[str, Any]) -> Pair:
 
 def _plain(value: Any) -> Any:
     """As JSON holds it. What isn't plain comes back as the words that a report shows of it."""
+    if is_dataclass(value):
+        values = {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+        return {"class": type(value).__name__, "fields": values}
     if isinstance(value, Mapping):
         return {"mapping": [[str(name), _plain(each)] for name, each in value.items()]}
     if isinstance(value, tuple | list):
@@ -198,6 +202,9 @@ def _plain(value: Any) -> Any:
 
 def _restored(value: Any) -> Any:
     match value:
+        case {"class": name, "fields": entries}:
+            made = {field: _restored(each) for field, each in entries.items()}
+            return getattr(finding_module, name)(**made)
         case {"mapping": entries}:
             return {name: _restored(each) for name, each in entries}
         case {"tuple": entries}:

@@ -21,7 +21,8 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.draws import named, one_side
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.samples import display_name, one_side
 from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
 
@@ -57,9 +58,7 @@ def remembers(
     mechanism: Mechanism,
     pair: Pair,
     copied: Callable[[], Mechanism],
-    *,
-    seed: int,
-    time_limit: float,
+    config: AuditConfig,
 ) -> str:
     """Say so if the mechanism gives its first output of a data set, or a part, again and again.
 
@@ -70,8 +69,9 @@ def remembers(
 
     Parameters
     ----------
-    mechanism, pair, seed, time_limit : as for `one_side`
+    mechanism, pair : as for `one_side`
     copied : what `copier` made before the first release
+    config : whose seed and time limit count
 
     Returns
     -------
@@ -80,7 +80,8 @@ def remembers(
     for side in (0, 1):
 
         def outputs(source: Mechanism, draws: int, number: int, side: int = side) -> NDArray[Any]:
-            return one_side(source, pair, side, draws, (seed, "memory", side, number), time_limit)
+            key = (config.seed, "memory", side, number)
+            return one_side(source, pair, side, draws, key, config.time_limit)
 
         try:
             kept = outputs(mechanism, _CONSTANT, 0)
@@ -98,9 +99,9 @@ def remembers(
         if others[same].max() >= (1 if same.all() else _SEVERAL):
             part = "" if same.all() else ", or a part of it,"
             return (
-                f"{named(mechanism)} keeps its output of a data set{part} from one release to the "
-                f"next, on the pair {pair.name!r}, so its draws are one draw. Give the audit a "
-                "function that makes it anew, with nothing kept, and releases once."
+                f"{display_name(mechanism)} keeps its output of a data set{part} from one release "
+                f"to the next, on the pair {pair.name!r}, so its draws are one draw. Give the "
+                "audit a function that makes it anew, with nothing kept, and releases once."
             )
     return ""
 

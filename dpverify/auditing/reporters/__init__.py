@@ -1,1 +1,1 @@
-"""Readers of a report: text and JUnit."""
+"""Reports in the forms that readers want: text, JSON and JUnit XML."""

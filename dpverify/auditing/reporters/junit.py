@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from dpverify.auditing.engine import Report
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.reporters.text import finding_lines, lines
+from dpverify.auditing.report import Report
 from dpverify.visible import escaped
 
 __all__ = ["junit"]
@@ -53,8 +52,8 @@ def _cases(report: Report) -> Iterator[tuple[str, str, str, str]]:
         seen[name] += 1
         if seen[name] > 1:  # viewers tell cases apart by their names
             name = f"{name}, {seen[name]}"
-        text = [*lines(report)[:2], *finding_lines(finding), f"  replay: {report.replay}"]
-        yield name, finding.verdict, f"{finding.verdict}: {finding.statement}", "\n".join(text)
+        text = f"{report.head}\n{finding}\n  replay: {report.replay}"
+        yield name, finding.verdict, f"{finding.verdict}: {finding.statement}", text
     for number, reason in enumerate(report.failed, start=1):
         message = f"inconclusive: {reason}"
         yield f"pair that could not be audited, {number}", "inconclusive", message, reason

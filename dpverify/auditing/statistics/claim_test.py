@@ -31,41 +31,17 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dpverify.auditing.statistics.two_sample_binomial import Line, Outcome, claim_lines
+from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 
-__all__ = ["Counts", "Judgement", "curve_lines", "floor", "judge"]
+__all__ = ["Judgement", "curve_lines", "floor", "judge"]
 
 POINTS = 64
 """Points of the claimed curve that are tested, evenly spaced from ε = 0, beside the claimed one."""
 
 _FARTHEST = Fraction(1, 10**9)  # δ below which no number of draws sees anything of a curve
 _LARGEST = 50.0  # nats; a curve is not tested beyond, where no draws reach
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """How often an event happened on its own side and on the other, of `draws` each."""
-
-    hits: int
-    false_hits: int
-    draws: int
-
-    def outcome(self) -> Outcome:
-        """For the test of two binomials.
-
-        Raises
-        ------
-        ParameterError
-            If they are no counts: below 0, or more than the draws.
-        """
-        return Outcome(
-            hits=self.hits,
-            draws=self.draws,
-            false_hits=self.false_hits,
-            false_draws=self.draws,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,19 +93,15 @@ def judge(
     ordering, caution : δ′ and z of the ordering, fixed with the event; delta and the level's z if
         not given
 
-    Raises
-    ------
-    ParameterError
-        If the counts are none: below 0, or more than the draws.
     """
-    outcome, claimed = counts.outcome(), Enclosure.of_exact(delta).upper
+    claimed = Enclosure.of_exact(delta).upper
     if ordering is None or ordering == claimed:
         ordering = claimed
-        bound = outcome.epsilon_lower(delta=claimed, alpha=level, caution=caution)
+        bound = counts.epsilon_lower(delta=claimed, alpha=level, caution=caution)
     else:
         bound = _epsilon_lower(counts, claimed, level, ordering, caution)
     lines = curve_lines(curve, delta)
-    refuted = bound > claimed_epsilon(curve, delta) or outcome.refutes(
+    refuted = bound > claimed_epsilon(curve, delta) or counts.refutes(
         lines, alpha=level, delta=ordering, caution=caution
     )
     return Judgement(
@@ -142,12 +114,12 @@ def _epsilon_lower(
 ) -> float:
     """An ε that is rejected at delta, next to the largest, or 0; by another ordering than its own.
 
-    Halving in place of `Outcome.epsilon_lower`, up to the ratio of the counts themselves.
+    Halving in place of `Counts.epsilon_lower`, up to the ratio of the counts themselves.
     """
     least, most = counts.false_hits + 1, counts.hits + 1
     own, other = most / least, (counts.draws + 2 - least) / (counts.draws + 2 - most)
     low, high = 0.0, math.log(max(own, other))
-    rejects = partial(counts.outcome().refutes, alpha=level, delta=ordering, caution=caution)
+    rejects = partial(counts.refutes, alpha=level, delta=ordering, caution=caution)
     if not rejects(claim_lines(low, delta)):
         return low  # as most events at a small level
     while high - low > 1e-3 * (1 + low):
@@ -167,7 +139,7 @@ def _points(
 
 
 def _place(counts: Counts, curve: PrivacyCurve, delta: Fraction) -> float:
-    share = counts.false_hits / counts.draws
+    share = counts.false_hits / counts.false_draws
 
     def allowed(point: tuple[float, float]) -> float:
         return min(slope * share + base for slope, base in claim_lines(*point))

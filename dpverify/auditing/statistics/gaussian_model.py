@@ -1,4 +1,4 @@
-"""The Gaussian model of scores, guarded by a test of it.
+"""The Gaussian model of scores, foreign_code by a test of it.
 
 Under μ-Gaussian differential privacy with the likelihood ratio as its score both sides are normal
 with one variance, μ standard deviations apart. Draws say nothing about a tail that they don't
@@ -16,7 +16,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
-from scipy.stats import f
 
 from dpverify.accounting.curves.gaussian import epsilon_gaussian
 from dpverify.errors import require
@@ -57,6 +56,8 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
     delta : in (0, 1), the claimed δ
     alpha : level of the limit of μ; the guard is at 5 %, or at this if it is larger
     """
+    from scipy.stats import f  # which takes half a second to import
+
     n, m = own.size, other.size
     require(min(n, m) >= 8, "draws", min(n, m), "at least 8")
     if not (np.all(np.isfinite(own)) and np.all(np.isfinite(other))):

@@ -13,7 +13,7 @@ leading test, where all of α would give 2.33 and an even split 3.02, and 3.97 f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,13 +21,23 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, ndtri
 
-from dpverify.auditing.finding import shares
-from dpverify.auditing.statistics.claim_test import Counts, curve_lines
-from dpverify.auditing.statistics.two_sample_binomial import Line, claim_lines
+from dpverify.auditing.statistics.claim_test import curve_lines
+from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.enclosure import Enclosure
+from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["Event", "Power", "ceiling", "events", "levels", "power", "roc_thresholds", "unlucky"]
+__all__ = [
+    "Event",
+    "Power",
+    "ceiling",
+    "events",
+    "levels",
+    "power",
+    "roc_thresholds",
+    "shares",
+    "unlucky",
+]
 
 DETECTION = 0.99
 """Probability with which the power statement promises a find."""
@@ -71,6 +81,22 @@ class Power:
     noise_scale: float | None
     smallest_excess: float
     reach: float | None
+
+
+def shares(alpha: float, weights: Mapping[str, float]) -> dict[str, float]:
+    """Levels that add up to at most alpha, in proportion to the weights.
+
+    Raises
+    ------
+    ParameterError
+        If alpha isn't in (0, 1), or a weight is negative or all are 0.
+    """
+    require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    require(all(weight >= 0 for weight in weights.values()), "weights", weights, "at least 0")
+    total = sum(weights.values())
+    require(total > 0, "weights", weights, "not all 0")
+    # Rounded down so that no sum of doubles passes alpha.
+    return {name: alpha * weight / total * (1 - 1e-12) for name, weight in weights.items()}
 
 
 def levels(alpha: float, pairs: int) -> tuple[tuple[float, ...], ...]:
@@ -118,7 +144,7 @@ def ceiling(curve: PrivacyCurve, delta: Fraction, draws: int, level: float) -> f
     """
     p, q = curve.rates(_best_threshold(curve, delta, draws, level))
     expected = Counts(hits=round(draws * p), false_hits=round(draws * q), draws=draws)
-    return expected.outcome().epsilon_lower(delta=Enclosure.of_exact(delta).upper, alpha=level)
+    return expected.epsilon_lower(delta=Enclosure.of_exact(delta).upper, alpha=level)
 
 
 @lru_cache(maxsize=64)
@@ -145,7 +171,7 @@ def power(
     tests = list(zip(events(curve, delta, draws, level[0])[: len(level)], level, strict=True))
 
     def found(p: float, q: float, lines: Sequence[Line], event: Event, alpha: float) -> bool:
-        return unlucky(p, q, draws).outcome().refutes(lines, alpha=alpha, delta=event.ordering)
+        return unlucky(p, q, draws).refutes(lines, alpha=alpha, delta=event.ordering)
 
     def finds_noise(scale: float) -> bool:
         lines = curve_lines(curve, delta)
@@ -242,7 +268,7 @@ def _smallest_excess(
 
     def refuted(hits: int) -> bool:
         counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
-        return counts.outcome().refutes(lines, alpha=alpha, delta=delta)
+        return counts.refutes(lines, alpha=alpha, delta=delta)
 
     if not refuted(draws):
         return math.inf

@@ -58,7 +58,7 @@ from scipy.special import ndtri
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
 from dpverify.errors import require
 
-__all__ = ["Line", "Outcome", "claim_lines", "epsilon_limit"]
+__all__ = ["Counts", "Line", "claim_lines", "epsilon_limit"]
 
 Line = tuple[float, float]
 """Slope and intercept of p ≤ slope·q + intercept, rounded up."""
@@ -88,21 +88,24 @@ def claim_lines(epsilon: float, delta: float) -> tuple[Line, Line]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What was counted.
+class Counts:
+    """How often an event happened on its own side and on the other.
 
     Parameters
     ----------
     hits, draws : x of n, on the event's own side
-    false_hits, false_draws : y of m, on the other side
+    false_hits : y, on the other side
+    false_draws : m, of which these are; n where nobody says
     """
 
     hits: int
     draws: int
     false_hits: int
-    false_draws: int
+    false_draws: int = None  # type: ignore[assignment]  # as many as `draws`
 
     def __post_init__(self) -> None:
+        if self.false_draws is None:
+            object.__setattr__(self, "false_draws", self.draws)
         require(self.draws >= 1, "draws", self.draws, "at least 1")
         require(self.false_draws >= 1, "false_draws", self.false_draws, "at least 1")
         rule = "between 0 and the number of draws"
@@ -160,8 +163,8 @@ class Outcome:
 def epsilon_limit(
     hits: int, false_hits: int, draws: int, *, delta: float = 0.0, alpha: float = 0.05
 ) -> float:
-    """`Outcome.epsilon_lower` for equally many draws on both sides."""
-    outcome = Outcome(hits=hits, draws=draws, false_hits=false_hits, false_draws=draws)
+    """`Counts.epsilon_lower` for equally many draws on both sides."""
+    outcome = Counts(hits=hits, draws=draws, false_hits=false_hits)
     return outcome.epsilon_lower(delta=delta, alpha=alpha)
 
 
@@ -169,7 +172,7 @@ class _Test:
     """The region R of an outcome, and bounds on its probability."""
 
     def __init__(
-        self, outcome: Outcome, alpha: float, delta: float, caution: float | None = None
+        self, outcome: Counts, alpha: float, delta: float, caution: float | None = None
     ) -> None:
         require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
         require(0 <= delta < 1, "delta", delta, "in [0, 1)")
@@ -250,7 +253,7 @@ class _Test:
         self.known[p, q] = value
         return value
 
-    def _least_hits(self, counts: NDArray[np.int64], outcome: Outcome) -> NDArray[np.int64]:
+    def _least_hits(self, counts: NDArray[np.int64], outcome: Counts) -> NDArray[np.int64]:
         """For each y the least x with (x, y) in R; n + 1 where there is none."""
         seen = self._statistic(np.array([outcome.hits]), np.array([outcome.false_hits]))[0]
         few = np.full(counts.size, -1)  # never in R

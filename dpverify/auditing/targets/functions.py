@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.draws import as_numbers
+from dpverify.auditing.outputs.samples import as_numbers
 from dpverify.data.adjacency import Adjacency, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.errors import ParameterError, require

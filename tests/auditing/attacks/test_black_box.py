@@ -17,13 +17,16 @@ import pytest
 from benchmarks.auditors import SUBJECTS, Laplace, measured
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import black_box as blackbox
-from dpverify.auditing.attacks.black_box import black_box, choose
-from dpverify.auditing.outputs import draws
-from dpverify.auditing.outputs.draws import CHUNK, both_sides
+from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import EventEvidence, Finding
+from dpverify.auditing.outputs import samples
+from dpverify.auditing.outputs.samples import CHUNK, sample_pair
 from dpverify.data.adjacency import Items, Record
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
+from tests.helpers.attacks import finding_of
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS
 PAIR = LAPLACE.pair
@@ -44,6 +47,10 @@ class Function(Mechanism):
         return ApproxDP(epsilon=Fraction(1))
 
 
+def black_box(mechanism: Any, pair: Pair, **settings: Any) -> Finding:
+    return finding_of(BlackBoxAttack(), mechanism, [pair], **{"alpha": 0.05} | settings)
+
+
 def on_neighbour(records: Any) -> bool:
     return bool(np.all(records == PAIR.neighbour))
 
@@ -54,11 +61,12 @@ def test_a_halved_scale_is_found_and_told() -> None:
     assert finding.epsilon_lower is not None
     assert 1.5 < finding.epsilon_lower < 2.2
     evidence = finding.evidence
-    assert evidence["p"] == evidence["hits"] / 2000
-    assert str(evidence["event"]).startswith("output[0] ")
-    for part in (evidence["event"], f"{evidence['hits']} of 2000", "refutes", "level 0.05"):
-        assert str(part) in finding.statement
-    assert "seed=1" in finding.replay
+    assert isinstance(evidence, EventEvidence)
+    assert evidence.draws == evidence.false_draws == 2000
+    assert evidence.refuted_at is not None
+    assert evidence.event.startswith("output[0] ")
+    for part in (evidence.event, f"{evidence.hits} of 2000", "refutes", "level 0.05"):
+        assert part in finding.statement
 
 
 def test_a_correct_mechanism_is_not_accused() -> None:
@@ -78,19 +86,20 @@ def test_little_is_lost_against_the_best_event(subject: Any) -> None:
 def test_the_counts_are_those_of_the_event() -> None:
     """The event's words, applied to the counted draws by hand."""
     finding = black_box(LAPLACE.mechanism, PAIR, draws=1500, seed=4, workers=1)
-    words, sign, threshold = str(finding.evidence["event"]).split()
+    assert isinstance(finding.evidence, EventEvidence)
+    words, sign, threshold = finding.evidence.event.split()
     assert words == "output[0]"
-    sides = both_sides(LAPLACE.mechanism, PAIR, draws=1500, seed=4, kind=blackbox.COUNTED)
-    own, other = sides if finding.evidence["own side"] == "record" else sides[::-1]
-    for side, count in ((own, "hits"), (other, "false hits")):
+    sides = sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=1500, seed=4), blackbox.COUNTED)
+    own, other = sides if finding.evidence.own_side == "record" else sides[::-1]
+    for side, count in ((own, "hits"), (other, "false_hits")):
         # The threshold is a training output, told to six digits; no counted one is that near.
         inside = side >= float(threshold) if sign == "≥" else side <= float(threshold)
-        assert np.count_nonzero(inside) == finding.evidence[count]
+        assert np.count_nonzero(inside) == getattr(finding.evidence, count)
 
 
 def test_training_and_counted_draws_are_different() -> None:
     first, second = (
-        both_sides(LAPLACE.mechanism, PAIR, draws=50, seed=1, kind=kind)
+        sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=50, seed=1), kind)
         for kind in (blackbox.COUNTED, "black-box training")
     )
     assert not np.intersect1d(first[0], second[0]).size
@@ -99,16 +108,18 @@ def test_training_and_counted_draws_are_different() -> None:
 
 def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = BITS
-    alone = both_sides(subject.mechanism, subject.pair, draws=2500, seed=2, kind="test", workers=1)
-    monkeypatch.setattr(draws, "_INLINE", 0.0)
-    together = both_sides(
-        subject.mechanism, subject.pair, draws=2500, seed=2, kind="test", workers=2
+    alone, together = (
+        AuditConfig(draws=2500, seed=2, workers=1),
+        AuditConfig(draws=2500, seed=2, workers=2),
     )
-    for one, two in zip(alone, together, strict=True):
+    ones = sample_pair(subject.mechanism, subject.pair, alone, "test")
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
+    twos = sample_pair(subject.mechanism, subject.pair, together, "test")
+    for one, two in zip(ones, twos, strict=True):
         assert np.array_equal(one, two)
     rng = ReplayableWords(2, "test", f"pair {subject.pair.name!r}", 1, 2)
     later = subject.mechanism.release(subject.pair.neighbour, rng=rng)
-    assert np.array_equal(alone[1][2 * CHUNK], later)
+    assert np.array_equal(ones[1][2 * CHUNK], later)
 
 
 def sets(records: Any, rng: Words) -> set[str]:
@@ -178,7 +189,7 @@ def words(records: Any, rng: Words) -> str:
 def test_bad_mechanisms_are_named(
     function: Any, reason: str, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draws, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
     finding = black_box(
         Function(function=function), PAIR, draws=20, seed=1, workers=workers, time_limit=0.2
     )
@@ -188,7 +199,7 @@ def test_bad_mechanisms_are_named(
 
 
 def test_what_no_worker_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draws, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
     held = (value for value in range(3))  # generators can't be pickled
 
     def holding(records: Any, rng: Words) -> float:
@@ -215,7 +226,7 @@ class BreaksOnTheWay:
 
 
 def test_what_breaks_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draws, "_INLINE", 0.0)
+    monkeypatch.setattr(samples, "_INLINE", 0.0)
     subject = Function(function=BreaksOnTheWay(1))
     finding = black_box(subject, PAIR, draws=20, seed=1, workers=2)
     assert finding.verdict == "inconclusive"
@@ -228,7 +239,7 @@ def test_another_alarm_is_given_back() -> None:
     before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 60)
-        both_sides(LAPLACE.mechanism, PAIR, draws=5, seed=1, kind="test", workers=1)
+        sample_pair(LAPLACE.mechanism, PAIR, AuditConfig(draws=5, seed=1, workers=1), "test")
         assert signal.getsignal(signal.SIGALRM) is handler
         assert 50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
     finally:
@@ -239,9 +250,9 @@ def test_another_alarm_is_given_back() -> None:
 def test_power_is_what_happens() -> None:
     """The bound promised with probability 0.99 is reached, and not by far."""
     findings = [black_box(Laplace(), PAIR, draws=1000, seed=s, workers=1) for s in range(60)]
-    reached = sum((f.epsilon_lower or 0) >= f.power["expected bound"] for f in findings)
+    reached = sum((f.epsilon_lower or 0) >= f.power["expected_bound"] for f in findings)
     assert reached >= 50  # planning: the training estimates err too
-    assert all(1.1 < f.power["smallest epsilon found"] < 2 for f in findings)
+    assert all(1.1 < f.power["smallest_epsilon_found"] < 2 for f in findings)
 
 
 def test_both_orders_of_the_pair_are_looked_at() -> None:

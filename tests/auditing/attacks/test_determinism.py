@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks.determinism import audit
+from dpverify.auditing.attacks.determinism import DeterminismAttack
 from dpverify.auditing.finding import Finding
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
+from tests.helpers.attacks import attacked, evidence_of
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 2)), neighbour=np.array([[1.0, 0.0]]))
 
@@ -102,9 +103,19 @@ class Reusing:
         return x + noise
 
 
+def audit(mechanism: Any, pairs: Any, *, processes: bool = True, **settings: Any) -> list[Finding]:
+    workers = -1 if processes else 1
+    return attacked(
+        DeterminismAttack(), mechanism, pairs, **STANDARD | {"workers": workers} | settings
+    )
+
+
+STANDARD: dict[str, Any] = {"delta": Fraction(0), "draws": 1000}
+
+
 def run(function: Any, *, processes: bool = False) -> dict[str, Finding]:
     findings = audit(Subject(function=function), [PAIR], processes=processes)
-    return {str(finding.evidence["check"]): finding for finding in findings}
+    return {evidence_of(finding).check: finding for finding in findings}
 
 
 @pytest.mark.parametrize("function", [laplace, flipped, constant])
@@ -165,7 +176,7 @@ def test_a_number_of_words_that_depends_on_the_data_is_a_remark() -> None:
             return Subject.release(self, records, rng=rng)
 
     found = {
-        f.evidence["check"]: f for f in audit(Hungry(function=laplace), [PAIR], processes=False)
+        evidence_of(f).check: f for f in audit(Hungry(function=laplace), [PAIR], processes=False)
     }
     assert found["dependence"].verdict == "no_violation_found"
     assert "Beside the output, the number of random words" in found["dependence"].statement
@@ -214,7 +225,7 @@ def test_seeds_and_states_shared_by_processes(
     function = getattr(importlib.import_module("noise_state"), name)
     subject = importlib.import_module("noise_subject").Subject(function)
     findings = audit(subject, [PAIR])
-    found = {f.evidence["check"] for f in findings if f.verdict == "violation"}
+    found = {evidence_of(f).check for f in findings if f.verdict == "violation"}
     assert found == accused, [finding.statement for finding in findings]
 
 

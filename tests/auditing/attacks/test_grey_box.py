@@ -13,15 +13,19 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing.attacks.grey_box import grey_box
-from dpverify.auditing.engine import audit
+from dpverify.auditing.attacks.base import Target
+from dpverify.auditing.attacks.grey_box import GreyBoxAttack
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.neighbours import Space
 from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
+from tests.helpers.attacks import evidence_of, finding_of
 
 UNIT = Attribute(beta=Fraction(1))
 PURE = ApproxDP(epsilon=Fraction(1))
@@ -55,9 +59,12 @@ class Generated(Mechanism):
         return self.claim
 
 
+OPTIONS: dict[str, Any] = {"delta": Fraction(0), "draws": 1000, "workers": 1}
+
+
 def checked(function: Any, claim: PrivacyCurve = PURE, **options: Any) -> Finding:
     settings: dict[str, Any] = {"alpha": 1e-4, "draws": 400} | options
-    return grey_box(Generated(function, claim), [PAIR], **settings)
+    return finding_of(GreyBoxAttack(), Generated(function, claim), [PAIR], **OPTIONS | settings)
 
 
 def laplace(x: Any, rng: Any) -> Any:
@@ -132,14 +139,14 @@ def variance_for_deviation(x: Any, rng: Any) -> Any:
 def test_correct_laplace_is_not_accused(function: Any) -> None:
     finding = checked(function)
     assert finding.verdict == "no_violation_found"
-    assert finding.evidence["distance"] == pytest.approx(1.0)
+    assert evidence_of(finding).distance == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("function", [normal, standard])
 def test_correct_normal_is_not_accused(function: Any) -> None:
     finding = checked(function, NORMAL, delta=DELTA)
     assert finding.verdict == "no_violation_found"
-    assert finding.evidence["distance"] == pytest.approx(0.5, rel=1e-12)
+    assert evidence_of(finding).distance == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -165,20 +172,20 @@ def test_bugs_are_confirmed_on_fresh_draws(function: Any, reason: str) -> None:
     assert finding.level == 1e-4
     assert finding.epsilon_lower is not None
     assert finding.epsilon_lower > 1
-    assert finding.evidence["hits"] > finding.evidence["false hits"]
+    assert evidence_of(finding).hits > evidence_of(finding).false_hits
 
 
 def test_a_finding_names_the_line_that_asks_for_noise() -> None:
-    assert "test_greybox.py:" in checked(scale_halved).statement
-    assert "test_greybox.py:" in checked(early_exit).statement
+    assert "test_grey_box.py:" in checked(scale_halved).statement
+    assert "test_grey_box.py:" in checked(early_exit).statement
     line = scale_halved.__code__.co_firstlineno + 1
-    assert f"test_greybox.py:{line})" in checked(scale_halved).statement
+    assert f"test_grey_box.py:{line})" in checked(scale_halved).statement
 
 
 def test_a_variance_for_a_deviation_is_accused() -> None:
     finding = checked(variance_for_deviation, NORMAL, delta=DELTA, draws=1000)
     assert finding.verdict == "violation"
-    assert finding.evidence["distance"] == pytest.approx(0.5**0.5, rel=1e-12)
+    assert evidence_of(finding).distance == pytest.approx(0.5**0.5, rel=1e-12)
 
 
 def test_normal_noise_has_no_pure_epsilon() -> None:
@@ -196,13 +203,13 @@ def test_a_hair_above_the_claim_is_said_and_not_accused_and_a_hair_below_is_clea
     assert "is claimed" in above.statement
     assert "draws are too few to tell" in above.statement
     assert "is claimed" not in below.statement
-    assert "hits" not in below.evidence
+    assert not hasattr(below.evidence, "hits")
 
 
 def test_more_draws_are_taken_where_the_model_says_that_it_takes_them() -> None:
     finding = checked(scaled(0.7), alpha=0.01, draws=600)
     assert finding.verdict == "violation"
-    assert finding.evidence["draws"] in (1200, 2400, 4800)
+    assert evidence_of(finding).draws in (1200, 2400, 4800)
 
 
 OWN = random.SystemRandom()
@@ -313,16 +320,22 @@ def test_search_shrinks_to_a_minimal_pair() -> None:
         return np.where(x < 0, 3 * x, x) + rng.laplace(0.0, 1.0, x.shape)
 
     start = Pair(name="start", record=np.zeros((1, 2)), neighbour=np.array([[0.0, 0.5]]))
-    options: dict[str, Any] = {
-        "space": (Box(low=Fraction(-1), high=Fraction(1)), 2, (1,)),
-        "draws": 400,
-    }
-    finding = grey_box(Generated(broken), [start], **options)
+    space, config = (
+        Space(Box(low=Fraction(-1), high=Fraction(1)), 2),
+        AuditConfig(draws=400, workers=1),
+    )
+
+    def searched(function: Any) -> Finding:
+        target = Target(Generated(function), [start], space=space)
+        (finding,) = GreyBoxAttack().run(target, config)
+        return finding
+
+    finding = searched(broken)
     assert finding.verdict == "violation"
     assert finding.pair is not None
     # Minimal: one value off 0 on one side, none on the other.
     assert np.count_nonzero(finding.pair.record) + np.count_nonzero(finding.pair.neighbour) == 1
-    assert grey_box(Generated(laplace), [start], **options).verdict == "no_violation_found"
+    assert searched(laplace).verdict == "no_violation_found"
 
 
 LINEAR = [bug for bug in SUITE if type(bug.twin()).__name__ in ("LinearSketch", "NoiseAddition")]
@@ -331,16 +344,23 @@ LINEAR = [bug for bug in SUITE if type(bug.twin()).__name__ in ("LinearSketch", 
 @pytest.mark.parametrize("bug", LINEAR, ids=lambda bug: bug.name)
 def test_twins_of_the_planted_bugs_are_not_accused(bug: Any) -> None:
     twin = bug.twin()
-    finding = grey_box(twin, twin.worst_pairs(), delta=DELTA)
+    finding = finding_of(GreyBoxAttack(), twin, twin.worst_pairs(), **OPTIONS | {"delta": DELTA})
     assert finding.verdict == "no_violation_found", finding.statement
-    assert finding.evidence["distance"] > 0
-    assert "hits" not in finding.evidence  # the model alone clears it
+    assert evidence_of(finding).distance > 0
+    assert not hasattr(finding.evidence, "hits")  # the model alone clears it
 
 
 def test_a_sketch_with_less_noise_is_accused() -> None:
     bug = next(bug for bug in LINEAR if bug.name == "delta dropped")
     broken: Any = bug.broken()
-    finding = grey_box(broken, broken.worst_pairs(), delta=Fraction(1, 1000), draws=2000)
+    finding = finding_of(
+        GreyBoxAttack(),
+        broken,
+        broken.worst_pairs(),
+        delta=Fraction(1, 1000),
+        draws=2000,
+        workers=1,
+    )
     assert finding.verdict == "violation", finding.statement
     assert "linear_sketch.py:" in finding.statement
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,8 +14,9 @@ from scipy.stats import binom
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks import precision
-from dpverify.auditing.attacks.precision import VIEWS, audit
-from dpverify.auditing.statistics.claim_test import Counts
+from dpverify.auditing.attacks.precision import VIEWS, PrecisionAttack
+from dpverify.auditing.finding import Finding
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.errors import DrawError, ParameterError
@@ -31,10 +32,16 @@ from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     RademacherProjection,
 )
+from tests.helpers.attacks import evidence_of, finding_of
 
 PURE = ApproxDP(epsilon=Fraction(1))
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 DELTA = Fraction(1, 10**6)
+
+
+def audit(mechanism: Any, pairs: Sequence[Pair], **settings: Any) -> Finding:
+    standard = {"draws": 1000, "workers": 1, "delta": Fraction(0)}
+    return finding_of(PrecisionAttack(), mechanism, pairs, **standard | settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ def test_breaks_numpys_laplace_in_2000_runs(seed: int) -> None:
     assert finding.verdict == "violation"
     assert finding.epsilon_lower is not None
     assert finding.epsilon_lower > 1
-    assert finding.evidence["draws"] == 750
+    assert evidence_of(finding).draws == 750
 
 
 def test_breaks_numpys_normal() -> None:

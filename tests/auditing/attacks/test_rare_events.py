@@ -11,11 +11,11 @@ from benchmarks.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.black_box import choose
-from dpverify.auditing.engine import fitting_delta
-from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.statistics.claim_test import curve_lines, floor
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.guarantee import PrivacyCurve
+from tests.helpers.attacks import evidence_of
 
 ONE_HUNDREDTH = Fraction(1, 100)
 DRAWS = 932
@@ -41,7 +41,7 @@ def test_a_curve_is_bounded_at_one_millionth(curve: PrivacyCurve, delta: Fractio
 def test_the_report_says_which() -> None:
     report = whole(SUBJECTS[0], Fraction(1, 4000), 40, 1, factor=1.0)
     assert report.claim == (1.0, Fraction(1, 4000))
-    assert "epsilon 1 at delta 0.00025" in "\n".join(lines(report))
+    assert "epsilon 1 at delta 0.00025" in str(report)
 
 
 def test_no_point_of_a_curve_is_wasted_beyond_where_it_is_flat() -> None:
@@ -79,7 +79,7 @@ def test_the_whole_audit_finds_one() -> None:
     """With half as many draws again, at which the test of the best event hardly misses."""
     report = whole(SUBJECTS[1], ONE_HUNDREDTH, 3 * DRAWS // 2, 1, factor=FACTOR)
     (found,) = (finding for finding in report.violations if finding.audit == "black-box")
-    assert "Ada" in found.evidence["event"]
+    assert "Ada" in evidence_of(found).event
     assert whole(SUBJECTS[1], ONE_HUNDREDTH, 300, 1, factor=1.0).verdict == "no_violation_found"
 
 

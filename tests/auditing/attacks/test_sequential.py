@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +10,16 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks.sequential import Journal, columns, sequential_audit
+from dpverify.auditing.attacks.sequential import bet, columns
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import Adjacency, Record
-from dpverify.errors import DrawError, ParameterError, RecordsError
+from dpverify.errors import DrawError, ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE, PlantedBug
+from tests.helpers.attacks import evidence_of
 
 ALPHA = 0.05
 PAIR = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -48,8 +48,8 @@ class Laplace(Mechanism):
 
 
 def pairs_needed(mechanism: Laplace, seed: int, most: int = 2000) -> int:
-    found = sequential_audit(mechanism, PAIR, ONE, alpha=ALPHA, most=most, seed=seed)
-    return int(found.evidence["pairs"]) if found.verdict == "violation" else most + 1
+    found = bet(mechanism, PAIR, ONE, AuditConfig(alpha=ALPHA, draws=most, seed=seed))
+    return evidence_of(found).draws if found.verdict == "violation" else most + 1
 
 
 @pytest.mark.parametrize(("others", "most"), [(0, 100), (7, 130)])
@@ -66,67 +66,12 @@ def test_the_correct_twin_is_seldom_accused() -> None:
 
 
 def test_the_wealth_is_that_of_the_bets_it_names() -> None:
-    found = sequential_audit(Laplace(0.5), PAIR, ONE, alpha=ALPHA, most=500, seed=3)
+    found = bet(Laplace(0.5), PAIR, ONE, AuditConfig(alpha=ALPHA, draws=500, seed=3))
     assert found.verdict == "violation"
     assert found.level == ALPHA
-    assert found.evidence["log_wealth"] >= np.log(1 / ALPHA)
-    assert found.evidence["event"].startswith("score 0 ")
-    assert (found.evidence["slope"], found.evidence["intercept"]) in ONE
-
-
-def test_an_audit_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    """Its journal is that of the same audit, and its end is the same."""
-    sound, path = Laplace(1.0), tmp_path / "journal.npz"
-    whole = sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=700, seed=5)
-    sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=230, seed=5, journal=Journal(path))
-    done: list[int] = []
-    resumed = sequential_audit(
-        sound,
-        PAIR,
-        ONE,
-        alpha=ALPHA,
-        most=700,
-        seed=5,
-        journal=Journal(path),
-        progress=done.append,
-    )
-    assert resumed == whole
-    assert (done[0], sum(done)) == (230, 700)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["journal.npz"]
-    with np.load(path) as held:
-        assert json.loads(str(held["key"]))["seed"] == 5
-
-
-class Killed(BaseException):
-    """Not an error that anything catches."""
-
-
-@pytest.mark.parametrize("after", [100, 333])
-def test_a_kill_loses_nothing_and_changes_nothing(tmp_path: Path, after: int) -> None:
-    sound, journal = Laplace(1.0), Journal(tmp_path / "journal.npz")
-    whole = sequential_audit(sound, PAIR, ONE, alpha=ALPHA, most=600, seed=6)
-    releases = 0
-
-    @dataclass(frozen=True)
-    class Mortal(Laplace):
-        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
-            nonlocal releases
-            releases += 1
-            if releases == 2 * after:
-                raise Killed
-            return Laplace.release(self, records, rng=rng)
-
-    arguments: dict[str, Any] = {"alpha": ALPHA, "most": 600, "seed": 6, "journal": journal}
-    with pytest.raises(Killed):
-        sequential_audit(Mortal(1.0), PAIR, ONE, **arguments)
-    assert sequential_audit(Mortal(1.0), PAIR, ONE, **arguments) == whole
-
-
-def test_the_journal_of_another_audit_is_refused(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.npz")
-    sequential_audit(Laplace(1.0), PAIR, ONE, alpha=ALPHA, most=50, seed=1, journal=journal)
-    with pytest.raises(RecordsError, match="another audit"):
-        sequential_audit(Laplace(1.0), PAIR, ONE, alpha=ALPHA, most=50, seed=2, journal=journal)
+    assert evidence_of(found).log_wealth >= np.log(1 / ALPHA)
+    assert evidence_of(found).event.startswith("score 0 ")
+    assert (evidence_of(found).slope, evidence_of(found).intercept) in ONE
 
 
 BLATANT = [bug for bug in SUITE if bug.name in ("sensitivity halved", "flips for one sign")]
@@ -144,13 +89,11 @@ def test_planted_bugs_white_box(bug: PlantedBug[Any]) -> None:
             for epsilon in np.linspace(0, curve.epsilon_at(1e-3).upper, 9).tolist()
             for line in claim_lines(epsilon, curve.delta_at(epsilon).upper)
         ]
-        found = sequential_audit(
+        found = bet(
             mechanism,
             pair,
             lines,
-            alpha=0.001,
-            most=1500,
-            seed=1,
+            AuditConfig(alpha=0.001, draws=1500, seed=1),
             score=lambda outputs, m=mechanism, p=pair: m.log_likelihood_ratio(  # type: ignore[misc]
                 outputs, p.record, p.neighbour
             )[:, None],
@@ -168,14 +111,14 @@ def test_scores_of_outputs() -> None:
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [({"alpha": 0.0}, "alpha"), ({"alpha": float("nan")}, "alpha"), ({"most": 0}, "most")],
+    [({"alpha": 0.0}, "alpha"), ({"alpha": float("nan")}, "alpha"), ({"draws": 0}, "draws")],
 )
 def test_bad_input(values: dict[str, Any], message: str) -> None:
-    good: dict[str, Any] = {"alpha": 0.1, "most": 10, "seed": 1}
+    good: dict[str, Any] = {"alpha": 0.1, "draws": 10, "seed": 1}
     with pytest.raises(ParameterError, match=message):
-        sequential_audit(Laplace(1.0), PAIR, ONE, **good | values)
+        bet(Laplace(1.0), PAIR, ONE, AuditConfig(**good | values))
     with pytest.raises(ParameterError, match="lines"):
-        sequential_audit(Laplace(1.0), PAIR, [], **good)
+        bet(Laplace(1.0), PAIR, [], AuditConfig(**good))
 
 
 def test_a_score_that_is_nan_is_an_error() -> None:
@@ -185,4 +128,4 @@ def test_a_score_that_is_nan_is_an_error() -> None:
             return np.full((1, 1), np.nan)
 
     with pytest.raises(DrawError, match="released a NaN, on the pair '0 against 1'"):
-        sequential_audit(Broken(1.0), PAIR, ONE, alpha=0.1, most=10, seed=1)
+        bet(Broken(1.0), PAIR, ONE, AuditConfig(alpha=0.1, draws=10, seed=1))

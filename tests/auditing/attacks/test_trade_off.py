@@ -15,9 +15,10 @@ from benchmarks.auditors import SUBJECTS
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian
 from dpverify.auditing.attacks import trade_off as tradeoff
-from dpverify.auditing.attacks.trade_off import band, coverage, trade_off
+from dpverify.auditing.attacks.trade_off import TradeOffAttack, band, coverage
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.errors import ParameterError
+from tests.helpers.attacks import finding_of
 
 ALPHA = 0.05
 DELTA = Fraction(1, 10**5)
@@ -171,7 +172,15 @@ def test_level_of_the_guard() -> None:
 
 def test_a_whole_audit() -> None:
     correct, halved = (
-        trade_off(SUBJECTS[place].mechanism, SUBJECTS[place].pair, draws=2000, seed=3, workers=1)
+        finding_of(
+            TradeOffAttack(),
+            SUBJECTS[place].mechanism,
+            [SUBJECTS[place].pair],
+            alpha=0.05,
+            draws=2000,
+            seed=3,
+            workers=1,
+        )
         for place in (0, 2)
     )
     assert correct.verdict == "no_violation_found"

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, norm
 
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
-from dpverify.auditing.attacks.white_box import CHUNK, Attack, attack, audit
-from dpverify.auditing.outputs import draws as chunked
+from dpverify.auditing.attacks.white_box import CHUNK, EventCounts, WhiteBoxAttack
+from dpverify.auditing.finding import Finding
+from dpverify.auditing.outputs import samples as chunked
 from dpverify.auditing.statistics import power as planning
-from dpverify.auditing.statistics.claim_test import Counts, curve_lines, judge
+from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
 from dpverify.auditing.statistics.power import (
     DETECTION,
@@ -33,13 +34,14 @@ from dpverify.auditing.statistics.power import (
     power,
     roc_thresholds,
 )
-from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import Words
 from dpverify_audits.planted.linear_sketch import noise_scaled
 from dpverify_mechanisms.linear.sketch import LinearSketch
+from tests.helpers.attacks import counted, evidence_of, finding_of
 
 LEVEL = 0.01 / 16
 LEVELS = (0.0095, 1e-5, 1e-5)
@@ -107,9 +109,9 @@ def test_the_bound_is_within_what_two_limits_and_the_ratio_give(
     # The other ordering is worse here, and no other test: its bound is rejected as well.
     elif found > 0:
         lines = claim_lines(found, float(delta))
-        assert counts.outcome().refutes(lines, alpha=LEVEL, delta=ordering)
+        assert counts.refutes(lines, alpha=LEVEL, delta=ordering)
         lines = claim_lines(found * 1.01 + 0.01, float(delta))
-        assert not counts.outcome().refutes(lines, alpha=LEVEL, delta=ordering)
+        assert not counts.refutes(lines, alpha=LEVEL, delta=ordering)
 
 
 def test_a_refutation_needs_more_than_the_claim_allows() -> None:
@@ -153,7 +155,7 @@ def test_a_curve_is_refuted_where_its_claimed_point_is_not() -> None:
     assert found.refuted_at is not None
     assert found.refuted_at < 1
     assert found.epsilon_lower < 5
-    assert not counts.outcome().refutes(claim_lines(5.0, 1e-6), alpha=LEVEL, delta=1e-6)
+    assert not counts.refutes(claim_lines(5.0, 1e-6), alpha=LEVEL, delta=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
@@ -277,9 +279,9 @@ def test_roc_thresholds_are_symmetric() -> None:
 
 def run(
     mechanism: WhiteBox, draws: int, *, seed: int = 3, workers: int = 1, roc: Sequence[float] = ()
-) -> Attack:
+) -> EventCounts:
     tests = events(mechanism.privacy(), THOUSANDTH, 1000, LEVEL)
-    return attack(mechanism, draws=draws, seed=seed, tests=tests, roc=roc, workers=workers)
+    return counted(mechanism, tests, roc, draws=draws, seed=seed, workers=workers)
 
 
 def test_the_same_seed_gives_the_same_counts(small_sketch: Sketch) -> None:
@@ -303,9 +305,7 @@ def test_draws_are_all_made_and_counted(small_sketch: Sketch) -> None:
     tests = events(sketch.privacy(), THOUSANDTH, 1000, LEVEL)
     for draws in (1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 37):
         done: list[int] = []
-        found = attack(
-            sketch, draws=draws, seed=3, tests=tests, roc=[-1e9], progress=done.append, workers=1
-        )
+        found = counted(sketch, tests, [-1e9], done.append, draws=draws, seed=3, workers=1)
         pairs = sketch.worst_pairs()
         assert sum(done) == 2 * draws * len(pairs)
         assert len(found.counts) == len(pairs)
@@ -363,7 +363,7 @@ def test_swapped_events_count_the_complement(small_sketch: Sketch) -> None:
     """{−L ≥ t} on the neighbour's side is all but {L > −t}; no loss equals the threshold."""
     sketch, draws, threshold = small_sketch(), 700, 0.123456789
     tests = [Event(name="any", threshold=threshold, swapped=True, ordering=0.0)]
-    found = attack(sketch, draws=draws, seed=3, tests=tests, roc=[-threshold], workers=1)
+    found = counted(sketch, tests, [-threshold], draws=draws, seed=3, workers=1)
     swapped, plain = found.counts[0][0], found.roc[0]
     assert (swapped.hits, swapped.false_hits) == (draws - plain.false_hits, draws - plain.hits)
 
@@ -429,7 +429,7 @@ def test_events_of_a_known_loss(
 ) -> None:
     mechanism = Transparent([])
     event = Event(name="any", threshold=threshold, swapped=swapped, ordering=0.0)
-    found = attack(mechanism, draws=600, seed=1, tests=[event], workers=1)
+    found = counted(mechanism, [event], draws=600, seed=1, workers=1)
     assert found.counts == ((Counts(hits=hits, false_hits=false_hits, draws=600),),)
     # Users release one record at a time or many; the attack must not depend on neighbours in a
     # batch, so it asks for single rows, and with words that can be replayed.
@@ -505,7 +505,7 @@ def detections(
     @cache
     def refuted(event: Event, level: float, hits: int, false_hits: int) -> bool:
         counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
-        return counts.outcome().refutes(lines, alpha=level, delta=event.ordering)
+        return counts.refutes(lines, alpha=level, delta=event.ordering)
 
     found = 0
     for _ in range(runs):
@@ -634,20 +634,25 @@ def test_twice_the_claimed_delta_is_found_at_the_reach(draws: int) -> None:
 # --- whole audits
 
 
+def audit(mechanism: WhiteBox, **settings: Any) -> Finding:
+    standard = {"delta": THOUSANDTH, "workers": 1}
+    return finding_of(WhiteBoxAttack(), mechanism, mechanism.worst_pairs(), **standard | settings)
+
+
 def test_an_audit_finds_noise_that_is_too_small(small_sketch: Sketch) -> None:
     sketch = small_sketch()
-    found = audit(noise_scaled(sketch, 0.5), delta=THOUSANDTH, draws=2000, seed=1, workers=1)
+    found = audit(noise_scaled(sketch, 0.5), draws=2000, seed=1)
     assert found.verdict == "violation"
     assert found.audit == "white-box"
     assert found.level == 0.01
     assert found.pair is not None
-    assert found.evidence["hits"] > found.evidence["false_hits"]
+    assert evidence_of(found).hits > evidence_of(found).false_hits
     assert "refuted" in found.statement
-    correct = audit(sketch, delta=THOUSANDTH, draws=2000, seed=1, workers=1)
+    correct = audit(sketch, draws=2000, seed=1)
     assert correct.verdict == "no_violation_found"
     assert correct.epsilon_lower is not None
     assert 0 < correct.epsilon_lower < 2
-    few = audit(sketch, delta=THOUSANDTH, draws=5, seed=1, workers=1)
+    few = audit(sketch, draws=5, seed=1)
     assert few.verdict == "inconclusive"
 
 
@@ -675,4 +680,4 @@ class Faulty(Transparent):
 )
 def test_a_mechanism_at_fault_is_named_with_its_pair(fault: str, says: str) -> None:
     with pytest.raises(DrawError, match=f"Faulty {says}.*, on the pair 'only'"):
-        audit(Faulty([], fault), delta=THOUSANDTH, draws=20, workers=1)
+        audit(Faulty([], fault), draws=20)

@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import Report, audit
-from dpverify.auditing.outputs.draws import as_numbers
+from dpverify.auditing.audit import audit
+from dpverify.auditing.outputs.samples import as_numbers
+from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box

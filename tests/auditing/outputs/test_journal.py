@@ -17,9 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.audit import audit
 from dpverify.auditing.outputs.journal import AuditJournal, fingerprint
-from dpverify.auditing.reporters.text import lines
+from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.cli import _run
 from dpverify.data.adjacency import Attribute
@@ -59,7 +59,7 @@ def shown(report: Report) -> list[str]:
         for finding in report.findings
         if finding.pair is not None
     ]
-    return [*lines(report), *(repr(finding) for finding in report.findings), repr(pairs)]
+    return [str(report), *(repr(finding) for finding in report.findings), repr(pairs)]
 
 
 def whole_lines(path: Path) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.engine import Report, audit
+from dpverify.auditing.audit import audit
+from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Pair

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.auditors import SUBJECTS
 from dpverify.auditing.outputs import time_limit
-from dpverify.auditing.outputs.draws import guarded
+from dpverify.auditing.outputs.samples import foreign_code
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError
 
@@ -63,7 +63,7 @@ def test_an_output_that_never_comes(place: Callable[[Callable[[], object]], obje
     with pytest.raises(Late):
         place(lambda: within(LIMIT, [], hang))
     with pytest.raises(DrawError, match=r"took longer than 0\.1 s for one release"):
-        place(lambda: guarded(hang, hang, HALVED.pair, 0, [], LIMIT))
+        place(lambda: foreign_code(hang, hang, HALVED.pair, 0, [], LIMIT))
 
 
 def test_outputs_that_come_are_left_alone(place: Callable[[Callable[[], object]], object]) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.auditing.engine import Report
 from dpverify.auditing.finding import AuditKind, Finding, Verdict
+from dpverify.auditing.report import Report
 from dpverify.auditing.reporters.junit import junit
 from dpverify.privacy import Pair
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpverify.auditing.statistics import two_sample_binomial
-from dpverify.auditing.statistics.two_sample_binomial import Outcome, claim_lines, epsilon_limit
+from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.errors import ParameterError
 
 ALPHA = 0.05
@@ -31,7 +31,7 @@ def limits(n: int, m: int, delta: float, caution: float | None = None) -> np.nda
     return np.array(
         [
             [
-                Outcome(hits=x, draws=n, false_hits=y, false_draws=m).epsilon_lower(
+                Counts(hits=x, draws=n, false_hits=y, false_draws=m).epsilon_lower(
                     delta=delta, alpha=ALPHA, caution=caution
                 )
                 for y in range(m + 1)
@@ -98,7 +98,7 @@ def test_limits_rise_with_hits_and_fall_with_false_hits() -> None:
 def test_bound_is_the_probability_of_the_region(
     n: int, m: int, u: float, v: float, p: float, w: float
 ) -> None:
-    outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * m), false_draws=m)
+    outcome = Counts(hits=round(u * n), draws=n, false_hits=round(v * m), false_draws=m)
     test = two_sample_binomial._Test(outcome, ALPHA, 0.0)
     q = test.ends[0] + w * (test.ends[1] - test.ends[0])
     counts = np.arange(test.first, test.first + test.least.size)
@@ -121,7 +121,7 @@ def test_no_interval_hides_a_larger_value(
     n: int, u: float, v: float, epsilon: float, delta: float, data: st.DataObject
 ) -> None:
     """The bound from chords holds between its ends."""
-    outcome = Outcome(hits=round(u * n), draws=n, false_hits=round(v * n), false_draws=n)
+    outcome = Counts(hits=round(u * n), draws=n, false_hits=round(v * n), false_draws=n)
     test = two_sample_binomial._Test(outcome, ALPHA, delta)
     lines = claim_lines(epsilon, delta)
     g = two_sample_binomial._claim(lines)
@@ -141,7 +141,7 @@ def test_little_is_lost_at_ten_thousand(p: float, q: float, least: float) -> Non
 
 
 def test_a_curve_is_refuted_where_one_of_its_points_is() -> None:
-    outcome = Outcome(hits=600, draws=1000, false_hits=200, false_draws=1000)
+    outcome = Counts(hits=600, draws=1000, false_hits=200, false_draws=1000)
     strict, loose = claim_lines(0.5, 0.01), claim_lines(2.0, 0.0)
     assert outcome.refutes(strict, alpha=ALPHA)
     assert not outcome.refutes(loose, alpha=ALPHA)
@@ -150,7 +150,7 @@ def test_a_curve_is_refuted_where_one_of_its_points_is() -> None:
 
 def test_few_false_hits_count_for_much_with_little_caution() -> None:
     """27 of 10,000 against none refute ε = 1 at δ = 0.001; by the level's own z they don't."""
-    seen, claim = Outcome(hits=27, draws=10_000, false_hits=0, false_draws=10_000), (1.0, 0.001)
+    seen, claim = Counts(hits=27, draws=10_000, false_hits=0, false_draws=10_000), (1.0, 0.001)
     lines = claim_lines(*claim)
     assert seen.refutes(lines, alpha=0.01, delta=0.001, caution=1.0)
     assert not seen.refutes(lines, alpha=0.01, delta=0.001)
@@ -158,7 +158,7 @@ def test_few_false_hits_count_for_much_with_little_caution() -> None:
 
 def test_the_complement_counts() -> None:
     """The line of the complement takes the nuisance parameters at which the first one is weak."""
-    outcome = Outcome(hits=900, draws=1000, false_hits=100, false_draws=1000)
+    outcome = Counts(hits=900, draws=1000, false_hits=100, false_draws=1000)
     both = claim_lines(2.042, 0.0)
     assert outcome.refutes(both, alpha=ALPHA)
     assert not outcome.refutes(both[:1], alpha=ALPHA)
@@ -190,7 +190,7 @@ def test_nothing_is_shown_by_equal_counts() -> None:
 def test_counts_outside_their_range(values: dict[str, int], name: str) -> None:
     good = {"hits": 5, "draws": 10, "false_hits": 5, "false_draws": 10}
     with pytest.raises(ParameterError, match=name):
-        Outcome(**good | values)
+        Counts(**good | values)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])

@@ -14,8 +14,9 @@ import pytest
 from scipy import sparse
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing import engine as run
+from dpverify.auditing import audit as run
 from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
+from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
     Attribute,
@@ -38,7 +39,7 @@ def of(function: Any, **options: Any) -> Any:
     return adapt(function, **settings | options)
 
 
-def audited(mechanism: Mechanism, **options: Any) -> run.Report:
+def audited(mechanism: Mechanism, **options: Any) -> Report:
     kinds: Any = ["black-box"]
     return run.audit(mechanism, **{"draws": 500, "seed": 1, "workers": 1, "kinds": kinds} | options)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing import engine as run
+from dpverify.auditing import audit as run
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.targets.functions import adapt

@@ -13,15 +13,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dpverify.auditing.attacks import white_box
 from dpverify.auditing.statistics import claim_test
 from dpverify.auditing.statistics import power as planning
-from dpverify.auditing.statistics.claim_test import Counts
+from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.estimation import moments
 from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify_audits.planted import SUITE, Mislabelled, PlantedBug
 from dpverify_mechanisms.linear.sketch import LinearSketch
+from tests.helpers.attacks import counted
 
 ALPHA = 0.01
 """Level of one audit, over everything that it looks at."""
@@ -130,14 +130,7 @@ def events_of(bug: Bug) -> tuple[planning.Event, ...]:
 
 
 def counts(bug: Bug, mechanism: Certifiable, seed: int) -> tuple[tuple[Counts, ...], ...]:
-    return white_box.attack(
-        mechanism,
-        draws=bug.draws,
-        seed=seed,
-        tests=events_of(bug),
-        workers=1,
-        redraw=mechanism.guarantee().over_the_draw,
-    ).counts
+    return counted(mechanism, events_of(bug), draws=bug.draws, seed=seed, workers=1).counts
 
 
 @cache

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from dpverify.auditing.engine import audit, fitting_delta
+from dpverify.auditing.audit import audit
+from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.finding import AuditKind, Verdict
 from dpverify_audits.planted import SUITE, PlantedBug
 from dpverify_audits.planted.releases import Counts, Reports

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpverify.accounting.published import sigma_kenthapadi, sigma_li
-from dpverify.auditing.attacks import white_box
 from dpverify.auditing.statistics import claim_test
 from dpverify.auditing.statistics import power as planning
 from dpverify.data.adjacency import Adjacency, Attribute, Record
@@ -32,6 +31,7 @@ from dpverify_mechanisms.projections.independent import (
     Projection,
     RademacherProjection,
 )
+from tests.helpers.attacks import counted
 
 UNIT = Box(low=Fraction(0), high=Fraction(1))
 BETA = Attribute(beta=Fraction(1))
@@ -151,7 +151,7 @@ def test_the_attack_finds_noise_that_is_too_small(noise: Any) -> None:
     events = planning.events(claimed, Fraction(1, 1000), 4000, 1e-3)
     refuted = {}
     for name, mechanism in (("right", sketch), ("weak", weak)):
-        found = white_box.attack(mechanism, draws=4000, seed=1, tests=events, workers=1)
+        found = counted(mechanism, events, draws=4000, seed=1, workers=1)
         refuted[name] = any(
             claim_test.judge(
                 counts, claimed, Fraction(1, 1000), 1e-3, ordering=event.ordering

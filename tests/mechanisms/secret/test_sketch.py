@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.rank_one import RankOneNormal
-from dpverify.auditing.attacks.white_box import attack
 from dpverify.auditing.statistics.claim_test import judge as judge_attack
 from dpverify.auditing.statistics.power import events
 from dpverify.data.adjacency import Edge, Row
@@ -24,6 +23,7 @@ from dpverify.privacy import WhiteBox
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.secret.rows import rows_for_accuracy
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
+from tests.helpers.attacks import counted
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
 CUTS = CutSketch.calibrated(p=6, sketch_rows=8, epsilon=EPSILON, delta=DELTA)
@@ -231,7 +231,7 @@ class Unsmoothed(CutSketch):
 def refuted(sketch: Any) -> bool:
     curve = CUTS.privacy()
     tests = events(curve, DELTA, 6000, 1e-4)
-    found = attack(sketch, draws=6000, seed=3, tests=tests, workers=1)
+    found = counted(sketch, tests, draws=6000, seed=3, workers=1)
     return any(
         judge_attack(counts, curve, DELTA, 1e-4).refuted_at is not None
         for row in found.counts

@@ -27,6 +27,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
@@ -37,12 +38,12 @@ from dpverify.visible import raised, shown
 __all__ = [
     "CHUNK",
     "as_numbers",
-    "both_sides",
     "by_chunks",
-    "guarded",
-    "named",
+    "display_name",
+    "foreign_code",
     "one_side",
     "over_the_draw",
+    "sample_pair",
     "whole",
 ]
 
@@ -53,7 +54,7 @@ CHUNK = 1000
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
 
 
-def named(mechanism: object) -> str:
+def display_name(mechanism: object) -> str:
     """What a person calls the mechanism: its name, else a function's own, else its class's."""
     own = getattr(mechanism, "__name__", type(mechanism).__name__)
     return str(getattr(mechanism, "name", own))
@@ -71,15 +72,13 @@ def whole(outputs: NDArray[Any]) -> bool:
     )
 
 
-def both_sides(
+def sample_pair(
     mechanism: Mechanism,
     pair: Pair,
+    config: AuditConfig,
+    stream: str,
     *,
-    draws: int,
-    seed: int,
-    kind: str,
-    workers: int = -1,
-    time_limit: float = 10.0,
+    draws: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Independent releases of the pair's record and of its neighbour, by separate calls.
 
@@ -87,11 +86,9 @@ def both_sides(
     ----------
     mechanism : drawn from through its `release`
     pair : whose name is part of the streams' names
-    draws : on each side
-    seed : of the replayable randomness
-    kind : what the draws are for, in at least 3 letters; different kinds are independent
-    workers : processes, −1 for all cores; no effect on the result
-    time_limit : seconds that one release may take; it is stopped before twice as many
+    config : a release that takes longer than its time limit is stopped before twice as long
+    stream : what the draws are for, in at least 3 letters; different streams are independent
+    draws : on each side, if not the configured number
 
     Returns
     -------
@@ -103,15 +100,16 @@ def both_sides(
         If a release raises, is late, holds a NaN, changes its shape, or is neither numbers nor a
         set; if a worker dies, or the mechanism breaks on its way to one.
     """
+    draws = config.draws if draws is None else draws
     require(draws >= 1, "draws", draws, "at least 1")
-    require(time_limit > 0, "time_limit", time_limit, "positive")
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    case = (config.seed, stream, f"pair {pair.name!r}")
     tasks = [
-        (mechanism, pair, side, size, (seed, kind, f"pair {pair.name!r}", side, number), time_limit)
+        (mechanism, pair, side, size, (*case, side, number), config.time_limit)
         for side in (0, 1)
         for number, size in enumerate(sizes)
     ]
-    chunks = list(by_chunks(one_side, tasks, workers=workers, time_limit=time_limit))
+    chunks = list(by_chunks(one_side, tasks, config))
     shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
     if len(shapes) > 1:
         raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
@@ -120,11 +118,7 @@ def both_sides(
 
 
 def by_chunks(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
-    *,
-    workers: int,
-    time_limit: float,
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], config: AuditConfig
 ) -> Iterator[Any]:
     """Results of ``function(*task)``, in the order of the tasks.
 
@@ -132,20 +126,20 @@ def by_chunks(
     ----------
     function : of a mechanism, a pair, and more, which makes at most `CHUNK` draws
     tasks : of one mechanism and pair
-    workers, time_limit : as for `both_sides`, with its errors
+    config : says how many processes; the errors are those of `sample_pair`
     """
     start = perf_counter()
     first = function(*tasks[0])
     expected = (perf_counter() - start) * (len(tasks) - 1)
     yield first
     mechanism, pair = tasks[0][:2]
-    if workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
+    if config.workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
         yield from (function(*task) for task in tasks[1:])
         return
     # More than a chunk may take: its own clock speaks first, if it can.
-    timeout = 2 * time_limit * CHUNK
+    timeout = 2 * config.time_limit * CHUNK
     try:
-        yield from spread(function, tasks[1:], workers=workers, timeout=timeout)
+        yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         reason = f"breaks on its way to a worker ({raised(error)}); workers=1 draws without"
         raise _error(mechanism, pair, reason) from error
@@ -177,7 +171,7 @@ def one_side(
     ----------
     size : how many
     key : seed and case of the stream
-    mechanism, pair, time_limit : as for `both_sides`, with its result and its error
+    mechanism, pair, time_limit : as for `sample_pair`, with its result and its error
     """
     seed, *case = key
     rng = ReplayableWords(int(seed), *case)
@@ -189,11 +183,11 @@ def one_side(
             # A copy: a release that changes its argument must not change the next one's.
             outputs.append(mechanism.release(copy.deepcopy(data), rng=rng))  # noqa: PERF401
 
-    guarded(draw, mechanism, pair, side, outputs, time_limit)
+    foreign_code(draw, mechanism, pair, side, outputs, time_limit)
     return _stacked(outputs, mechanism, pair, side)
 
 
-def guarded(
+def foreign_code(
     work: Callable[[], _T],
     mechanism: object,
     pair: Pair,
@@ -312,4 +306,6 @@ def _error(
     mechanism: object, pair: Pair, reason: str, side: int | None = None, way_out: str = ""
 ) -> DrawError:
     where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
-    return DrawError(f"{named(mechanism)} {reason}, on the pair {pair.name!r}{where}.{way_out}")
+    return DrawError(
+        f"{display_name(mechanism)} {reason}, on the pair {pair.name!r}{where}.{way_out}"
+    )

@@ -1,0 +1,131 @@
+"""The pairs of an audit: those that are given or that the mechanism names, checked.
+
+Whatever isn't a pair of two different neighbours, or isn't what the mechanism is a function of, is
+refused before anything is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from dpverify.auditing.neighbours import Space, require_known
+from dpverify.auditing.outputs.samples import display_name
+from dpverify.data.adjacency import Adjacency, Edge
+from dpverify.data.domain import is_sparse, shape_of
+from dpverify.errors import ParameterError, RecordsError, require
+from dpverify.privacy import Pair
+
+__all__ = ["known_pairs", "space_of"]
+
+
+def known_pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
+    """Pairs that are given, or that the mechanism names."""
+    if pairs is None:
+        own = tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
+        for pair in own:
+            _require_neighbours(mechanism, pair)
+        return own
+    require(isinstance(pairs, Sequence) and bool(pairs), "pairs", pairs, "at least one, in a list")
+    for pair in pairs:
+        _require_meant(mechanism, pair)
+    names = [pair.name for pair in pairs]
+    require(len(set(names)) == len(names), "pairs", names, "of different names")
+    return tuple(pairs)
+
+
+def _require_meant(mechanism: Any, pair: Pair) -> None:
+    """Refuse a pair that the mechanism isn't one of, or whose sides are no neighbours."""
+    require(isinstance(pair, Pair), "pair", pair, _PAIR)
+    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    adjacency: Any = mechanism.adjacency
+    domain: Any = getattr(mechanism, "domain", None)
+    if hasattr(mechanism, "admit"):
+        for side in sides:
+            mechanism.admit(side)
+    elif isinstance(adjacency, Adjacency):
+        shapes = [shape_of(side) for side in sides]
+        rule = "of two data sets of shape (n, p), a row each record"
+        flat = all(len(shape) == 2 for shape in shapes)
+        require(flat, "pair", f"{name} of shapes {shapes}", rule)
+    _require_neighbours(mechanism, pair)
+    if domain is not None:
+        try:
+            for side in sides:
+                domain.admit(side)
+        except RecordsError as error:
+            raise ParameterError("pair", name, f"in the declared domain: {error}") from None
+
+
+_PAIR = "a Pair(name=…, record=…, neighbour=…)"
+
+
+def _require_neighbours(mechanism: Any, pair: Pair) -> None:
+    """Refuse a pair, also of the mechanism's own, whose sides aren't two neighbours."""
+    require(isinstance(pair, Pair), "pair", pair, _PAIR)
+    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    printable = isinstance(pair.name, str) and pair.name.isprintable()
+    require(printable, "pair", name, "named by printable characters")
+    adjacency: Any = mechanism.adjacency
+    try:
+        related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+    except Exception as error:  # whatever an object of the caller's raises
+        reason = f"one whose `relates` says whether the sides of {name} are neighbours: {error!r}"
+        raise ParameterError("adjacency", adjacency, reason) from error
+    require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
+    require(
+        all(related),
+        "adjacency",
+        adjacency,
+        f"the same in both orders, in which an audit looks at the pair {name}",
+        "Let `relates(a, b)` hold where `relates(b, a)` does.",
+    )
+    require(
+        pair.record is not pair.neighbour and not _equal(*map(_dense, sides)),
+        "pair",
+        name,
+        "of two different data sets, and these are equal",
+        "Copy one before you change it.",
+    )
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether both surely hold the same."""
+    with suppress(Exception):  # whatever entries of another kind say to being compared
+        if all(isinstance(data, np.ndarray | list | tuple) for data in (first, second)):
+            return np.array_equal(first, second)
+        return bool(cloudpickle.dumps(first) == cloudpickle.dumps(second))
+    return False
+
+
+def _dense(data: Any) -> Any:
+    return data.toarray() if is_sparse(data) else data
+
+
+def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
+    """What the data sets of a search are made of: as the mechanism says, else as in its pairs."""
+    require_known(mechanism.adjacency)
+    alone = getattr(mechanism, "of", None) == "record"
+    for pair in known:
+        matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
+        rule = f"left out, as it makes matrices of numbers and {pair.name!r} holds other data"
+        require(alone or matrix, "search", True, rule)
+    shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
+    attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
+    rows = getattr(mechanism, "rows", None) or tuple(dict.fromkeys(n for n, _ in shapes))
+    if alone or isinstance(mechanism.adjacency, Edge):
+        rows = (1,)
+    for what, said in (("number of attributes", attributes), ("number of rows", rows)):
+        require(
+            bool(said),
+            "pairs",
+            "missing",
+            f"given, as {display_name(mechanism)} names none and doesn't say its {what}",
+            "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
+            "pairs are searched for.",
+        )
+    return Space(getattr(mechanism, "domain", None), int(attributes), tuple(rows))
