@@ -1,7 +1,8 @@
-"""The workflow and the pre-commit hooks call commands that exist, with options that they take."""
+"""Workflows and pre-commit hooks, ours and the examples', call commands that exist."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -108,3 +109,26 @@ def test_the_hooks_have_what_pre_commit_asks_for() -> None:
         True,
         False,
     ]
+
+
+def test_our_workflow_runs_what_developers_run() -> None:
+    path = ROOT / ".github" / "workflows" / "ci.yml"
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    lines = list(shell_lines(loaded(path)))
+    made = {line.split()[1] for line in lines if line.startswith("make ")}
+    assert {"lint", "types", "docs", "test", "nightly", "certify"} <= made <= set(targets)
+    for line in set(lines) - {f"make {target}" for target in made}:
+        script, *arguments = shlex.split(line)
+        if script == ".venv/bin/dpverify":
+            parsed(shlex.join(["dpverify", *arguments]))
+        else:
+            assert os.access(ROOT / script, os.X_OK)
+    actions = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+    assert [action for action in actions if not re.search(r"@[0-9a-f]{40}$", action)] == []
+
+
+def test_our_hooks_run_pinned_tools() -> None:
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    for line in shell_lines(loaded(ROOT / ".pre-commit-config.yaml")):
+        tool = line.split()[0].removeprefix(".venv/bin/")
+        assert re.search(f"^{tool}==", pinned, flags=re.M)
