@@ -121,7 +121,7 @@ def test_our_workflow_runs_what_developers_run() -> None:
         script, *arguments = shlex.split(line)
         if script == ".venv/bin/dpverify":
             parsed(shlex.join(["dpverify", *arguments]))
-        else:
+        elif script != "git":
             assert os.access(ROOT / script, os.X_OK)
     actions = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
     assert [action for action in actions if not re.search(r"@[0-9a-f]{40}$", action)] == []
