@@ -38,7 +38,7 @@ TESTS = (
     "tests/sampling/test_rounded_laplace.py",
     "tests/sampling/test_words.py",
     "tests/cli/test_snapshots.py",
-    "tests/certificate/test_verify.py",
+    "tests/certificate/test_checks.py",
     "tests/mechanisms/linear/test_sketch.py",
     "tests/execution/test_other_arithmetic.py",
 )

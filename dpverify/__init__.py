@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from dpverify.auditing.report import Report
     from dpverify.auditing.targets.functions import adapt
     from dpverify.catalogue import mechanism, mechanisms
+    from dpverify.certificate.certify import certify
     from dpverify.certificate.open_release import open_release
+    from dpverify.certificate.schema import Certificate
+    from dpverify.certificate.sign import sign
+    from dpverify.certificate.verify import verify
     from dpverify.data.adjacency import Attribute, BitFlip, Edge, Items, L1Ball, Record, Row
     from dpverify.data.domain import Ball, Box, Graphs, Sets
     from dpverify.designs import design
@@ -45,6 +49,7 @@ __all__ = [
     "Ball",
     "BitFlip",
     "Box",
+    "Certificate",
     "DPVerifyError",
     "DiscreteGaussian",
     "Edge",
@@ -72,11 +77,14 @@ __all__ = [
     "audit",
     "audit_scores",
     "calibrate",
+    "certify",
     "compose",
     "design",
     "mechanism",
     "mechanisms",
     "open_release",
+    "sign",
+    "verify",
 ]
 
 # Where each name is defined: one line a module, the same as under TYPE_CHECKING above.
@@ -96,8 +104,12 @@ _MODULES = {
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.functions": ("adapt",),
     "dpverify.catalogue": ("mechanism", "mechanisms"),
+    "dpverify.certificate.certify": ("certify",),
     "dpverify.designs": ("design",),
     "dpverify.certificate.open_release": ("open_release",),
+    "dpverify.certificate.schema": ("Certificate",),
+    "dpverify.certificate.sign": ("sign",),
+    "dpverify.certificate.verify": ("verify",),
     "dpverify.data.adjacency": ("Attribute", "BitFlip", "Edge", "Items", "L1Ball", "Record", "Row"),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),
     "dpverify.enclosure": ("Enclosure",),

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from dpverify.certificate.open_release import open_release
+import dpverify as dpv
 
 
-def main(certificate: Path = Path("out/mnist/certificate.json"), query: int = 0) -> None:
-    mechanism, rows = open_release(certificate)
-    distance = mechanism.estimators()[0]
+def main(certificate: Path = Path("out/mnist"), query: int = 0) -> None:
+    release = dpv.open_release(certificate)
+    rows = release.rows
     others = np.delete(np.arange(len(rows)), query)
-    estimates = distance.estimate(rows[[query]], rows[others])
+    estimates = release.squared_distance(rows[[query]], rows[others])
     nearest = np.argsort(estimates)[:5]
-    print(f"digit {query}: estimated {distance.name} to its nearest neighbours")
+    print(f"digit {query}: estimated squared distance to its nearest neighbours")
     for index in nearest:
         print(f"  digit {others[index]:4d}: {estimates[index]:7.1f}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,22 @@ def test_mistakes_are_one_sentence(words: dict[str, Any], says: str) -> None:
     whole = claim if words and "epsilon" not in words else {}
     with pytest.raises(dpv.ParameterError, match=says):
         dpv.audit(lambda record, rng: record, **whole | {"attributes": 1} | words)
+
+
+def test_certify_and_verify(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("records.npy", "release.toml"):
+        (tmp_path / name).write_bytes((workplace / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    certified = dpv.certify("release.toml", out="out")
+    assert str(certified).startswith("protects")
+    assert dpv.verify("out").status == "agrees"
+
+
+def test_open_a_release(workplace: Path) -> None:
+    release = dpv.open_release(workplace / "out")
+    distance = release.squared_distance(release.rows[0], release.rows[1])
+    (first,) = release.mechanism.estimators()[0].estimate(release.rows[:1], release.rows[1:2])
+    assert np.shape(distance) == ()
+    assert float(distance) == first

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.certificate.certify import CERTIFICATE, document_digest
-from dpverify.certificate.compose import compose, verify_document
+from dpverify.certificate.compose import check_document, compose
 from dpverify.certificate.configuration import load_configuration
 from dpverify.cli import _run
 from dpverify.cli.output import emit_json, emit_table, say
@@ -110,7 +110,7 @@ def test_documents_hold_nothing_hidden(
         fields = copy.deepcopy(document)
         fields["environment"][place] += character
         fields["digest"] = document_digest(fields)
-        (check,) = verify_document(fields, tmp_path)
+        (check,) = check_document(fields, tmp_path)
         assert (check.name, check.status) == ("schema", "differs")
         assert "hidden character" in check.detail
     if character.isspace():  # read as a space

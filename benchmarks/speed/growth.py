@@ -23,8 +23,8 @@ from benchmarks.speed.table import Growth, timed
 from dpverify.auditing.attacks.exhaustive import exhaust
 from dpverify.certificate._releasing import write_release
 from dpverify.certificate.certify import CERTIFICATE, certify
+from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.verify import read_certificate, verify
 from dpverify.data.adjacency import Attribute, BitFlip
 from dpverify.data.domain import Box
 from dpverify.data.loading import open_records
@@ -288,7 +288,7 @@ def _verify() -> Growth:
             (folder / "c.toml").write_text(CONFIGURATION.format(draws=draws), encoding="utf-8")
             out = folder / f"out-{draws}"
             certify(load_configuration(folder / "c.toml"), out, base=folder)
-            return lambda: verify(read_certificate(out / CERTIFICATE), out)
+            return lambda: check_certificate(read_certificate(out / CERTIFICATE), out)
 
         return _grown(
             "verify of a certificate of DP-OPORP, p = 64, k = 16",

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import rfc8785
 
 from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify._tables import html_table, text_table
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
-from dpverify.certificate.configuration import MAX_SEED, Configuration
-from dpverify.certificate.derive import build, canonical, collect, derive
+from dpverify.certificate.configuration import MAX_SEED, Configuration, load_configuration
+from dpverify.certificate.derive import build, canonical, collect, derive, total_draws
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -31,6 +33,7 @@ from dpverify.certificate.schema import (
     OwnerAnswer,
     Release,
 )
+from dpverify.certificate.summary import short, summary
 from dpverify.data.atomic_files import (
     check_own,
     check_writable,
@@ -44,19 +47,21 @@ from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable
 from dpverify.sampling.words import SecureWords
 
 __all__ = [
     "CERTIFICATE",
     "REPORT",
-    "Outcome",
+    "Announce",
+    "Certified",
     "certify",
     "document_digest",
     "environment",
 ]
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"
+Announce = Callable[[int], Callable[[int], None]]
+"""Takes the number of draws to come, and returns what is called with the number of those done."""
 
 _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
@@ -65,8 +70,8 @@ _OWNER_WARNING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What certify did.
+class Certified:
+    """A certificate, and the files that certify wrote.
 
     Attributes
     ----------
@@ -79,23 +84,47 @@ class Outcome:
     folder: Path
     owner_file: Path | None
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """What was written, by its kind; without a sketch where an audit found a violation."""
+        names = [CERTIFICATE, REPORT] + ([SKETCH] if self.certificate.release else [])
+        return {name.partition(".")[0]: self.folder / name for name in names}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the certificate says, in short, and where the files are."""
+        files = {path.name: str(path) for path in self.files.values()}
+        return {**short(self.certificate), "files": files}
+
+    def __str__(self) -> str:
+        return text_table(self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        files = [(name, str(path)) for name, path in self.files.items()]
+        return [*summary(self.certificate), *files]
+
 
 def certify(
-    configuration: Configuration,
-    out: Path,
+    configuration: Configuration | Path | str | Mapping[str, Any],
+    out: Path | str,
     *,
-    base: Path = Path(),
-    announce: Callable[[Inputs, Certifiable], Callable[[int], None]] = lambda *_: lambda _: None,
+    base: Path | str | None = None,
+    announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
-) -> Outcome:
+) -> Certified:
     """Certify the release that a configuration describes.
+
+    Builds the mechanism, proves its guarantee, attacks it on synthetic neighbours, and releases the
+    records with fresh secure noise.
 
     Parameters
     ----------
-    configuration : as `load_configuration` reads it
+    configuration : a TOML file, or its tables as dictionaries
     out : folder for the outputs; replaced as a whole, at the very end
-    base : folder that a relative data path starts from
-    announce : called once with what will be audited; returns the progress callback
+    base : folder that a relative data path starts from; the configuration file's by default
+    announce : called once with the number of draws to audit; returns the progress callback
     workers : processes that audit, −1 for all cores; no effect on the result
 
     Raises
@@ -103,9 +132,19 @@ def certify(
     DPVerifyError
         With nothing written, if anything is wrong with the configuration, records or folder, or
         if the extra `report` isn't installed.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> print(dpv.certify("release.toml", out="out"))  # doctest: +SKIP
     """
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
+    if base is None:
+        base = Path(configuration).parent if isinstance(configuration, Path | str) else Path()
+    if not isinstance(configuration, Configuration):
+        configuration = load_configuration(configuration)
+    base, out = Path(base), Path(out)
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
     check_own(_owner_folder(out))
     check_answerable(configuration.owner)
@@ -115,7 +154,7 @@ def certify(
     inputs = canonical(inputs)
     relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
     check_records(mechanism, table)
-    progress = announce(inputs, mechanism)
+    progress = announce(total_draws(inputs, mechanism))
     evidence = collect(inputs, mechanism, progress=progress, workers=workers)
     derived = derive(inputs, mechanism, evidence)
     release = owner_file = None
@@ -149,7 +188,7 @@ def certify(
         write_file(new / REPORT, render(certificate).encode())
         if release is not None:
             owner_file = _write_owner_file(out, release.sha256, notes)
-    return Outcome(certificate=certificate, folder=out, owner_file=owner_file)
+    return Certified(certificate=certificate, folder=out, owner_file=owner_file)
 
 
 def document_digest(fields: dict[str, Any]) -> str:
@@ -193,14 +232,13 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
         ranges=[
-            ColumnRange(**{end: exact_string(rational(end, value)) for end, value in ends})
-            for ends in (zip(("low", "high"), pair, strict=True) for pair in data.ranges)
+            ColumnRange(low=exact_string(low), high=exact_string(high)) for low, high in data.ranges
         ],
         adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
-        epsilon=exact_string(rational("epsilon", privacy.epsilon)),
-        delta=exact_string(rational("delta", privacy.delta)),
+        epsilon=exact_string(privacy.epsilon),
+        delta=exact_string(privacy.delta),
         projection_seed=configuration.projection.seed,
-        alpha=exact_string(rational("alpha", audit.alpha)),
+        alpha=exact_string(audit.alpha),
         draws=audit.draws,
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
@@ -219,7 +257,7 @@ def _parameter(name: str, value: Any) -> int | str:
             return value
         case int():
             raise ConfigurationError(f"mechanism.{name} must be a whole number in [0, {MAX_SEED}].")
-        case Decimal():
+        case float() | Decimal() | Fraction():
             return exact_string(rational(f"mechanism.{name}", value))
     raise ConfigurationError(f"mechanism.{name}={value} must be a number or a word.")
 

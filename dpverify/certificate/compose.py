@@ -18,7 +18,7 @@ very same records, on the owner's word. Whether draws overlap is decided there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -29,7 +29,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.certificate.certify import document_digest, environment
+from dpverify.certificate.certify import Announce, document_digest, environment
+from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import (
     Certificate,
@@ -40,13 +41,11 @@ from dpverify.certificate.schema import (
     Sha256,
     require_visible,
 )
-from dpverify.certificate.verify import Check, check_digest, differences, misfit, verify
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, ParameterError, place, require
 from dpverify.guarantee import Guarantee
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable
 
 __all__ = [
     "SCHEMA",
@@ -54,9 +53,9 @@ __all__ = [
     "OwnersWord",
     "Total",
     "TotalPoint",
+    "check_document",
     "compose",
     "composition_schema",
-    "verify_document",
 ]
 
 SCHEMA = "dpverify-composition/1"
@@ -66,8 +65,6 @@ _SAME_PEOPLE = (
 )
 _ALL_OF_THEM = "the total covers the releases named here and no other release about these people"
 _POINTS = 14
-
-Announce = Callable[[Inputs, Certifiable], Callable[[int], None]]
 
 
 class _Part(BaseModel):
@@ -183,12 +180,12 @@ def compose(
     return {**fields, "digest": document_digest(fields)}
 
 
-def verify_document(
+def check_document(
     fields: dict[str, Any],
     folder: Path,
     *,
     replay: bool = True,
-    announce: Announce = lambda *_: lambda _: None,
+    announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
 ) -> list[Check]:
     """Verify a certificate or a composed certificate, as its schema says.
@@ -199,18 +196,18 @@ def verify_document(
     Parameters
     ----------
     fields : as `read_certificate` returns them
-    folder, replay, announce, workers : as for `verify`
+    folder, replay, announce, workers : as for `check_certificate`
     """
     options: Any = {"replay": replay, "announce": announce, "workers": workers}
     if fields.get("schema") != SCHEMA:
-        return verify(fields, folder, **options)
+        return check_certificate(fields, folder, **options)
     try:
         document = Composition.model_validate(fields)
     except ValidationError as error:
         return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=SCHEMA), check_digest(fields)]
     for number, part in enumerate(document.parts, start=1):
-        found = verify(part, _folder_of(part, folder), **options)
+        found = check_certificate(part, _folder_of(part, folder), **options)
         checks += [
             replace(
                 check,

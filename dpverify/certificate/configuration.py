@@ -5,7 +5,7 @@ Numbers with a point are read as exact decimals: 0.1 is one tenth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,8 +24,14 @@ from pydantic import (
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
-from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, place
+from dpverify.enclosure import exact_string, rational
+from dpverify.errors import (
+    ConfigurationError,
+    DPVerifyError,
+    ParameterError,
+    did_you_mean,
+    place,
+)
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
 
@@ -52,11 +58,12 @@ UNDECIDED = "DECIDE"
 
 
 def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
         raise ValueError("must be a number")
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise ValueError("must be a finite number")
-    return Decimal(value)
+    try:
+        return rational("it", value)
+    except ParameterError as error:
+        raise ValueError(f"must be {error.rule}") from None
 
 
 def _whole(value: object) -> object:
@@ -72,7 +79,7 @@ def _one_line(text: str) -> str:
     return line
 
 
-Number = Annotated[Decimal, BeforeValidator(_number)]
+Number = Annotated[Fraction, BeforeValidator(_number)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 Seed = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_SEED)]
 
@@ -94,8 +101,7 @@ class _Kind(BaseModel):
 
     def numbers(self) -> dict[str, Fraction]:
         """The numbers, exact."""
-        extra = self.model_extra or {}
-        return {name: rational(name, value) for name, value in extra.items()}
+        return dict(self.model_extra or {})
 
 
 class DomainSettings(_Kind):
@@ -127,7 +133,8 @@ class DataSettings(_Section):
             raise ValueError("needs either source or path, and not both")
         for column, (low, high) in enumerate(self.ranges, start=1):
             if not low < high:
-                raise ValueError(f"ranges: of column {column}, {low} must be below {high}")
+                ends = f"{exact_string(low)} must be below {exact_string(high)}"
+                raise ValueError(f"ranges: of column {column}, {ends}")
         if self.ranges and (self.domain.kind, self.domain.numbers()) != _UNIT:
             raise ValueError(
                 "ranges bring every column to [0, 1], and need domain = { low = 0, high = 1 }"
@@ -152,7 +159,7 @@ class ProjectionSettings(_Section):
 class AuditSettings(_Section):
     """How hard the release is attacked before it is signed."""
 
-    alpha: Annotated[Number, Field(gt=0, lt=1)] = Decimal("0.01")
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = Fraction(1, 100)
     draws: Annotated[Whole, Field(ge=100, le=10**9)] = 100_000
     moment_draws: Annotated[Whole, Field(ge=50, le=10**9)] = 2_000
     seed: Seed = 0
@@ -197,15 +204,23 @@ class Configuration(_Section):
         return ADJACENCIES.make(self.privacy.adjacency.kind, self.privacy.adjacency.numbers())
 
 
-def load_configuration(path: Path) -> Configuration:
-    """Read and check a configuration file.
+def load_configuration(source: Path | str | Mapping[str, Any]) -> Configuration:
+    """Read and check a configuration.
+
+    Parameters
+    ----------
+    source : a TOML file, or its tables as dictionaries, whose numbers may be of any kind
 
     Raises
     ------
     ConfigurationError
         One line that names the file, the key, what is wrong, and the key probably meant.
     """
-    content = read_toml(path, parse_float=Decimal)
+    if isinstance(source, Mapping):
+        path, content = Path("configuration"), dict(source)
+    else:
+        path = Path(source)
+        content = read_toml(path, parse_float=Decimal)
     undecided = list(_undecided(content))
     if undecided:
         raise ConfigurationError(

@@ -17,7 +17,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
+from dpverify.certificate.summary import summary
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError, place
 from dpverify.sampling.words import SecureWords
@@ -420,6 +422,16 @@ class Certificate(_Part):
     @classmethod
     def _visible(cls, fields: Any) -> Any:
         return require_visible(fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as its file holds it."""
+        return self.model_dump(by_alias=True)
+
+    def __str__(self) -> str:
+        return text_table(summary(self))
+
+    def _repr_html_(self) -> str:
+        return html_table(summary(self))
 
 
 def json_schema() -> dict[str, Any]:

@@ -19,7 +19,7 @@ import binascii
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,23 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pydantic import BaseModel, ConfigDict
 
 from dpverify.certificate.certify import REPORT
-from dpverify.certificate.keys import key_id
-from dpverify.certificate.verify import Check, differences, read_own_file
+from dpverify.certificate.checks import (
+    Check,
+    certificate_path,
+    differences,
+    read_certificate,
+    read_own_file,
+)
+from dpverify.certificate.compose import check_document
+from dpverify.certificate.keys import key_id, load_private_key
 from dpverify.data.atomic_files import write_file
-from dpverify.errors import CertificateError
+from dpverify.errors import CertificateError, KeyFileError
 
 __all__ = [
     "PAYLOAD_TYPE",
     "Envelope",
     "Signature",
+    "add_signature",
     "check_signatures",
     "envelope_beside",
     "pae",
@@ -74,7 +82,7 @@ class Envelope(BaseModel):
         Raises
         ------
         CertificateError
-            If there is none, or it isn't one byte for byte as `sign` writes it.
+            If there is none, or it isn't one byte for byte as `add_signature` writes it.
         """
         content = read_own_file(path)
         try:
@@ -140,7 +148,54 @@ def envelope_beside(certificate: Path) -> Path:
     return certificate.with_suffix(".dsse.json")
 
 
-def sign(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envelope:
+def sign(
+    certificate: Path | str, key: Path | str, *, passphrase: Callable[[], str] | None = None
+) -> Path:
+    """Sign a certificate together with its released files and its report.
+
+    Everything but the replay of the audits is checked first.
+
+    Parameters
+    ----------
+    certificate : its file, or the folder that `certify` wrote
+    key : file of an Ed25519 private key in PEM, which its owner alone can read
+    passphrase : called if the key is encrypted
+
+    Returns
+    -------
+    the file of the envelope, next to the certificate, with this signature added
+
+    Raises
+    ------
+    CertificateError
+        If the certificate doesn't agree, or nothing was released.
+    KeyFileError
+        If the key can't be used.
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> dpv.sign("out", "signer.pem").name  # doctest: +SKIP
+    'certificate.dsse.json'
+    """
+    private = load_private_key(Path(key), passphrase=passphrase or _no_passphrase)
+    path = certificate_path(certificate)
+    fields = read_certificate(path)
+    for check in check_document(fields, path.parent, replay=False):
+        if check.status not in ("agrees", "not_checked"):
+            raise CertificateError(
+                f"{path}: {check.status}: {check.name}: {check.detail}. Nothing was signed."
+            )
+    envelope = envelope_beside(path)
+    add_signature(fields, envelope, private)
+    return envelope
+
+
+def _no_passphrase() -> str:
+    raise KeyFileError("the key is encrypted: give passphrase, a function that returns it.")
+
+
+def add_signature(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envelope:
     """Write the envelope of a certificate with one more signature.
 
     Parameters

@@ -11,9 +11,9 @@ from typing import Any
 import click
 import rfc8785
 
+from dpverify.certificate.checks import Check, certificate_path, read_certificate
 from dpverify.certificate.compose import SCHEMA, OwnersWord
 from dpverify.certificate.compose import compose as compose_certificates
-from dpverify.certificate.verify import Check, read_certificate
 from dpverify.cli.output import decimal, emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, replay_option, tell, verify_aloud
 from dpverify.cli.where import where_options, workers_option
@@ -71,6 +71,7 @@ def compose(
         raise click.UsageError("--unit is empty: name what is protected.")
     if unit is not None and (character := hidden(unit)):
         raise click.UsageError(f"--unit holds the hidden character {character}: leave it out.")
+    certificates = tuple(map(certificate_path, certificates))
     parts = [read_certificate(path) for path in certificates]
     if out is not None and os.path.lexists(out) and not _is_composed(out):
         raise click.UsageError(

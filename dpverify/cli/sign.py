@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from dpverify.certificate.checks import certificate_path, read_certificate
 from dpverify.certificate.keys import key_id, load_private_key
-from dpverify.certificate.sign import envelope_beside
-from dpverify.certificate.sign import sign as sign_certificate
-from dpverify.certificate.verify import read_certificate
+from dpverify.certificate.sign import add_signature, envelope_beside
 from dpverify.cli.output import emit_json, emit_table, json_option, say, talk_options
 from dpverify.cli.verify import exit_code, tell, verify_aloud
 
@@ -39,6 +38,7 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     private = load_private_key(
         key, passphrase=lambda: click.prompt(f"Passphrase of {key}", hide_input=True, err=True)
     )
+    certificate = certificate_path(certificate)
     fields = read_certificate(certificate)
     checks = verify_aloud(fields, certificate.parent, replay=False)
     code = exit_code(checks, allow_inconclusive=False)
@@ -48,7 +48,7 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
         say("Nothing was signed.", err=True)
         return code
     path = envelope_beside(certificate)
-    envelope = sign_certificate(fields, path, private)
+    envelope = add_signature(fields, path, private)
     signer = key_id(private.public_key())
     signers = [signature.keyid for signature in envelope.signatures]
     if as_json:

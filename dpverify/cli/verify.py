@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dpverify.certificate.compose import verify_document
-from dpverify.certificate.derive import total_draws
-from dpverify.certificate.keys import load_public_key
-from dpverify.certificate.schema import Inputs
-from dpverify.certificate.sign import check_signatures, envelope_beside
-from dpverify.certificate.verify import Check, read_certificate
-from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say, talk
+from dpverify.certificate import verify as verifying
+from dpverify.certificate.checks import Check
+from dpverify.certificate.compose import check_document
+from dpverify.cli.output import emit_json, json_option, progress_bar, say, talk
 from dpverify.cli.where import where_options, workers_option
-from dpverify.privacy import Certifiable
 
 __all__ = ["exit_code", "replay_option", "tell", "verify", "verify_aloud"]
+
+_EXIT_CODES = {"agrees": 0, "differs": 1, "inconclusive": 3}
 
 replay_option = click.option(
     "--no-replay",
@@ -55,48 +52,32 @@ def verify(
 ) -> int:
     """Rebuild, replay and recompute all that CERTIFICATE says, and compare.
 
-    The released file is looked for beside it; those of a composed certificate also one folder
-    below. With --key, the signature beside it must hold too, over this certificate and this file.
-    This can't show that dpverify made the release: only that everything stated follows from the
-    stated inputs.
+    CERTIFICATE is the file, or the folder that certify wrote. The released file is looked for next
+    to it; those of a composed certificate also one folder below. With --key, the signature next to
+    it must hold too, over this certificate and this file. This can't show that dpverify made the
+    release: only that everything stated follows from the stated inputs.
     """
-    signers = [load_public_key(key) for key in keys]
-    fields = read_certificate(certificate)
-    checks = verify_aloud(fields, certificate.parent, replay=replay, workers=workers)
-    envelope = envelope_beside(certificate)
-    if signers or os.path.lexists(envelope):
-        checks += check_signatures(fields, envelope, signers)
-    if as_json:
-        emit_json(
-            "verify",
-            [
-                {"name": c.name, "status": c.status, "detail": c.detail, "fields": list(c.fields)}
-                for c in checks
-            ],
+    with progress_bar("replaying") as start:
+        result = verifying.verify(
+            certificate, keys=keys, replay=replay, announce=start, workers=workers
         )
+    if as_json:
+        emit_json("verify", [check.to_dict() for check in result.checks])
     else:
-        rows = [[c.status, c.name, c.detail] for c in checks]
-        emit_table(rows, headings=["", "what", "how"])
-        for check in checks:
-            for field in check.fields:
-                say(f"no longer agrees: {field}")
-    return exit_code(checks, allow_inconclusive=allow_inconclusive)
+        say(str(result), lines=True)
+    return exit_code(result.checks, allow_inconclusive=allow_inconclusive)
 
 
 def verify_aloud(
     fields: dict[str, Any], folder: Path, *, replay: bool, workers: int = -1
 ) -> list[Check]:
-    """Verify with a progress bar."""
+    """Check a document, without signatures, with a progress bar."""
     with progress_bar("replaying") as start:
-
-        def announce(inputs: Inputs, mechanism: Certifiable) -> Callable[[int], None]:
-            return start(total_draws(inputs, mechanism))
-
-        return verify_document(fields, folder, replay=replay, announce=announce, workers=workers)
+        return check_document(fields, folder, replay=replay, announce=start, workers=workers)
 
 
 def tell(check: Check, *, where: str = "") -> bool:
-    """Say on stderr what a check found, where all is well only if asked for more; True if not."""
+    """Report a check on stderr; one that is well only if asked for more. True if it isn't well."""
     line = f"{where}{check.status}: {check.name}: {check.detail}"
     if check.status in ("agrees", "not_checked"):
         talk(line, detail=True)
@@ -107,7 +88,5 @@ def tell(check: Check, *, where: str = "") -> bool:
 
 def exit_code(checks: Iterable[Check], *, allow_inconclusive: bool) -> int:
     """What a verification says to the shell."""
-    statuses = {check.status for check in checks}
-    if statuses & {"differs", "violation"}:
-        return 1
-    return 3 if "inconclusive" in statuses and not allow_inconclusive else 0
+    status = verifying.overall(checks)
+    return 0 if allow_inconclusive and status == "inconclusive" else _EXIT_CODES[status]

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from dpverify.certificate.archive import SKETCH, Contents, read_array, read_blocks, write_array
 from dpverify.certificate.certify import CERTIFICATE, certify, document_digest
+from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.open_release import open_release
-from dpverify.certificate.verify import read_certificate, verify
 from dpverify.data.atomic_files import sha256_file
 from dpverify.errors import CertificateError, RecordsError
 from tests.conftest import CONFIGURATION
@@ -215,7 +215,7 @@ def steps(workplace: Path) -> Steps:
 
 def differing(path: Path) -> list[str]:
     """Names of the lines of a verification that differ."""
-    checks = verify(read_certificate(path), path.parent, replay=False)
+    checks = check_certificate(read_certificate(path), path.parent, replay=False)
     return [check.name for check in checks if check.status == "differs"]
 
 
@@ -225,11 +225,11 @@ def test_the_honest_container(place: Callable[..., Path], steps: Steps, workplac
     assert content == (workplace / "out" / SKETCH).read_bytes()
     path = place(content)
     assert differing(path) == []
-    assert np.array_equal(open_release(path)[1], steps)
+    assert np.array_equal(open_release(path).rows, steps)
     # Another zlib, or another level, deflates otherwise.
     path = place(contained(honest(steps), stored_blocks(honest(steps), 2)))
     assert differing(path) == []
-    assert np.array_equal(open_release(path)[1], steps)
+    assert np.array_equal(open_release(path).rows, steps)
 
 
 @pytest.mark.parametrize("name", FORGED)
@@ -308,7 +308,7 @@ def test_values_that_are_never_released(
     made = certify(configuration, tmp_path / "out", base=tmp_path, workers=1)
     path = tmp_path / "out" / CERTIFICATE
     assert differing(path) == []
-    _, rows = open_release(path)
+    rows = open_release(path).rows
     forged = rows.copy()
     forged[-1, -1] |= value
     write_array(path.with_name(SKETCH), [forged], Contents(rows.shape, rows.dtype))

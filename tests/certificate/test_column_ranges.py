@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
-from dpverify.certificate.verify import verify
 from dpverify.cli import _run
 from dpverify.data.loading import Table, scaled
 from dpverify.errors import ConfigurationError, RecordsError
@@ -128,9 +128,9 @@ def test_from_a_survey_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFi
     assert "every attribute brought from its own range to [0, 1]" in page
     assert "(after every attribute was brought from its own range to [0, 1])" in page
     assert "[18, 100], [0, 250000], [1, 5]" in page
-    assert {check.status for check in verify(fields, path.parent)} == {"agrees"}
+    assert {check.status for check in check_certificate(fields, path.parent)} == {"agrees"}
     fields["inputs"]["ranges"].pop()
-    (wrong,) = (check for check in verify(fields, path.parent) if check.name == "inputs")
+    (wrong,) = (check for check in check_certificate(fields, path.parent) if check.name == "inputs")
     assert "2 ranges are given for 3 attributes" in wrong.detail
     # A change by half a range is another change where the range is another.
     wider = certified(tmp_path, "two", RELEASE.replace("[18, 100]", "[0, 120]"))

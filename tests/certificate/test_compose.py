@@ -24,15 +24,15 @@ from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
 from dpverify.certificate.certify import CERTIFICATE, document_digest
-from dpverify.certificate.compose import OwnersWord, compose, verify_document
+from dpverify.certificate.compose import OwnersWord, check_document, compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs
-from dpverify.certificate.sign import check_signatures, envelope_beside, sign, statement
+from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
 from dpverify.cli import _run
 from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, ParameterError, place
 from dpverify.guarantee import PrivacyCurve
-from tests.certificate.test_verify import changed, leaves
+from tests.certificate.test_checks import changed, leaves
 from tests.conftest import CONFIGURATION
 
 SIGNS: dict[str, Any] = {
@@ -239,7 +239,7 @@ def test_a_curve_without_a_loss_composes_by_its_point(
 
 
 def test_a_composed_certificate_agrees(composed: dict[str, Any], releases: Path) -> None:
-    checks = verify_document(composed, releases)
+    checks = check_document(composed, releases)
     assert {check.status for check in checks} == {"agrees"}
     names = {check.name for check in checks}
     assert names >= {"digest", "total", "release 1: replay", "release 2: released file"}
@@ -248,20 +248,20 @@ def test_a_composed_certificate_agrees(composed: dict[str, Any], releases: Path)
 def test_every_field_of_the_total_changed_alone_is_noticed(
     composed: dict[str, Any], releases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The digest is renewed after each change. The parts' own fields are test_verify's matter."""
+    """The digest is renewed after each change. The parts' own fields are test_checks's matter."""
     monkeypatch.setattr(composing, "verify", lambda *_, **__: [])
     total = dict(composed["total"], curve=composed["total"]["curve"][:3])
     small = compose(composed["parts"])
     monkeypatch.setattr(composing, "_POINTS", 3)
     small["total"] = total
     small["digest"] = document_digest(small)
-    assert {check.status for check in verify_document(small, releases)} == {"agrees"}
+    assert {check.status for check in check_document(small, releases)} == {"agrees"}
     paths = [("total", *path) for path in leaves(total)]
     assert len(paths) > 15
     for path in [*paths, ("delta",), ("owners_word", "unit")]:
         altered = changed(small, path)
         altered["digest"] = document_digest(altered)
-        checks = {check.name: check for check in verify_document(altered, releases)}
+        checks = {check.name: check for check in check_document(altered, releases)}
         assert checks["total"].status == "differs", path
         if path[0] == "total":
             assert place(path) in checks["total"].fields
@@ -273,7 +273,7 @@ def test_a_changed_part_is_named(composed: dict[str, Any], releases: Path) -> No
     part = altered["parts"][1]
     part["digest"], altered["digest"] = document_digest(part), None
     altered["digest"] = document_digest(altered)
-    wrong = {c.name: c for c in verify_document(altered, releases) if c.status == "differs"}
+    wrong = {c.name: c for c in check_document(altered, releases) if c.status == "differs"}
     assert "total.epsilon.upper" in wrong["total"].fields
     assert all(name == "total" or name.startswith("release 2: ") for name in wrong)
     fields = [field for check in wrong.values() for field in check.fields]
@@ -284,7 +284,7 @@ def test_a_changed_part_is_named(composed: dict[str, Any], releases: Path) -> No
 def test_a_hostile_delta_is_a_finding(composed: dict[str, Any], tmp_path: Path, delta: str) -> None:
     altered = composed | {"delta": delta}
     altered["digest"] = document_digest(altered)
-    statuses = {check.status for check in verify_document(altered, tmp_path, replay=False)}
+    statuses = {check.status for check in check_document(altered, tmp_path, replay=False)}
     assert "differs" in statuses
 
 
@@ -310,7 +310,7 @@ def test_a_signature_binds_every_released_file(composed: dict[str, Any], tmp_pat
     assert [subject["digest"]["sha256"] for subject in stated["subject"]] == hashes
     key = Ed25519PrivateKey.generate()
     path = envelope_beside(tmp_path / "total.json")
-    sign(composed, path, key)
+    add_signature(composed, path, key)
     (check,) = check_signatures(composed, path, [key.public_key()])
     assert check.status == "agrees"
 

@@ -157,7 +157,7 @@ def test_a_streaming_release(place: Path, kills: int, tell: Tell) -> None:
         assert_for_the_owner_alone(left, set())
         if out.exists():
             assert_whole(out)
-            assert len(open_release(out / "certificate.json")[1]) == ROWS
+            assert len(open_release(out / "certificate.json").rows) == ROWS
             sketch = (out / "sketch.npz").read_bytes()
             assert not any(sketch.startswith(part) for part in torn)
         else:

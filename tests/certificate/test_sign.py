@@ -27,10 +27,10 @@ from cryptography.hazmat.primitives.serialization import (
 from dpverify.certificate.certify import CERTIFICATE, document_digest
 from dpverify.certificate.sign import (
     Envelope,
+    add_signature,
     check_signatures,
     envelope_beside,
     pae,
-    sign,
     statement,
 )
 from dpverify.cli import _run
@@ -162,7 +162,7 @@ def test_every_byte_changed_alone_is_noticed(
     path = tmp_path / "certificate.dsse.json"
     # Quicker without what a signature doesn't look at.
     certificate = {name: certificate[name] for name in ("schema", "release", "digest")}
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     content = path.read_bytes()
     assert statuses(certificate, path, key) == ["agrees"]
     unnoticed = []
@@ -184,7 +184,7 @@ def test_another_spelling_of_the_same_envelope_is_refused(
 ) -> None:
     """Spare bits of base64, its other alphabet, white space: what would decode to the same."""
     path = tmp_path / "certificate.dsse.json"
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     document = json.loads(path.read_bytes())
     path.write_text(json.dumps(document))
     assert statuses(certificate, path, key) == ["differs"]
@@ -203,7 +203,7 @@ def test_what_was_signed_is_named_where_it_differs(
     certificate: dict[str, Any], tmp_path: Path, key: Ed25519PrivateKey
 ) -> None:
     path = tmp_path / "certificate.dsse.json"
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     other = json.loads(json.dumps(certificate))
     other["inputs"]["epsilon"] = "1"
     other["digest"] = document_digest(other)
@@ -221,7 +221,7 @@ def test_a_signature_for_another_purpose_is_none(
 ) -> None:
     """The same payload under another type, properly signed, and the bare payload, signed."""
     path = tmp_path / "certificate.dsse.json"
-    envelope = sign(certificate, path, key)
+    envelope = add_signature(certificate, path, key)
     payload = base64.b64decode(envelope.payload)
     elsewhere = envelope.model_copy(update={"payloadType": "application/json"})
     for made, message in ((elsewhere, elsewhere.signed()), (envelope, payload)):
@@ -236,11 +236,11 @@ def test_signatures_are_added_and_each_has_its_key(
 ) -> None:
     path = tmp_path / "certificate.dsse.json"
     second, stranger = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     alone = path.read_bytes()
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     assert path.read_bytes() == alone
-    sign(certificate, path, second)
+    add_signature(certificate, path, second)
     assert statuses(certificate, path, key, second) == ["agrees", "agrees"]
     assert statuses(certificate, path, second, stranger) == ["agrees", "differs"]
     assert statuses(certificate, path) == ["not_checked"]
@@ -317,7 +317,7 @@ def test_an_envelope_about_another_certificate_is_left_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     private = write_private(tmp_path / "k", key)
-    sign(certificate | {"digest": "0"}, envelope_beside(signed), key)
+    add_signature(certificate | {"digest": "0"}, envelope_beside(signed), key)
     before = envelope_beside(signed).read_bytes()
     assert run("sign", signed, "--key", private) == 2
     assert "is about another certificate" in capsys.readouterr().err

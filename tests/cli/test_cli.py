@@ -204,7 +204,7 @@ BAD_CONFIGURATIONS = {
     "missing key": ("epsilon = 2\n", "", "privacy.epsilon is missing"),
     "epsilon 0": ("epsilon = 2", "epsilon = 0", "privacy.epsilon=0: "),
     "epsilon negative": ("epsilon = 2", "epsilon = -1.5", "privacy.epsilon=-1.5: "),
-    "epsilon nan": ("epsilon = 2", "epsilon = nan", "must be a finite number"),
+    "epsilon nan": ("epsilon = 2", "epsilon = nan", "must be a finite real number"),
     "epsilon text": ("epsilon = 2", 'epsilon = "2"', "privacy.epsilon=2: must be a number"),
     "delta 1": ("delta = 1e-3", "delta = 1", "privacy.delta=1: "),
     "delta negative": ("delta = 1e-3", "delta = -1e-3", "privacy.delta=-0.001: "),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import dpverify as dpv
 from dpverify.catalogue import families
-from dpverify.certificate.certify import certify
 from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.verify import read_certificate, verify
 
 EXAMPLES = sorted(Path("examples/mechanisms").glob("*.toml"))
 
@@ -24,11 +23,9 @@ def test_there_is_one_for_each() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_it_certifies_and_verifies(path: Path, tmp_path: Path) -> None:
-    outcome = certify(load_configuration(path), tmp_path / "out")
-    derived = outcome.certificate.derived
+    derived = dpv.certify(path, tmp_path / "out").certificate.derived
     assert derived.white_box.verdict == "no_violation_found"
     for finding in derived.estimators:
         if finding.formulas == "exact":
             assert "refuted" not in (finding.mean_verdict, finding.variance_verdict)
-    checks = verify(read_certificate(tmp_path / "out" / "certificate.json"), tmp_path / "out")
-    assert {check.status for check in checks} == {"agrees"}
+    assert {check.status for check in dpv.verify(tmp_path / "out").checks} == {"agrees"}

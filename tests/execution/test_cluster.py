@@ -24,7 +24,7 @@ from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs import samples
 from dpverify.auditing.statistics.power import Event
-from dpverify.certificate import verify as verifying
+from dpverify.certificate import checks
 from dpverify.certificate.certify import certify
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.schema import Certificate
@@ -230,9 +230,9 @@ def test_a_cluster_that_is_lost_accuses_no_certificate(
     def lost(*_: Any, **__: Any) -> Any:
         raise ClusterError("the cluster was lost")
 
-    monkeypatch.setattr(verifying, "collect", lost)
+    monkeypatch.setattr(checks, "collect", lost)
     with pytest.raises(ClusterError, match="was lost"):
-        verifying.verify(certificate, None)
+        checks.check_certificate(certificate, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.settings import Source, settings_file, settle
 from dpverify.certificate import certify as make
-from dpverify.certificate.compose import compose, verify_document
+from dpverify.certificate.checks import Check, read_certificate
+from dpverify.certificate.compose import check_document, compose
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.derive import build
 from dpverify.certificate.keys import load_private_key, load_public_key
 from dpverify.certificate.open_release import open_release
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
-from dpverify.certificate.sign import check_signatures, envelope_beside, sign
-from dpverify.certificate.verify import Check, read_certificate
+from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside
 from dpverify.data.loading import Table, load_records, open_records, shape_of
 from dpverify.errors import DPVerifyError
 from tests.conftest import CONFIGURATION
@@ -62,7 +62,7 @@ def certificates(out: Path, _: Path) -> Surface:
 
     def read(path: Path) -> str:
         fields = read_certificate(path)
-        found = standing(verify_document(fields, out, replay=False))
+        found = standing(check_document(fields, out, replay=False))
         # Only the certificate itself stands, whatever else was changed about the file.
         assert fields == original or found in ("violation", "differs"), found
         with contextlib.suppress(DPVerifyError):
@@ -84,7 +84,7 @@ def compositions(out: Path, _: Path) -> Surface:
 
     def read(path: Path) -> str:
         fields = read_certificate(path)
-        found = standing(verify_document(fields, out, replay=False))
+        found = standing(check_document(fields, out, replay=False))
         assert fields == whole or found in ("violation", "differs"), found
         return found
 
@@ -98,7 +98,7 @@ def envelopes(out: Path, folder: Path) -> Surface:
     fields = json.loads((out / make.CERTIFICATE).read_bytes())
     key = Ed25519PrivateKey.generate()
     path = envelope_beside(folder / "signed.json")
-    sign(fields, path, key)
+    add_signature(fields, path, key)
     content = path.read_bytes()
 
     def read(path: Path) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dpverify.catalogue import families
+from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.compose import compose
-from dpverify.certificate.verify import verify
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError
 from dpverify.ledger import reliance
@@ -119,7 +119,7 @@ def test_a_certificate_made_before_the_refutation_fails(
     (stated,) = certificate["derived"]["guarantee"]["statements"]
     assert stated == {"id": STOOD_ON, "verdict": "confirmed_exactly"}
     plant(wrong)
-    last = verify(certificate, tmp_path)[-1]
+    last = check_certificate(certificate, tmp_path)[-1]
     assert last.status == "differs"
     assert STOOD_ON in last.detail
 
@@ -135,7 +135,7 @@ def test_nothing_is_composed_of_it_either(
 def test_a_changed_verdict_is_named(certificate: dict[str, Any], tmp_path: Path) -> None:
     changed = deepcopy(certificate)
     changed["derived"]["guarantee"]["statements"][0]["verdict"] = "conservative"
-    fields = [field for check in verify(changed, tmp_path) for field in check.fields]
+    fields = [field for check in check_certificate(changed, tmp_path) for field in check.fields]
     assert "derived.guarantee.statements[0].verdict" in fields
 
 

@@ -11,9 +11,7 @@ import pytest
 from dp_survey.answers import SurveyAnswers
 from dp_survey.family import SUITE
 
-from dpverify.certificate.certify import certify
-from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.verify import read_certificate, verify
+import dpverify as dpv
 
 CONFIGURATION = Path(__file__).parents[1] / "survey.toml"
 
@@ -49,8 +47,6 @@ def test_probabilities_add_up() -> None:
 
 
 def test_it_certifies(tmp_path: Path) -> None:
-    configuration = load_configuration(CONFIGURATION)
-    outcome = certify(configuration, tmp_path / "out", base=CONFIGURATION.parent)
-    assert outcome.certificate.derived.white_box.verdict == "no_violation_found"
-    checks = verify(read_certificate(outcome.folder / "certificate.json"), outcome.folder)
-    assert {check.status for check in checks} == {"agrees"}
+    certified = dpv.certify(CONFIGURATION, tmp_path / "out")
+    assert certified.certificate.derived.white_box.verdict == "no_violation_found"
+    assert {check.status for check in dpv.verify(certified.folder).checks} == {"agrees"}

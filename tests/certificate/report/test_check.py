@@ -15,11 +15,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest
+from dpverify.certificate.checks import Check, check_certificate
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
-from dpverify.certificate.sign import check_signatures, envelope_beside, sign, statement
-from dpverify.certificate.verify import Check, verify
+from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
 
 Edit = Callable[[str], str]
 EDITS: dict[str, tuple[str, Edit]] = {
@@ -52,7 +52,7 @@ def folder(workplace: Path, tmp_path: Path) -> Path:
 
 
 def found(fields: dict[str, Any], folder: Path | None) -> Check:
-    return next(c for c in verify(fields, folder, replay=False) if c.name == "report")
+    return next(c for c in check_certificate(fields, folder, replay=False) if c.name == "report")
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -138,7 +138,7 @@ def test_a_signature_binds_the_report(certificate: dict[str, Any], folder: Path,
         (check,) = check_signatures(certificate, path, [key.public_key()])
         return check
 
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     assert signature().status == "agrees"
     assert "report" in signature().detail
     (folder / REPORT).write_text(page.replace("ε = 2", "ε = 0.01"), encoding="utf-8")
@@ -147,7 +147,7 @@ def test_a_signature_binds_the_report(certificate: dict[str, Any], folder: Path,
     (folder / REPORT).unlink()  # what was signed need not be published
     assert signature().status == "agrees"
     path.unlink()
-    sign(certificate, path, key)
+    add_signature(certificate, path, key)
     assert signature().status == "agrees"
     (folder / REPORT).write_text(page, encoding="utf-8")  # and what wasn't is not bound
     assert signature().status == "differs"
@@ -162,7 +162,7 @@ def test_another_process_renders_the_same_bytes(folder: Path, page: str) -> None
         "from pathlib import Path\n"
         "from dpverify.certificate.schema import Certificate\n"
         "from dpverify.certificate.report.html import render\n"
-        "from dpverify.certificate.verify import read_certificate\n"
+        "from dpverify.certificate.checks import read_certificate\n"
         "fields = read_certificate(Path(sys.argv[1]))\n"
         "sys.stdout.buffer.write(render(Certificate.model_validate(fields)).encode())\n"
     )

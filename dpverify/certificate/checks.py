@@ -1,0 +1,438 @@
+"""The checks of a verification: rebuild, replay, recompute, and compare field by field."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from dpverify.certificate.archive import SKETCH, Contents, read_blocks
+from dpverify.certificate.certify import (
+    CERTIFICATE,
+    REPORT,
+    Announce,
+    document_digest,
+    environment,
+)
+from dpverify.certificate.checklist import answers
+from dpverify.certificate.derive import build, canonical, collect, derive, misfits, total_draws
+from dpverify.certificate.report.check import likeness
+from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
+from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
+from dpverify.execution.versions import drawing_versions, versions
+from dpverify.privacy import Certifiable
+
+__all__ = [
+    "MAX_BYTES",
+    "Check",
+    "certificate_path",
+    "check_certificate",
+    "check_digest",
+    "check_terms",
+    "differences",
+    "misfit",
+    "read_certificate",
+    "read_own_file",
+    "released",
+]
+
+MAX_BYTES = 64 << 20
+"""A larger file is not read: certificates have tens of kilobytes."""
+
+_FORM = "each input must be there in the one form in which certify writes it"
+
+Status = Literal["agrees", "differs", "violation", "not_checked", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of a verification.
+
+    Attributes
+    ----------
+    name : what was checked
+    status : "agrees", "differs", "violation" (the claim is refuted by its own evidence),
+        "not_checked" (there is nothing to check), or "inconclusive" (it could not be checked here)
+    detail : how it was checked, or why it wasn't
+    fields : names of the fields that no longer agree
+    """
+
+    name: str
+    status: Status
+    detail: str
+    fields: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as JSON holds it."""
+        return {**asdict(self), "fields": list(self.fields)}
+
+
+def read_certificate(path: Path | str) -> dict[str, Any]:
+    """JSON object of a certificate file of limited size; of a folder, of the one in it.
+
+    Raises
+    ------
+    CertificateError
+        If the file can't be read or isn't one JSON object.
+    """
+    path = certificate_path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise CertificateError(f"{path}: is larger than {MAX_BYTES} bytes.")
+        fields = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_each_once, parse_constant=_no_number
+        )
+    except FileNotFoundError:
+        raise CertificateError(f"{path}: there is no such file.") from None
+    except CertificateError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise CertificateError(
+            f"{path}: can't be read as JSON: {error}. "
+            "Name a certificate, such as the certificate.json of `dpverify certify`."
+        ) from None
+    if not isinstance(fields, dict):
+        raise CertificateError(f"{path}: must hold one JSON object.")
+    return fields
+
+
+def certificate_path(path: Path | str) -> Path:
+    """The certificate's file, which may be named by the folder that `certify` wrote."""
+    path = Path(path)
+    return path / CERTIFICATE if path.is_dir() else path
+
+
+def read_own_file(path: Path) -> bytes:
+    """A file of limited size that lies in its folder, and is no link to elsewhere.
+
+    Raises
+    ------
+    CertificateError
+        If there is another thing of that name, or it can't be read.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise CertificateError(f"{path} is not a file of its own, but a link or a device")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CertificateError(f"{path} can't be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise CertificateError(f"{path} is larger than {MAX_BYTES} bytes")
+    return content
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, whose keys are there once: of two, one reader takes the first, one the last."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has one key twice")
+    return made
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def check_certificate(
+    fields: dict[str, Any],
+    folder: Path | None,
+    *,
+    replay: bool = True,
+    announce: Announce = lambda _: lambda _: None,
+    workers: int = -1,
+) -> list[Check]:
+    """Verify a certificate against itself, this code, and the released file in `folder`.
+
+    Parameters
+    ----------
+    fields : as `read_certificate` returns them
+    folder : where the released file lies; None where it wasn't found
+    replay : whether to draw the audits again; if not, the recorded counts are taken as they are
+    announce : called once with the number of draws to replay; returns the progress callback
+    workers : processes that replay, −1 for all cores; no effect on the result
+
+    Returns
+    -------
+    list of `Check`; the certificate stands if none differs.
+
+    Raises
+    ------
+    ClusterError
+        If the cluster that replays is lost or unfit.
+    """
+    try:
+        certificate = Certificate.model_validate(fields)
+    except ValidationError as error:
+        return [misfit(error)]
+    checks = [Check(name="schema", status="agrees", detail=certificate.schema_version)]
+    checks.append(check_digest(fields))
+    try:
+        mechanism = build(certificate.inputs)
+    except DPVerifyError as error:
+        return [
+            *checks,
+            Check(name="inputs", status="differs", detail=str(error), fields=("inputs",)),
+        ]
+    form = _compare("inputs", "inputs", certificate.inputs, canonical(certificate.inputs), _FORM)
+    if form.fields:
+        return [*checks, form]
+    try:
+        unfit = misfits(certificate.inputs, mechanism, certificate.evidence)
+        if unfit:
+            detail = "the audits recorded are not the ones that the inputs lay down"
+            return [
+                *checks,
+                Check(name="replay", status="differs", detail=detail, fields=tuple(unfit)),
+            ]
+        evidence, replayed = _replay(
+            certificate, mechanism, announce, wanted=replay, workers=workers
+        )
+        checks.append(replayed)
+        checks.extend(_recompute(certificate, mechanism, evidence))
+    except ClusterError:  # which says nothing of the certificate
+        raise
+    except (DPVerifyError, ValueError) as error:
+        # Built from the certificate's own numbers: what can't be computed doesn't agree.
+        return [
+            *checks,
+            Check(
+                name="bounds", status="differs", detail=str(error), fields=("inputs", "evidence")
+            ),
+        ]
+    refuted = any(check.status == "violation" for check in checks)
+    checks.extend(_release(certificate, mechanism, folder, refuted=refuted))
+    if not any(check.fields for check in checks):  # else there is nothing to compare it with
+        checks.append(_report(certificate, folder))
+    return checks
+
+
+def misfit(error: ValidationError) -> Check:
+    """How a document doesn't fit its schema."""
+    problems = error.errors()
+    wrong = tuple(place(problem["loc"]) or "document" for problem in problems)
+    return Check(name="schema", status="differs", detail=problems[0]["msg"], fields=wrong)
+
+
+def check_digest(fields: dict[str, Any]) -> Check:
+    """Whether the digest that a document carries is its own."""
+    try:
+        computed = document_digest(fields)
+    except CertificateError as error:
+        return Check(name="digest", status="differs", detail=str(error), fields=("digest",))
+    if computed == fields["digest"]:
+        detail = "SHA-256 of the canonical JSON"
+        return Check(name="digest", status="agrees", detail=detail)
+    return Check(
+        name="digest",
+        status="differs",
+        detail="the document was changed after it was written",
+        fields=("digest",),
+    )
+
+
+def _replay(
+    certificate: Certificate,
+    mechanism: Certifiable,
+    announce: Announce,
+    *,
+    wanted: bool,
+    workers: int,
+) -> tuple[Evidence, Check]:
+    """Evidence to derive from: drawn again, or as recorded where the draws may differ."""
+    recorded = certificate.evidence
+    if not wanted:
+        detail = "left out as asked: bounds recomputed from the recorded counts"
+        return recorded, Check(name="replay", status="not_checked", detail=detail)
+    if other := _other(certificate.environment.versions, versions()):
+        detail = f"made with {other}: bounds recomputed from the recorded counts"
+        return recorded, Check(name="replay", status="inconclusive", detail=detail)
+    progress = announce(total_draws(certificate.inputs, mechanism))
+    evidence = collect(certificate.inputs, mechanism, progress=progress, workers=workers)
+    detail = f"{recorded.draws} draws a side and pair, drawn again"
+    return evidence, _compare("replay", "evidence", recorded, evidence, detail)
+
+
+def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """What is recorded otherwise than it is here, in words."""
+    return ", ".join(
+        f"{name} {recorded[name]} (here {current})"
+        for name, current in here.items()
+        if recorded[name] != current
+    )
+
+
+def _recompute(
+    certificate: Certificate, mechanism: Certifiable, evidence: Evidence
+) -> Iterator[Check]:
+    derived = derive(certificate.inputs, mechanism, evidence)
+    sections = {
+        "projection and sensitivity": ("facts", "protects"),
+        "guarantee and curve": ("guarantee", "curve", "far_delta", "attacker"),
+        "attack": ("white_box",),
+        "estimators": (
+            "moment_level",
+            "margin_mean",
+            "margin_variance",
+            "estimators",
+            "predictions",
+            "sizes",
+        ),
+    }
+    stored, again = certificate.derived.model_dump(), derived.model_dump()
+    for name, parts in sections.items():
+        fields = tuple(
+            field
+            for part in parts
+            for field in differences(f"derived.{part}", stored[part], again[part])
+        )
+        yield Check(
+            name=name,
+            status="differs" if fields else "agrees",
+            detail="recomputed from inputs and counts",
+            fields=fields,
+        )
+    answered = [answer.model_dump() for answer in answers(certificate.inputs, derived)]
+    listed = [answer.model_dump() for answer in certificate.checklist]
+    fields = tuple(differences("checklist", listed, answered))
+    yield Check(
+        name="checklist",
+        status="differs" if fields else "agrees",
+        detail="answered again, from the certificate and the owner's words in it",
+        fields=fields,
+    )
+    if derived.white_box.verdict == "violation":
+        detail = "the audit refutes the claim" + (
+            "" if certificate.release is None else ", and yet something was released"
+        )
+        yield Check(name="verdict", status="violation", detail=detail)
+
+
+def _release(
+    certificate: Certificate, mechanism: Certifiable, folder: Path | None, *, refuted: bool
+) -> Iterator[Check]:
+    release = certificate.release
+    if release is None:
+        if refuted:
+            yield Check(name="release", status="not_checked", detail="nothing was released")
+        else:
+            detail = "nothing is said of it, and only a violation keeps certify from releasing"
+            yield Check(name="release", status="differs", detail=detail, fields=("release",))
+        return
+    yield from check_terms(certificate.inputs, release, mechanism)
+    path = None if folder is None else folder / release.file
+    if path is None or not os.path.lexists(path):
+        detail = f"{path} is not there" if path else f"no {SKETCH} with its SHA-256 was found"
+        yield Check(name="released file", status="inconclusive", detail=detail)
+        return
+    wrong = _file_problem(path, released(certificate.inputs, mechanism), release.sha256)
+    yield Check(
+        name="released file",
+        status="differs" if wrong else "agrees",
+        detail=wrong or "SHA-256, and nothing but the array, byte for byte as certify writes it",
+        fields=("release.sha256",) if wrong else (),
+    )
+
+
+def released(inputs: Inputs, mechanism: Certifiable) -> Contents:
+    """What the released file must hold."""
+    return Contents(mechanism.shape(inputs.rows), mechanism.dtype(), mechanism.possible)
+
+
+def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Iterator[Check]:
+    """Compare what a certificate says of the released array with what its mechanism releases."""
+    due = released(inputs, mechanism)
+    wrong = []
+    if release.shape != list(due.shape):
+        wrong += ["inputs.rows", "release.shape"]
+    if release.dtype != due.dtype.name:
+        wrong += ["release.dtype"]
+    yield Check(
+        name="shape and type",
+        status="differs" if wrong else "agrees",
+        detail="of what this mechanism releases of so many records",
+        fields=tuple(wrong),
+    )
+    step = mechanism.step()
+    due_step = None if step is None else Ends.of(step).model_dump()
+    stated = None if release.step is None else release.step.model_dump()
+    fields = tuple(differences("release.step", stated, due_step))
+    yield Check(
+        name="step",
+        status="differs" if fields else "agrees",
+        detail="size of a released integer's step",
+        fields=fields,
+    )
+
+
+def _file_problem(path: Path, contents: Contents, sha256: str) -> str:
+    try:
+        for _ in read_blocks(path, contents, sha256=sha256):
+            pass
+    except CertificateError as error:
+        return f"{path} {error}"
+    except OSError as error:
+        return f"{path} can't be read: {error.strerror}"
+    return ""
+
+
+def _report(certificate: Certificate, folder: Path | None) -> Check:
+    """Render the report again, and compare."""
+    path = None if folder is None else folder / REPORT
+    if path is None or not os.path.lexists(path):
+        detail = f"there is no {REPORT} beside the certificate"
+        return Check(name="report", status="not_checked", detail=detail)
+    try:
+        page = read_own_file(path)
+    except CertificateError as error:
+        return Check(name="report", status="differs", detail=str(error), fields=("report",))
+    try:
+        from dpverify.certificate.report.html import render
+    except MissingExtraError as error:
+        return Check(name="report", status="inconclusive", detail=str(error))
+    recorded = certificate.environment
+    here = versions() | drawing_versions()
+    writing = _other(recorded.versions, {name: here[name] for name in ("dpverify", "jinja2")})
+    drawing = _other(
+        {**recorded.versions, "platform": recorded.platform},
+        {**here, "platform": environment().platform},
+    )
+    status: Status
+    match likeness(page, render(certificate).encode()):
+        case "same":
+            status, detail = "agrees", "rendered again from the certificate, byte for byte"
+        case "figures" if drawing:
+            status, detail = "not_checked", f"text and numbers agree; figures drawn with {drawing}"
+        case "figures":
+            status, detail = "differs", "its figures are not those of this certificate"
+        case "text" if writing:
+            status, detail = "inconclusive", f"another text, made with {writing}"
+        case _:
+            status, detail = "differs", "its text is not that of this certificate"
+    fields = ("report",) if status == "differs" else ()
+    return Check(name="report", status=status, detail=detail, fields=fields)
+
+
+def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Check:
+    fields = tuple(differences(prefix, stored.model_dump(), again.model_dump()))
+    return Check(name=name, status="differs" if fields else "agrees", detail=detail, fields=fields)
+
+
+def differences(name: str, stored: Any, again: Any) -> Iterator[str]:
+    """Names of the leaves that are not equal."""
+    if isinstance(stored, dict) and isinstance(again, dict):
+        for key in stored.keys() | again.keys():
+            yield from differences(f"{name}.{key}", stored.get(key), again.get(key))
+    elif isinstance(stored, list) and isinstance(again, list) and len(stored) == len(again):
+        for index, (one, two) in enumerate(zip(stored, again, strict=True)):
+            yield from differences(f"{name}[{index}]", one, two)
+    elif stored != again:
+        yield name
