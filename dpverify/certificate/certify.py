@@ -33,7 +33,6 @@ from dpverify.certificate.schema import (
     OwnerAnswer,
     Release,
 )
-from dpverify.certificate.summary import short, summary
 from dpverify.data.atomic_files import (
     check_own,
     check_writable,
@@ -93,7 +92,7 @@ class Certified:
     def to_dict(self) -> dict[str, Any]:
         """What the certificate says, in short, and where the files are."""
         files = {path.name: str(path) for path in self.files.values()}
-        return {**short(self.certificate), "files": files}
+        return {**self.certificate.short(), "files": files}
 
     def __str__(self) -> str:
         return text_table(self._rows())
@@ -103,7 +102,7 @@ class Certified:
 
     def _rows(self) -> list[tuple[str, str]]:
         files = [(name, str(path)) for name, path in self.files.items()]
-        return [*summary(self.certificate), *files]
+        return [*self.certificate.summary(), *files]
 
 
 def certify(

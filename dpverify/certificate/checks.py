@@ -257,7 +257,7 @@ def _replay(
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
     progress = announce(total_draws(certificate.inputs, mechanism))
     evidence = collect(certificate.inputs, mechanism, progress=progress, workers=workers)
-    detail = f"{recorded.draws} draws a side and pair, drawn again"
+    detail = f"{recorded.draws} draws per side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
 
 

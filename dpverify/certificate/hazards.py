@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from dpverify.certificate.rounding import at_least, at_most, exact, percent_at_most
-from dpverify.certificate.schema import Derived, Inputs
+from dpverify.certificate.schema import Answer, Derived, Inputs
 
 __all__ = ["EDITION", "HAZARDS", "Case", "Hazard", "Reply"]
 
@@ -30,14 +30,13 @@ EDITION = (
     "of December 2023"
 )
 
-Word = Literal["pass", "fail", "needs_owner", "not_applicable"]
 Requires = Literal["certificate", "owner", "both"]
 
 
 class Reply(NamedTuple):
     """An answer and the evidence for it."""
 
-    answer: Word
+    answer: Answer
     evidence: str
 
 
@@ -146,7 +145,7 @@ def _custom_implementation(case: Case) -> Reply:
     found = case.derived.white_box
     how = (
         f"{found.verdict} by the likelihood-ratio attack on the code that releases, "
-        f"{case.inputs.draws} draws a side, {found.tests} tests at level {case.inputs.alpha}"
+        f"{case.inputs.draws} draws per side, {found.tests} tests at level {case.inputs.alpha}"
     )
     match found.verdict:
         case "violation":

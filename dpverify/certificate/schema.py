@@ -11,15 +11,15 @@ outwards, statistics are strings of nine significant digits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
-from dpverify.certificate.summary import summary
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError, place
 from dpverify.sampling.words import SecureWords
@@ -27,6 +27,7 @@ from dpverify.visible import hidden
 
 __all__ = [
     "SCHEMA",
+    "Answer",
     "AttackerRate",
     "Certificate",
     "ColumnRange",
@@ -61,6 +62,7 @@ SCHEMA = "dpverify-certificate/1"
 
 EXACT = r"^-?[0-9]{1,1000}(\.[0-9]{1,1000})?(/[0-9]{1,1000})?$"
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Answer = Literal["pass", "fail", "needs_owner", "not_applicable"]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -326,6 +328,10 @@ class EstimatorFinding(_Part):
     mean_verdict: Literal["refuted", "confirmed_within_margin", "inconclusive"]
     variance_verdict: Literal["refuted", "confirmed_within_margin", "inconclusive"]
 
+    def __str__(self) -> str:
+        verdicts = f"mean {self.mean_verdict}, variance {self.variance_verdict}"
+        return f"{self.name} ({self.formulas}): {verdicts}"
+
 
 class Prediction(_Part):
     """What the first estimator estimates for a synthetic pair, with its predicted moments."""
@@ -369,7 +375,7 @@ class HazardAnswer(_Part):
     id: str
     title: str
     section: str
-    answer: Literal["pass", "fail", "needs_owner", "not_applicable"]
+    answer: Answer
     evidence: str
     owner: bool
 
@@ -384,6 +390,11 @@ class Release(_Part):
     dtype: str
     step: Ends | None
     randomness: Secure
+
+    def size(self) -> str:
+        """Its shape and what its numbers are, in words."""
+        shape = " x ".join(map(str, self.shape))
+        return f"{shape} {'bytes' if self.dtype == 'uint8' else 'whole numbers'}"
 
 
 _TIME = r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$"
@@ -428,10 +439,65 @@ class Certificate(_Part):
         return self.model_dump(by_alias=True)
 
     def __str__(self) -> str:
-        return text_table(summary(self))
+        return text_table(self.summary())
 
     def _repr_html_(self) -> str:
-        return html_table(summary(self))
+        return html_table(self.summary())
+
+    def short(self) -> dict[str, Any]:
+        """The results, as ``--json`` gives them."""
+        derived = self.derived
+        return {
+            "protects": derived.protects,
+            "mechanism": self.inputs.mechanism,
+            "epsilon": derived.guarantee.epsilon.model_dump(),
+            "delta": derived.guarantee.delta.model_dump(),
+            "sigma": self._sigma(),
+            "verdict": derived.white_box.verdict,
+            "epsilon_lower": derived.white_box.epsilon_lower,
+            "ceiling": derived.white_box.ceiling,
+            "estimators": [estimator.model_dump() for estimator in derived.estimators],
+            "attacker": [rate.model_dump() for rate in derived.attacker],
+            "hazards": {answer.id: answer.answer for answer in self.checklist},
+        }
+
+    def summary(self) -> list[tuple[str, str]]:
+        """The results, as rows of a table."""
+        inputs, derived = self.inputs, self.derived
+        attack, guarantee, sigma = derived.white_box, derived.guarantee, self._sigma()
+        settings = ", ".join(f"{name} = {value}" for name, value in inputs.parameters.items())
+        mechanism = f"{inputs.mechanism} {settings}".rstrip()
+        released = "nothing" if self.release is None else self.release.size()
+        sides = f"{inputs.draws} draws per side"
+        counts: Counter[str] = Counter(answer.answer for answer in self.checklist)
+        return [
+            ("protects", derived.protects),
+            ("mechanism", f"{mechanism}, released: {released}"),
+            ("proven", f"{guarantee.notion}, epsilon = {inputs.epsilon}, delta = {inputs.delta}"),
+            ("", f"by {guarantee.theorem}"),
+            ("", f"delta({inputs.epsilon}) <= {guarantee.delta.upper}"),
+            *(
+                [("noise", f"sigma = {sigma['upper']}, exactly rounded to the grid")]
+                if isinstance(sigma, dict)
+                else []
+            ),
+            ("attacked", f"{attack.verdict}, at level {inputs.alpha} with {sides}"),
+            (
+                "",
+                f"epsilon >= {attack.epsilon_lower} shown, {attack.ceiling} to be expected at best",
+            ),
+            ("", f"would have found noise scaled by: {attack.power.noise_scale or 'nothing'}"),
+            ("", f"could have refuted the curve up to epsilon: {attack.power.reach or 'nowhere'}"),
+            *(
+                ("estimator" if number == 0 else "", str(estimator))
+                for number, estimator in enumerate(derived.estimators)
+            ),
+            ("hazards", ", ".join(f"{counts[name]} {name}" for name in get_args(Answer))),
+        ]
+
+    def _sigma(self) -> Any:
+        value = self.derived.facts.get("noise", {}).get("sigma")
+        return value.model_dump() if isinstance(value, Ends) else value
 
 
 def json_schema() -> dict[str, Any]:
