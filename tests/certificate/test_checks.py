@@ -235,6 +235,9 @@ def test_certificate_model_round_trips(certificate: dict[str, Any]) -> None:
     assert json.dumps(again, sort_keys=True) == json.dumps(certificate, sort_keys=True)
 
 
-def test_a_folder_is_not_a_certificate(tmp_path: Path) -> None:
-    with pytest.raises(CertificateError, match=r"is a folder. Name the certificate\.json in it"):
+def test_a_folder_stands_for_the_certificate_in_it(
+    workplace: Path, certificate: dict[str, Any], tmp_path: Path
+) -> None:
+    assert read_certificate(workplace / "out") == certificate
+    with pytest.raises(CertificateError, match=r"certificate\.json: there is no such file"):
         read_certificate(tmp_path)

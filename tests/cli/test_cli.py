@@ -482,7 +482,10 @@ def test_what_is_no_certificate_is_said_with_the_way_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "report.html").write_text("<html>")
-    for path, message in ((tmp_path, "is a folder"), (tmp_path / "report.html", "as JSON")):
+    for path, message in (
+        (tmp_path, "certificate.json: there is no such file"),
+        (tmp_path / "report.html", "as JSON"),
+    ):
         assert run("verify", path) == 2
         error = capsys.readouterr().err
         assert message in error
