@@ -91,7 +91,9 @@ def read_certificate(path: Path | str) -> dict[str, Any]:
             content.decode("utf-8"), object_pairs_hook=_each_once, parse_constant=_no_number
         )
     except FileNotFoundError:
-        raise CertificateError(f"{path}: there is no such file.") from None
+        raise CertificateError(
+            f"{path}: there is no such file. Name a certificate, or the folder that certify wrote."
+        ) from None
     except CertificateError:
         raise
     except (OSError, ValueError, RecursionError) as error:
