@@ -296,4 +296,6 @@ def _plain(value: Any) -> Any:
             return [_plain(each) for each in value]
         case None | bool() | int() | str():
             return value
+        case PrivacyBound():
+            return value.to_dict()
     return getattr(value, "unit", str(value))

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -86,7 +85,7 @@ class GaussianTradeOff(PrivacyBound):
         return Gaussian.from_mu_squared(self.mu_squared).epsilon_at(delta)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FiniteTradeOff(PrivacyBound):
     """A piecewise linear trade-off function, by its vertices (α, f(α)) from α = 0 to (1, 0).
 
@@ -95,7 +94,7 @@ class FiniteTradeOff(PrivacyBound):
 
     vertices: tuple[tuple[Fraction, Fraction], ...]
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         points = self.vertices
         ends = len(points) >= 2 and points[0][0] == 0 and points[-1] == (Fraction(1), Fraction(0))
         require(ends, "vertices", "a path", "from type I error 0 to (1, 0)")

@@ -228,18 +228,6 @@ def test_an_unreachable_target() -> None:
         assert curve(*kinds).epsilon_at(0).lower == math.inf
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -1, -1e-9])
-def test_bad_epsilon(bad: float) -> None:
-    with pytest.raises(ParameterError, match="epsilon"):
-        curve("coin").delta_at(bad)
-
-
-@pytest.mark.parametrize("bad", [math.nan, 1, 1.5, -1e-9])
-def test_bad_delta(bad: float) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        curve("coin").epsilon_at(bad)
-
-
 def test_bad_losses() -> None:
     with pytest.raises(ParameterError, match="not empty"):
         Composed(losses=())

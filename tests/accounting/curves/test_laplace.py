@@ -219,10 +219,7 @@ def test_comparison_with_gaussian_noise() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), -1])
 def test_bad_values(bad: Any) -> None:
-    curve = CURVES[0]
     for call in (
-        lambda: curve.delta_at(bad),
-        lambda: curve.epsilon_at(bad),
         lambda: scale_laplace(bad),
         lambda: scale_laplace(1, sensitivity=bad),
         lambda: scale_laplace_curve(bad, Fraction(1, 10), row=[1]),
@@ -235,7 +232,5 @@ def test_bad_values(bad: Any) -> None:
     ):
         with pytest.raises(ParameterError):
             call()
-    with pytest.raises(ParameterError):
-        curve.epsilon_at(1)
     with pytest.raises(ParameterError):
         scale_laplace_curve(0, 0, row=[1])

@@ -154,12 +154,6 @@ def test_bad_input() -> None:
     curve = single(GaussianRenyi(mu_squared=Fraction(1)))
     with pytest.raises(ParameterError, match="Laplace noise or randomized response"):
         curve.epsilon_at(0)
-    for delta in (math.nan, -0.1, 1):
-        with pytest.raises(ParameterError, match="delta="):
-            curve.epsilon_at(delta)
-    for epsilon in (math.nan, math.inf, -1):
-        with pytest.raises(ParameterError, match="epsilon="):
-            curve.delta_at(epsilon)
     with pytest.raises(ParameterError, match="order=1 must be greater than 1"):
         curve.divergence(1)
     with pytest.raises(ParameterError, match="parts=none"):

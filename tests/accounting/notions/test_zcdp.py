@@ -99,12 +99,6 @@ def test_bad_input() -> None:
         with pytest.raises(ParameterError, match="rho="):
             ZCDP(rho=rho)
     curve = ZCDP(rho=Fraction(1), conversion="bun-steinke")
-    for delta in (math.nan, 0, 1, -1):
-        with pytest.raises(ParameterError, match="delta="):
-            curve.epsilon_at(delta)
-    for epsilon in (math.nan, -1):
-        with pytest.raises(ParameterError, match="epsilon="):
-            curve.delta_at(epsilon)
     assert curve.delta_at(0).lower == 1.0
     with pytest.raises(ParameterError, match="of 2 conversions"):
         ZCDP.composed([curve, ZCDP(rho=Fraction(1))])

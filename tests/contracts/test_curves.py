@@ -1,0 +1,305 @@
+"""What every privacy curve must satisfy, whatever proves it."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from dpverify.accounting.composition.compose import compose
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.theorems import (
+    AdvancedBound,
+    ApproximateOptimalBound,
+    BasicBound,
+    OptimalBound,
+    SimplifiedOptimalBound,
+)
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
+from dpverify.accounting.curves.randomized_response import (
+    MixedResponse,
+    RandomizedResponse,
+)
+from dpverify.accounting.curves.rank_one import RankOneNormal
+from dpverify.accounting.curves.rank_two import RankTwoNormal
+from dpverify.accounting.losses.discrete import FiniteLoss
+from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff
+from dpverify.accounting.notions.renyi import RDP, GaussianRenyi, PureRenyi
+from dpverify.accounting.notions.zcdp import ZCDP
+from dpverify.data.adjacency import Attribute, Record
+from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
+from dpverify.guarantee import PrivacyBound, PrivacyCurve
+from dpverify_mechanisms.baselines.geometric_noise import Geometric
+
+ADJACENCIES = (Attribute(1), Record())
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+POINTS = (ApproxDP(epsilon=HALF, delta=Fraction(1, 10**6)),) * 3
+CURVES: list[PrivacyCurve] = [
+    Gaussian(sigma=2),
+    DiscreteGaussian(sigma=3, sensitivity=2),
+    Laplace(scale=1),
+    Laplace.of_row([1, 1, 2], scale=4),
+    ApproxDP(epsilon=1, delta=Fraction(1, 10**5)),
+    ApproxDP.from_odds(3),
+    RandomizedResponse(keep=Fraction(3, 4), positions=3),
+    RandomizedResponse.of_values(4, keep=HALF, positions=2),
+    MixedResponse(keep=Fraction(3, 4), other=Fraction(1, 4), positions=3, differ=THIRD),
+    RankOneNormal(rows=100, gamma=Fraction(1, 10)),
+    RankTwoNormal(rows=100, gamma=Fraction(1, 20)),
+    Geometric(ratio=HALF, positions=2, shifts=((1, HALF), (2, THIRD))),
+    RandomizedResponse(keep=Fraction(3, 4)) + RandomizedResponse(keep=Fraction(3, 5), positions=2),
+]
+BOUNDS: list[PrivacyBound] = [
+    RDP(parts=((GaussianRenyi(mu_squared=1), 2), (PureRenyi(epsilon=HALF), 1))),
+    ZCDP(rho=HALF),
+    ZCDP(rho=HALF, conversion="bun-steinke"),
+    GaussianTradeOff(mu_squared=1),
+    FiniteTradeOff.of_pair([(HALF, THIRD), (HALF, 1 - THIRD)]),
+    BasicBound(points=POINTS),
+    AdvancedBound(points=POINTS),
+    SimplifiedOptimalBound(points=POINTS),
+    OptimalBound(points=POINTS),
+    ApproximateOptimalBound(points=POINTS),
+]
+UNBOUNDED = (
+    Gaussian,
+    DiscreteGaussian,
+    RankOneNormal,
+    RankTwoNormal,
+    RDP,
+    ZCDP,
+    GaussianTradeOff,
+)
+every_curve = pytest.mark.parametrize("curve", CURVES, ids=str)
+everything = pytest.mark.parametrize("curve", [*CURVES, *BOUNDS], ids=str)
+
+
+@everything
+def test_wrong_numbers_are_refused_by_name(curve: PrivacyBound) -> None:
+    for epsilon in (math.nan, math.inf, -1, -1e-300, Fraction(-1, 10**400), "one", None):
+        with pytest.raises(ParameterError, match=r"^epsilon="):
+            curve.delta_at(epsilon)  # type: ignore[arg-type]
+    for delta in (math.nan, math.inf, -0.1, Fraction(-1, 10**400), 1, 1.5, "one", None):
+        with pytest.raises(ParameterError, match=r"^delta="):
+            curve.epsilon_at(delta)  # type: ignore[arg-type]
+
+
+@everything
+def test_a_delta_of_zero_is_reached_or_refused(curve: PrivacyBound) -> None:
+    """By its largest loss, which may be infinite; or the rule says that it is unbounded."""
+    if isinstance(curve, UNBOUNDED):
+        with pytest.raises(ParameterError, match=r"^delta=0 must be .*(unbounded|no largest)"):
+            curve.epsilon_at(0)
+        return
+    largest = curve.epsilon_at(0)
+    if largest.upper < math.inf:
+        assert curve.delta_at(math.nextafter(largest.upper, math.inf)).upper <= 5e-324
+
+
+@everything
+def test_both_fall_and_invert_each_other(curve: PrivacyBound) -> None:
+    deltas = [curve.delta_at(epsilon) for epsilon in (0, "0.3", 1, 2.5, 5)]
+    assert all(0 <= one.lower <= one.upper <= 1 for one in deltas)
+    assert all(after.lower <= before.upper for before, after in pairwise(deltas))
+    targets = [Fraction(1, 10**4), Fraction(1, 100), HALF]
+    epsilons = [curve.epsilon_at(delta) for delta in targets]
+    assert all(after.lower <= before.upper for before, after in pairwise(epsilons))
+    for delta, epsilon in zip(targets, epsilons, strict=True):
+        if 0 < epsilon.upper < math.inf:
+            assert curve.delta_at(epsilon.upper * (1 + 1e-9)).lower <= delta
+        if 0 < epsilon.lower < math.inf:
+            assert curve.delta_at(epsilon.lower * (1 - 1e-9)).upper >= delta
+
+
+@everything
+def test_it_prints_itself_and_travels(curve: PrivacyBound) -> None:
+    plain = json.loads(json.dumps(curve.to_dict()))
+    assert plain["curve"] == type(curve).__name__
+    assert str(curve).startswith(f"{plain['curve']}(")
+    assert curve._repr_html_().count("at most") == 3
+    again = pickle.loads(pickle.dumps(curve))  # noqa: S301
+    assert again == curve
+    assert hash(again) == hash(curve)
+
+
+@every_curve
+def test_rates_attain_the_curve(curve: PrivacyCurve) -> None:
+    """The likelihood-ratio test at ε has P − e^ε·Q = δ(ε); of sums, the normal law's estimate."""
+    for epsilon in (0.0, 0.25, 1.5):
+        own, other = curve.rates(epsilon)
+        assert 0 <= other <= own + 1e-12 <= 1 + 2e-12
+        close = 0.05 if isinstance(curve, Composed) else 2e-3
+        assert own - math.exp(epsilon) * other == pytest.approx(
+            curve.delta_at(epsilon).upper, abs=close
+        )
+
+
+@every_curve
+def test_losses_are_those_of_the_curve(curve: PrivacyCurve) -> None:
+    if isinstance(curve, DiscreteGaussian):
+        with pytest.raises(ParameterError, match="Compose an ApproxDP of one of its points"):
+            curve.losses()
+        return
+    for epsilon in (0, HALF):
+        one, other = curve.delta_at(epsilon), (1 * curve).delta_at(epsilon)
+        assert max(one.lower, other.lower) <= min(one.upper, other.upper) * (1 + 1e-9)
+    assert 2 * curve == curve + curve == curve * 2 == np.int64(2) * curve == compose(curve, curve)
+    assert (2 * curve).delta_at(HALF).upper >= curve.delta_at(HALF).lower
+    refused: list[Any] = [0, -1, HALF, 1.5, "two", None]
+    for factor in refused:
+        with pytest.raises(ParameterError, match=r"^times="):
+            factor * curve
+    with pytest.raises(TypeError):
+        curve + 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("curve", CURVES[:12], ids=str)
+def test_sums_of_unlike_things_are_refused(curve: PrivacyCurve) -> None:
+    made: Any = curve
+    one, other = (evolve(made, adjacency=adjacency) for adjacency in ADJACENCIES)
+    assert (one.adjacency, one.unit) == (ADJACENCIES[0], ADJACENCIES[0].unit)
+    assert (curve.adjacency, curve.unit) == (None, None)
+    if not isinstance(curve, DiscreteGaussian):
+        assert (one + one).adjacency == (3 * one).adjacency == ADJACENCIES[0]
+        for unlike in (other, curve):
+            with pytest.raises(ParameterError, match=r"^adjacency=.* the same for all releases"):
+                one + unlike
+    with pytest.raises(ParameterError, match=r"^adjacency=row must be an adjacency"):
+        evolve(made, adjacency="row")
+
+
+def test_a_plot_is_of_proven_upper_ends() -> None:
+    axes = Gaussian(sigma=2).plot(Figure().add_subplot())
+    (line,) = axes.get_lines()
+    assert all(
+        delta == Gaussian(sigma=2).delta_at(epsilon).upper
+        for epsilon, delta in zip(*line.get_data(), strict=True)
+    )
+
+
+small = st.fractions(Fraction(1, 50), Fraction(2), max_denominator=50)
+epsilons = st.fractions(0, 6, max_denominator=40)
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> PrivacyCurve:
+    keep = draw(st.fractions(Fraction(51, 100), Fraction(95, 100), max_denominator=100))
+    positions = draw(st.integers(1, 5))
+    made: list[PrivacyCurve] = [
+        Gaussian.from_mu_squared(draw(small)),
+        Laplace.of_shifts(((draw(small), positions),)),
+        ApproxDP(epsilon=draw(small), delta=Fraction(1, 10**5)),
+        RandomizedResponse(keep=keep, other=1 - keep, positions=positions),
+        MixedResponse(keep=keep, other=1 - keep, positions=positions, differ=Fraction(1, 3)),
+        RankOneNormal(rows=positions + 3, gamma=draw(small)),
+    ]
+    return draw(st.sampled_from(made))
+
+
+@settings(max_examples=100, deadline=None)
+@given(curves(), epsilons, epsilons)
+def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> None:
+    low, high = sorted((first, second))
+    assert curve.delta_at(high).lower <= curve.delta_at(low).upper
+    assert 0 <= curve.delta_at(high).lower <= curve.delta_at(high).upper <= 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(curves(), epsilons, epsilons)
+def test_delta_is_convex_in_the_exponential(
+    curve: PrivacyCurve, first: Fraction, second: Fraction
+) -> None:
+    """δ at the middle of e^ε₁ and e^ε₂ is at most the middle of both δ."""
+    middle = math.log((math.exp(first) + math.exp(second)) / 2)
+    between = Fraction(middle * (1 + 1e-15))  # δ falls, so a little further is no more
+    chord = (curve.delta_at(first).upper + curve.delta_at(second).upper) / 2
+    assert curve.delta_at(between).lower <= chord * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(curves(), st.fractions(Fraction(1, 10**4), Fraction(9, 10), max_denominator=10**4))
+def test_epsilon_inverts_delta(curve: PrivacyCurve, delta: Fraction) -> None:
+    found = curve.epsilon_at(delta)
+    if math.isinf(found.upper):
+        return
+    assert curve.delta_at(Fraction(found.upper)).lower <= delta
+    if found.lower > 0:
+        assert curve.delta_at(Fraction(found.lower)).upper >= delta
+
+
+@settings(max_examples=10, deadline=None)
+@given(curves(), curves(), epsilons)
+def test_another_release_never_protects(
+    curve: PrivacyCurve, other: PrivacyCurve, epsilon: Fraction
+) -> None:
+    alone, more = curve.losses(), curve.losses() + other.losses()
+    assert (
+        Composed(losses=alone).delta_at(epsilon).lower
+        <= Composed(losses=more).delta_at(epsilon).upper
+    )
+
+
+laws = st.lists(st.integers(1, 30), min_size=4, max_size=4).map(
+    lambda parts: [Fraction(part, sum(parts)) for part in parts]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(laws, laws, epsilons)
+def test_post_processing_never_increases(
+    p: list[Fraction], q: list[Fraction], epsilon: Fraction
+) -> None:
+    """Outputs that are no longer told apart."""
+    fine = Composed(losses=((FiniteLoss(pairs=tuple(zip(p, q, strict=True))), 2),))
+    merged = ((p[0] + p[1], q[0] + q[1]), (p[2], q[2]), (p[3], q[3]))
+    coarse = Composed(losses=((FiniteLoss(pairs=merged), 2),))
+    assert coarse.delta_at(epsilon).lower <= fine.delta_at(epsilon).upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@settings(max_examples=30, deadline=None)
+@given(mu_squared=small, epsilon=st.fractions(Fraction(1, 20), 2, max_denominator=20))
+def test_group_privacy(size: int, mu_squared: Fraction, epsilon: Fraction) -> None:
+    """k neighbours in a row: (kε, δ(e^{kε} − 1)/(e^ε − 1)), and Gaussian noise attains less."""
+    one = Gaussian.from_mu_squared(mu_squared).delta_at(epsilon).upper
+    group = Gaussian.from_mu_squared(size**2 * mu_squared).delta_at(size * epsilon).lower
+    eps = float(epsilon)
+    assert group <= one * math.expm1(size * eps) / math.expm1(eps) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@settings(max_examples=30, deadline=None)
+@given(bound=small)
+def test_group_privacy_of_laplace_noise_is_exact(size: int, bound: Fraction) -> None:
+    group = Laplace.of_shifts(((size * bound, 1),))
+    assert group.epsilon_at(0).upper >= size * bound
+    assert group.delta_at(size * bound).upper == 0
+    assert group.delta_at(size * bound * Fraction(99, 100)).lower > 0
+
+
+def test_nothing_is_negative_next_to_the_bound() -> None:
+    """ln 3 lies between two doubles; from the upper one on the curve is δ₀, and not the line."""
+    for leak in (Fraction(0), Fraction(1, 1000)):
+        curve = ApproxDP.from_odds(odds=Fraction(3), delta=leak)
+        for epsilon in (
+            math.log(3),
+            math.nextafter(math.log(3), 2),
+            math.nextafter(math.log(3), 0),
+        ):
+            found = curve.delta_at(epsilon)
+            assert found.upper >= leak
+            assert found.lower >= Enclosure.of_exact(leak).lower
