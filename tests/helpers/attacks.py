@@ -9,6 +9,7 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.white_box import EventCounts, count_events
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.neighbours import Space
 from dpverify.auditing.statistics.power import Event
 from dpverify.privacy import Pair, WhiteBox
 
@@ -16,10 +17,15 @@ __all__ = ["attacked", "counted", "evidence_of", "finding_of"]
 
 
 def attacked(
-    attack: Attack, mechanism: Any, pairs: Sequence[Pair], **settings: Any
+    attack: Attack,
+    mechanism: Any,
+    pairs: Sequence[Pair],
+    *,
+    space: Space | None = None,
+    **settings: Any,
 ) -> list[Finding]:
     """All findings; the settings are those of `AuditConfig`."""
-    return list(attack.run(Target(mechanism, pairs), AuditConfig(**settings)))
+    return list(attack.run(Target(mechanism, pairs, space=space), AuditConfig(**settings)))
 
 
 def finding_of(attack: Attack, mechanism: Any, pairs: Sequence[Pair], **settings: Any) -> Finding:

@@ -13,10 +13,8 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing.attacks.base import Target
 from dpverify.auditing.attacks.grey_box import GreyBoxAttack
 from dpverify.auditing.audit import audit
-from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
 from dpverify.auditing.neighbours import Space
 from dpverify.data.adjacency import Adjacency, Attribute
@@ -320,15 +318,10 @@ def test_search_shrinks_to_a_minimal_pair() -> None:
         return np.where(x < 0, 3 * x, x) + rng.laplace(0.0, 1.0, x.shape)
 
     start = Pair(name="start", record=np.zeros((1, 2)), neighbour=np.array([[0.0, 0.5]]))
-    space, config = (
-        Space(Box(low=Fraction(-1), high=Fraction(1)), 2),
-        AuditConfig(draws=400, workers=1),
-    )
+    options = OPTIONS | {"space": Space(Box(low=-1, high=1), 2), "draws": 400}
 
     def searched(function: Any) -> Finding:
-        target = Target(Generated(function), [start], space=space)
-        (finding,) = GreyBoxAttack().run(target, config)
-        return finding
+        return finding_of(GreyBoxAttack(), Generated(function), [start], **options)
 
     finding = searched(broken)
     assert finding.verdict == "violation"
@@ -362,7 +355,7 @@ def test_a_sketch_with_less_noise_is_accused() -> None:
         workers=1,
     )
     assert finding.verdict == "violation", finding.statement
-    assert "linear_sketch.py:" in finding.statement
+    assert "linear/sketch.py:" in finding.statement
 
 
 def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
@@ -386,7 +379,7 @@ def test_pairs_are_given_up_where_every_run_is_late() -> None:
         time.sleep(0.1)
         return laplace(x, rng)
 
-    finding = checked(late, space=(None, 2, (2,)), time_limit=0.01)
+    finding = checked(late, space=Space(None, 2, (2,)), time_limit=0.01)
     assert (finding.verdict, finding.failed) == ("inconclusive", True)
     assert "took longer than 0.01 s" in finding.statement
     assert len(runs) < 20
