@@ -38,7 +38,7 @@ from dpverify.certificate.checks import (
 )
 from dpverify.certificate.compose import check_document
 from dpverify.certificate.keys import key_id, load_private_key
-from dpverify.data.atomic_files import write_file
+from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, KeyFileError
 
 __all__ = [
@@ -212,19 +212,20 @@ def add_signature(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey)
     stated = statement(fields, _report_beside(fields, path))
     payload = base64.b64encode(rfc8785.dumps(stated)).decode()
     envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
-    if os.path.lexists(path):
-        envelope = Envelope.read(path)
-        if (envelope.payload, envelope.payloadType) != (payload, PAYLOAD_TYPE):
-            raise CertificateError(
-                f"{path}: is about another certificate than this one. "
-                "Move it away to sign this one."
-            )
-    name = key_id(key.public_key())
-    own = Signature(keyid=name, sig=base64.b64encode(key.sign(envelope.signed())).decode())
-    if own not in envelope.signatures:  # Ed25519 has one signature for a key and a message
-        others = [signature for signature in envelope.signatures if signature.keyid != name]
-        envelope = envelope.model_copy(update={"signatures": [*others, own]})
-        write_file(path, envelope.as_bytes())
+    with writing(path) as file:  # locked, so that of two signers at once neither is lost
+        if os.path.lexists(path):
+            envelope = Envelope.read(path)
+            if (envelope.payload, envelope.payloadType) != (payload, PAYLOAD_TYPE):
+                raise CertificateError(
+                    f"{path}: is about another certificate than this one. "
+                    "Move it away to sign this one."
+                )
+        name = key_id(key.public_key())
+        own = Signature(keyid=name, sig=base64.b64encode(key.sign(envelope.signed())).decode())
+        if own not in envelope.signatures:  # Ed25519 has one signature for a key and a message
+            others = [signature for signature in envelope.signatures if signature.keyid != name]
+            envelope = envelope.model_copy(update={"signatures": [*others, own]})
+        file.write(envelope.as_bytes())
     return envelope
 
 

@@ -90,6 +90,8 @@ def replacing(folder: Path) -> Iterator[Path]:
             folder.chmod(0o777 & ~mask)
             _sync(folder.parent)
         finally:
+            if new.is_symlink():  # that someone put in the folder's place meanwhile
+                new.unlink()
             shutil.rmtree(new, ignore_errors=True)  # the old folder, or what an error left
 
 
@@ -141,7 +143,8 @@ def write_file(path: Path, content: bytes, *, private: bool = False) -> None:
 def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Write a file beside its place; where the block ends without an error, rename it there.
 
-    A link at its place is replaced, and not followed.
+    A link at its place is replaced, and not followed. Meanwhile the file is locked: of two
+    processes that would write one the second ends with an error.
 
     Parameters
     ----------
@@ -151,22 +154,36 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     Raises
     ------
     OutputError
-        If it can't be written.
+        If it can't be written, or another process is writing it.
     """
+    partial = path.with_name(f".{path.name}.partial")
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_NOFOLLOW, 0o600 if private else 0o666)
-
-    partial = path.with_name(f".{path.name}.partial")
-    with _as_output_error(path):
+        mode = 0o600 if private else 0o666
+        descriptor = os.open(name, flags & ~os.O_TRUNC | os.O_NOFOLLOW, mode)
         try:
-            with open(partial, "wb", opener=opener) as file:  # a Path has no opener
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
+            _lock(descriptor, path)
+            # Of another process that has put it in place since, it is no longer ours to write.
+            if not (partial.exists() and os.path.samestat(partial.stat(), os.fstat(descriptor))):
+                raise _busy(path)
+            os.ftruncate(descriptor, 0)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    with (
+        _as_output_error(path),
+        open(partial, "wb", opener=opener) as file,  # a Path has no opener
+    ):
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
             partial.replace(path)
-        finally:
+        except BaseException:
             partial.unlink(missing_ok=True)
+            raise
 
 
 def sha256_file(path: Path) -> str:
@@ -180,8 +197,10 @@ def _beside(folder: Path) -> Path:
 
 
 def _clear(left: Path) -> None:
-    """Remove what a killed process left."""
-    if left.exists():
+    """Remove what a killed process left; of a link itself alone."""
+    if left.is_symlink():
+        left.unlink()
+    elif left.exists():
         with _locked(left):
             shutil.rmtree(left)
 
@@ -191,15 +210,21 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other processes from replacing this folder; the system unlocks it after a kill."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OutputError(
-                f"{folder}: another process is writing it. Wait for it, or choose another folder."
-            ) from None
+        _lock(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _busy(path) from None
+
+
+def _busy(path: Path) -> OutputError:
+    return OutputError(f"{path}: another process is writing it. Wait for it, or choose another.")
 
 
 def _exchange(new: Path, old: Path) -> None:

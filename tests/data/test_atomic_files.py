@@ -1,0 +1,80 @@
+"""Two processes that write one file or folder, and links that lie where they write."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpverify.data.atomic_files import check_writable, replacing, write_file, writing
+from dpverify.errors import OutputError
+
+
+def test_of_two_that_write_one_file_the_second_ends(tmp_path: Path) -> None:
+    """A lock is of an open file, so that one process may stand for two."""
+    path = tmp_path / "out.json"
+    with writing(path) as file:
+        file.write(b"first, ")
+        for _ in range(2):
+            with pytest.raises(OutputError, match="another process is writing it"):
+                write_file(path, b"second")
+        file.write(b"whole")
+    assert path.read_bytes() == b"first, whole"
+    write_file(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from dpverify.data.atomic_files import write_file
+from dpverify.errors import OutputError
+path, letter = Path(sys.argv[1]), sys.argv[2].encode()
+for number in range(400):
+    try:
+        write_file(path, letter * (100_000 + number))
+    except OutputError:
+        pass
+    content = path.read_bytes() if path.exists() else b""
+    assert len(set(content)) <= 1 and not 0 < len(content) < 100_000, len(content)
+"""
+
+
+def test_processes_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _WRITER, str(tmp_path / "out")]
+    writers = [subprocess.Popen([*command, letter]) for letter in "abc"]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_where_a_folder_is_prepared_is_removed_alone(tmp_path: Path, there: bool) -> None:
+    target, out = tmp_path / "target", tmp_path / "out"
+    if there:
+        target.mkdir()
+        (target / "kept").write_text("kept")
+    (tmp_path / ".out.partial").symlink_to(target)
+    check_writable(out, names=frozenset())
+    with replacing(out) as new:
+        (new / "file").write_text("new")
+    assert (out / "file").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"] + ["target"] * there
+    assert not there or (target / "kept").read_text() == "kept"
+
+
+def test_a_link_put_in_place_meanwhile_is_replaced(tmp_path: Path) -> None:
+    """What it leads to is left alone, and the next run finds nothing in its way."""
+    target, out = tmp_path / "target", tmp_path / "out"
+    target.mkdir()
+    (target / "kept").write_text("kept")
+    with replacing(out) as new:
+        (new / "file").write_text("new")
+        out.symlink_to(target)
+    assert not out.is_symlink()
+    assert (out / "file").read_text() == "new"
+    assert (target / "kept").read_text() == "kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "target"]
+    check_writable(out, names=frozenset({"file"}))
