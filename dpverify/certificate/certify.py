@@ -21,7 +21,7 @@ from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.configuration import MAX_SEED, Configuration, load_configuration
-from dpverify.certificate.derive import build, canonical, collect, derive, total_draws
+from dpverify.certificate.derive import Plan, build, canonical, collect, derive
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -153,9 +153,9 @@ def certify(
     inputs = canonical(inputs)
     relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
     check_records(mechanism, table)
-    progress = announce(total_draws(inputs, mechanism))
-    evidence = collect(inputs, mechanism, progress=progress, workers=workers)
-    derived = derive(inputs, mechanism, evidence)
+    plan = Plan.of(inputs, mechanism)
+    evidence = collect(plan, progress=announce(plan.draws), workers=workers)
+    derived = derive(plan, evidence)
     release = owner_file = None
     notes: dict[str, Any] = {}
     with replacing(out) as new:

@@ -21,7 +21,7 @@ from dpverify.certificate.certify import (
     environment,
 )
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import build, canonical, collect, derive, misfits, total_draws
+from dpverify.certificate.derive import Plan, build, canonical, collect, derive, misfits
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
@@ -188,18 +188,17 @@ def check_certificate(
     if form.fields:
         return [*checks, form]
     try:
-        unfit = misfits(certificate.inputs, mechanism, certificate.evidence)
+        plan = Plan.of(certificate.inputs, mechanism)
+        unfit = misfits(plan, certificate.evidence)
         if unfit:
             detail = "the audits recorded are not the ones that the inputs lay down"
             return [
                 *checks,
                 Check(name="replay", status="differs", detail=detail, fields=tuple(unfit)),
             ]
-        evidence, replayed = _replay(
-            certificate, mechanism, announce, wanted=replay, workers=workers
-        )
+        evidence, replayed = _replay(certificate, plan, announce, wanted=replay, workers=workers)
         checks.append(replayed)
-        checks.extend(_recompute(certificate, mechanism, evidence))
+        checks.extend(_recompute(certificate, plan, evidence))
     except ClusterError:  # which says nothing of the certificate
         raise
     except (DPVerifyError, ValueError) as error:
@@ -243,7 +242,7 @@ def check_digest(fields: dict[str, Any]) -> Check:
 
 def _replay(
     certificate: Certificate,
-    mechanism: Certifiable,
+    plan: Plan,
     announce: Announce,
     *,
     wanted: bool,
@@ -257,8 +256,7 @@ def _replay(
     if other := _other(certificate.environment.versions, versions()):
         detail = f"made with {other}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
-    progress = announce(total_draws(certificate.inputs, mechanism))
-    evidence = collect(certificate.inputs, mechanism, progress=progress, workers=workers)
+    evidence = collect(plan, progress=announce(plan.draws), workers=workers)
     detail = f"{recorded.draws} draws per side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
 
@@ -272,10 +270,8 @@ def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
     )
 
 
-def _recompute(
-    certificate: Certificate, mechanism: Certifiable, evidence: Evidence
-) -> Iterator[Check]:
-    derived = derive(certificate.inputs, mechanism, evidence)
+def _recompute(certificate: Certificate, plan: Plan, evidence: Evidence) -> Iterator[Check]:
+    derived = derive(plan, evidence)
     sections = {
         "projection and sensitivity": ("facts", "protects"),
         "guarantee and curve": ("guarantee", "curve", "far_delta", "attacker"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.auditing.attacks import white_box as whitebox
@@ -42,10 +42,10 @@ from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.estimation import moments
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable, MechanismFamily, Pair, Request
+from dpverify.privacy import Certifiable, Estimator, MechanismFamily, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["build", "canonical", "collect", "derive", "misfits", "total_draws"]
+__all__ = ["Plan", "build", "canonical", "collect", "derive", "misfits"]
 
 Progress = Callable[[int], None]
 
@@ -136,66 +136,78 @@ def _domain(inputs: Inputs) -> Domain:
     return DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside)
 
 
-class _Plan(NamedTuple):
-    """The audits that the inputs lay down before anything is drawn."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The audits that the inputs lay down for their mechanism before anything is drawn.
 
+    Nearly all of alpha goes to the attack; the formulas share the rest evenly.
+    """
+
+    inputs: Inputs
+    mechanism: Certifiable
+    epsilon: Fraction
     delta: Fraction
     alpha: float
+    pairs: Sequence[Pair]
     events: tuple[planning.Event, ...]
     levels: tuple[tuple[float, ...], ...]
+    roc: Sequence[float]
+    estimators: Sequence[Estimator]
     moment_level: float
+    probes: Sequence[Pair]
+
+    @classmethod
+    def of(cls, inputs: Inputs, mechanism: Certifiable) -> Plan:
+        """The plan of inputs whose mechanism was built."""
+        alpha, delta = _fraction("alpha", inputs.alpha), _fraction("delta", inputs.delta)
+        require(0 < alpha < 1, "alpha", inputs.alpha, "in (0, 1)")
+        pairs, estimators = mechanism.worst_pairs(), mechanism.estimators()
+        level = shares(float(alpha), _SHARES)
+        levels = planning.levels(level["attack"], len(pairs))
+        curve = mechanism.privacy()
+        return cls(
+            inputs=inputs,
+            mechanism=mechanism,
+            epsilon=_fraction("epsilon", inputs.epsilon),
+            delta=delta,
+            alpha=float(alpha),
+            pairs=pairs,
+            events=planning.events(curve, delta, inputs.draws, levels[0][0]),
+            levels=levels,
+            roc=planning.roc_thresholds(curve),
+            estimators=estimators,
+            moment_level=level["moments"] / (2 * len(estimators)),
+            probes=_probes(inputs, mechanism),
+        )
+
+    @property
+    def draws(self) -> int:
+        """Draws that `collect` will report to its progress callback."""
+        return 2 * self.inputs.draws * len(self.pairs) + self.inputs.moment_draws
 
 
-def _plan(inputs: Inputs, mechanism: Certifiable) -> _Plan:
-    """Nearly all of alpha goes to the attack; the formulas share the rest evenly."""
-    alpha = _fraction("alpha", inputs.alpha)
-    require(0 < alpha < 1, "alpha", inputs.alpha, "in (0, 1)")
-    level = shares(float(alpha), _SHARES)
-    levels = planning.levels(level["attack"], len(mechanism.worst_pairs()))
-    return _Plan(
-        delta=(delta := _fraction("delta", inputs.delta)),
-        alpha=float(alpha),
-        events=planning.events(mechanism.privacy(), delta, inputs.draws, levels[0][0]),
-        levels=levels,
-        moment_level=level["moments"] / (2 * len(mechanism.estimators())),
-    )
-
-
-def total_draws(inputs: Inputs, mechanism: Certifiable) -> int:
-    """Draws that `collect` will report to its progress callback."""
-    return 2 * inputs.draws * len(mechanism.worst_pairs()) + inputs.moment_draws
-
-
-def collect(
-    inputs: Inputs,
-    mechanism: Certifiable,
-    *,
-    progress: Progress = lambda _: None,
-    workers: int = -1,
-) -> Evidence:
+def collect(plan: Plan, *, progress: Progress = lambda _: None, workers: int = -1) -> Evidence:
     """Run every audit on the mechanism's own release, with replayable randomness.
 
     Parameters
     ----------
-    inputs, mechanism : what to audit, and how often to draw
-    progress : called with the number of draws done since the last call, of `total_draws`
+    plan : what to audit, and how often to draw
+    progress : called with the number of draws done since the last call, of `Plan.draws`
     workers : processes, −1 for all cores; no effect on the result
     """
-    plan = _plan(inputs, mechanism)
+    inputs, mechanism = plan.inputs, plan.mechanism
     attack = whitebox.count_events(
         mechanism,
-        mechanism.worst_pairs(),
+        plan.pairs,
         plan.events,
         AuditConfig(draws=inputs.draws, seed=inputs.audit_seed, workers=workers),
-        roc=planning.roc_thresholds(mechanism.privacy()),
+        roc=plan.roc,
         progress=progress,
     )
-    probes = _probes(inputs, mechanism)
-    estimators = mechanism.estimators()
     estimates = moments.draw_estimates(
         mechanism,
-        estimators,
-        probes[-1],
+        plan.estimators,
+        plan.probes[-1],
         draws=inputs.moment_draws,
         seed=inputs.audit_seed,
         progress=progress,
@@ -204,45 +216,43 @@ def collect(
         draws=inputs.draws,
         white_box=[
             PairEvidence(pair=worst.name, counts=[_counts(c) for c in counts])
-            for worst, counts in zip(mechanism.worst_pairs(), attack.counts, strict=True)
+            for worst, counts in zip(plan.pairs, attack.counts, strict=True)
         ],
         roc=[_counts(c) for c in attack.roc],
         moments=[
             _moments(estimator.name, moments.Moments.of(values))
-            for estimator, values in zip(estimators, estimates, strict=True)
+            for estimator, values in zip(plan.estimators, estimates, strict=True)
         ],
-        probe_estimates=_probe_estimates(inputs, mechanism, probes),
+        probe_estimates=_probe_estimates(plan),
     )
 
 
-def misfits(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> list[str]:
-    """Names of the parts of the evidence that are not of the form that the inputs lay down."""
-    plan = _plan(inputs, mechanism)
+def misfits(plan: Plan, evidence: Evidence) -> list[str]:
+    """Names of the parts of the evidence that are not of the form that the plan lays down."""
     expected = {
-        "draws": (evidence.draws, inputs.draws),
+        "draws": (evidence.draws, plan.inputs.draws),
         "white_box": (
             [(recorded.pair, len(recorded.counts)) for recorded in evidence.white_box],
-            [(pair.name, len(plan.events)) for pair in mechanism.worst_pairs()],
+            [(pair.name, len(plan.events)) for pair in plan.pairs],
         ),
-        "roc": (len(evidence.roc), len(planning.roc_thresholds(mechanism.privacy()))),
+        "roc": (len(evidence.roc), len(plan.roc)),
         "moments": (
             [
                 (recorded.estimator, recorded.draws + recorded.undefined)
                 for recorded in evidence.moments
             ],
-            [(estimator.name, inputs.moment_draws) for estimator in mechanism.estimators()],
+            [(estimator.name, plan.inputs.moment_draws) for estimator in plan.estimators],
         ),
-        "probe_estimates": (len(evidence.probe_estimates), len(_probes(inputs, mechanism))),
+        "probe_estimates": (len(evidence.probe_estimates), len(plan.probes)),
     }
     return [f"evidence.{name}" for name, (found, due) in expected.items() if found != due]
 
 
-def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derived:
+def derive(plan: Plan, evidence: Evidence) -> Derived:
     """Everything that follows from the inputs and the recorded counts."""
-    plan = _plan(inputs, mechanism)
+    inputs, mechanism, epsilon = plan.inputs, plan.mechanism, plan.epsilon
     guarantee = mechanism.guarantee()
-    epsilon = _fraction("epsilon", inputs.epsilon)
-    first = mechanism.estimators()[0]
+    first = plan.estimators[0]
     return Derived(
         protects=guarantee.adjacency.unit,
         guarantee=GuaranteeStatement(
@@ -268,35 +278,32 @@ def derive(inputs: Inputs, mechanism: Certifiable, evidence: Evidence) -> Derive
         curve=meaning.curve_points(inputs, guarantee.curve, evidence, plan.alpha),
         far_delta=Ends.of(guarantee.curve.delta_at(meaning.FAR * epsilon)),
         attacker=meaning.attacker_rates(guarantee.curve),
-        white_box=_white_box(inputs, mechanism, evidence, plan, epsilon),
+        white_box=_white_box(plan, evidence),
         moment_level=_statistic(plan.moment_level),
         margin_mean=_statistic(moments.MARGIN_MEAN),
         margin_variance=_statistic(moments.MARGIN_VARIANCE),
-        estimators=_estimators(inputs, mechanism, evidence, plan),
+        estimators=_estimators(plan, evidence),
         predictions=[
             Prediction(
                 truth=_statistic(first.truth(probe.record, probe.neighbour)),
                 expectation=_statistic(first.expectation(probe.record, probe.neighbour)),
                 deviation=_statistic(first.variance(probe.record, probe.neighbour) ** 0.5),
             )
-            for probe in _probes(inputs, mechanism)
+            for probe in plan.probes
         ],
-        sizes=_sizes(inputs.model_dump_json()),
+        sizes=list(_sizes(inputs)),
     )
 
 
 @lru_cache(maxsize=16)
-def _sizes(inputs: str) -> list[SizeError]:
-    """Kept by the inputs' own text: verification derives again and again from the same."""
-    read = Inputs.model_validate_json(inputs)
-    mechanism = build(read)
-    return meaning.size_errors(read, _probes(read, mechanism)[-1], build)
+def _sizes(inputs: Inputs) -> tuple[SizeError, ...]:
+    """Kept: the documents of one release are often verified again and again."""
+    probe = _probes(inputs, build(inputs))[-1]
+    return tuple(meaning.size_errors(inputs, probe, build))
 
 
-def _white_box(
-    inputs: Inputs, mechanism: Certifiable, evidence: Evidence, plan: _Plan, epsilon: Fraction
-) -> WhiteBoxFinding:
-    curve = mechanism.privacy()
+def _white_box(plan: Plan, evidence: Evidence) -> WhiteBoxFinding:
+    curve, draws = plan.mechanism.privacy(), plan.inputs.draws
     found, bounds, refuted = [], [], False
     for recorded, levels in zip(evidence.white_box, plan.levels, strict=True):
         for event, counted, level in zip(plan.events, recorded.counts, levels, strict=True):
@@ -320,28 +327,26 @@ def _white_box(
                 )
             )
     in_order = plan.levels[0][: len(plan.events) // 2]
-    power = planning.power(curve, epsilon, plan.delta, inputs.draws, in_order)
+    power = planning.power(curve, plan.epsilon, plan.delta, draws, in_order)
     return WhiteBoxFinding(
         verdict=whitebox.verdict(refuted, power),
         tests=len(found),
         epsilon_lower=_bound(max(bounds), ROUND_FLOOR),
-        ceiling=_statistic(planning.ceiling(curve, plan.delta, inputs.draws, plan.alpha)),
+        ceiling=_statistic(planning.ceiling(curve, plan.delta, draws, plan.alpha)),
         findings=found,
         power=PowerStatement(
             noise_scale=None if power.noise_scale is None else _statistic(power.noise_scale),
             smallest_excess=_statistic(power.smallest_excess),
             reach=None if power.reach is None else _statistic(power.reach),
         ),
-        roc_thresholds=[_statistic(t) for t in planning.roc_thresholds(curve)],
+        roc_thresholds=[_statistic(t) for t in plan.roc],
     )
 
 
-def _estimators(
-    inputs: Inputs, mechanism: Certifiable, evidence: Evidence, plan: _Plan
-) -> list[EstimatorFinding]:
-    probe = _probes(inputs, mechanism)[-1]
+def _estimators(plan: Plan, evidence: Evidence) -> list[EstimatorFinding]:
+    probe = plan.probes[-1]
     rows = []
-    for estimator, recorded in zip(mechanism.estimators(), evidence.moments, strict=True):
+    for estimator, recorded in zip(plan.estimators, evidence.moments, strict=True):
         mean = estimator.expectation(probe.record, probe.neighbour)
         variance = estimator.variance(probe.record, probe.neighbour)
         sample = moments.Moments(
@@ -373,16 +378,14 @@ def _estimators(
     return rows
 
 
-def _probe_estimates(inputs: Inputs, mechanism: Certifiable, probes: Sequence[Pair]) -> list[str]:
+def _probe_estimates(plan: Plan) -> list[str]:
     """What the first estimator reads off one release of each synthetic probe."""
-    first = mechanism.estimators()[0]
-    estimates = [
-        moments.read(
-            first, mechanism, probe, rng=ReplayableWords(inputs.audit_seed, "utility", number)
-        )
-        for number, probe in enumerate(probes)
+    first, seed = plan.estimators[0], plan.inputs.audit_seed
+    words = (ReplayableWords(seed, "utility", number) for number in range(len(plan.probes)))
+    return [
+        _statistic(moments.read(first, plan.mechanism, probe, rng=rng))
+        for probe, rng in zip(plan.probes, words, strict=True)
     ]
-    return [_statistic(value) for value in estimates]
 
 
 def _probes(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:

@@ -190,6 +190,10 @@ class Inputs(_Part):
     audit_seed: Count
     owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        # Of what can be hashed: enough to tell releases apart.
+        return hash((self.mechanism, self.rows, self.epsilon, self.delta, self.projection_seed))
+
     @classmethod
     def checked(cls, **fields: Any) -> Inputs:
         """Inputs that a user gives.

@@ -14,7 +14,7 @@ import pytest
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
 from dpverify.certificate.checks import check_certificate, read_certificate
-from dpverify.certificate.derive import collect
+from dpverify.certificate.derive import Plan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
 from dpverify.errors import CertificateError, place
 
@@ -70,13 +70,12 @@ def test_an_untouched_certificate_agrees(certificate: dict[str, Any], workplace:
 @pytest.fixture
 def kept_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws depend on the inputs alone: for the same inputs they are kept, which saves a minute."""
-    replayed: dict[str, Evidence] = {}
+    replayed: dict[Inputs, Evidence] = {}
 
-    def kept(inputs: Inputs, mechanism: Any, **_: Any) -> Evidence:
-        key = inputs.model_dump_json()
-        if key not in replayed:
-            replayed[key] = collect(inputs, mechanism)
-        return replayed[key]
+    def kept(plan: Plan, **_: Any) -> Evidence:
+        if plan.inputs not in replayed:
+            replayed[plan.inputs] = collect(plan)
+        return replayed[plan.inputs]
 
     monkeypatch.setattr("dpverify.certificate.checks.collect", kept)
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import build, collect, derive
+from dpverify.certificate.derive import Plan, build, collect, derive
 from dpverify.certificate.report.html import render
 from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.certificate.schema import (
@@ -93,8 +93,9 @@ def small() -> Certificate:
         audit_seed=3,
     )
     mechanism = build(inputs)
-    evidence = collect(inputs, mechanism)
-    derived = derive(inputs, mechanism, evidence)
+    plan = Plan.of(inputs, mechanism)
+    evidence = collect(plan)
+    derived = derive(plan, evidence)
     return Certificate(
         schema="dpverify-certificate/1",
         inputs=inputs,
