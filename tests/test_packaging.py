@@ -148,5 +148,9 @@ def test_wheel_from_sdist_holds_everything(tmp_path: Path) -> None:
                 assert f"{package}/{path.relative_to(source).as_posix()}" in names
     (entry_points,) = [name for name in names if name.endswith("entry_points.txt")]
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
-    for expected in ("dpverify = dpverify.cli:main", "dp-oporp", "[dpverify.audits]"):
+    for expected in (
+        "dpverify = dpverify.cli:main",
+        "dpverify_mechanisms.catalogue",
+        "[dpverify.audits]",
+    ):
         assert expected in text
