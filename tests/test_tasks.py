@@ -64,8 +64,8 @@ def test_audit_scores_that_somebody_has() -> None:
 
 
 REFUSED = [
-    ({}, "adjacency and epsilon=missing must be given for a function"),
-    ({"epsilon": 1}, "adjacency=missing must be given for a function"),
+    ({}, "adjacency and epsilon=missing must be given for what isn"),
+    ({"epsilon": 1}, "adjacency=missing must be given for what isn"),
     ({"kinds": "white-box"}, r"kinds='white-box' must be a list. Say kinds=\['white-box'\]."),
     ({"kinds": ["white-bx"]}, "kinds=white-bx must be among .* Did you mean white-box?"),
     ({"without": ["precision"], "draws": 3}, "draws=3 must be at least 20"),

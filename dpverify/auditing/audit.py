@@ -137,8 +137,8 @@ def _mechanism(subject: Any, delta: Fraction | None, words: dict[str, Any]) -> M
         return mechanism
     missing = [name for name in ("adjacency", "epsilon") if name not in words]
     if missing:
-        rule = "given for a function, which doesn't say what it claims"
-        way_out = "audit(function, epsilon=1, adjacency=Attribute(beta=1), …)"
+        rule = "given for what isn't a mechanism, with `release`, `adjacency` and `privacy`"
+        way_out = "A function is audited by audit(function, epsilon=1, adjacency=Attribute(1), …)."
         raise ParameterError(" and ".join(missing), "missing", rule, way_out)
     epsilon = rational("epsilon", words.pop("epsilon"))
     return adapt(subject, claim=ApproxDP(epsilon=epsilon, delta=delta or Fraction(0)), **words)

@@ -177,7 +177,7 @@ def test_unclaimed(dp_audit):
 
 
 MISTAKES = {
-    "dp_audit(laplace)": "adjacency and epsilon=missing must be given for a function*",
+    "dp_audit(laplace)": "adjacency and epsilon=missing must be given for what isn*",
     "dp_audit(laplace, adjacency=UNIT, epsilon=1)": 'of=missing must be declared*of="record"*',
     "dp_audit(laplace, adjacency=UNIT, epsilon=1, of='rows')": "of=rows must be declared*",
     "dp_audit(laplace, epsilon=1, adjacency=UNIT, of='record')": "*its number of attributes*",

@@ -146,7 +146,7 @@ def test_other_numbers_are_refused() -> None:
     words = ReplayableWords(1, "key")
     with pytest.raises(ParameterError, match=r"record=0\.5 must be whole"):
         adapted(Strict(int)).release(np.array([[0.5]]), rng=words)
-    with pytest.raises(ParameterError, match="takes a number: must be str"):
+    with pytest.raises(ParameterError, match="takes a number: TypeError: must be str"):
         adapted(Strict(str))
     with pytest.raises(ParameterError, match="attributes=2 must be 1"):
         adapted(Strict(int), attributes=2)
