@@ -23,6 +23,7 @@ from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.report import _MEANINGS
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.data.adjacency import Record
 from dpverify.errors import DPVerifyError, DrawError, ParameterError
@@ -101,6 +102,7 @@ COIN, LIAR = Coin(), Coin(epsilon=Fraction(1, 100))
 def test_the_table_has_every_kind_in_order() -> None:
     assert tuple(ATTACKS) == KINDS
     assert all(attack.name == name for name, attack in ATTACKS.items())
+    assert _MEANINGS.keys() == ATTACKS.keys()
 
 
 @ALL
