@@ -111,7 +111,7 @@ def design(
     ...     domain=dpv.Box(0, 1),
     ...     adjacency=Attribute(1),
     ... ).best.parameters
-    {'k': 64, 'noise': 'laplace'}
+    {'k': 256, 'noise': 'laplace'}
     """
     require(len(at) > 0, "at", at, "non-empty")
     make = partial(mechanism, name) if isinstance(name, str) else name

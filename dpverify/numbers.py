@@ -7,6 +7,7 @@ them what a constructor takes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from dpverify.errors import require
 __all__ = [
     "positive",
     "positive_rational",
+    "read_numbers",
     "to_count",
     "to_positive",
     "to_positive_rational",
@@ -48,6 +50,19 @@ def whole(name: str, value: Real) -> int:
     number = rational(name, value)
     require(number.denominator == 1, name, value, "a whole number")
     return number.numerator
+
+
+def read_numbers(made: Any) -> None:
+    """Read the fields of a frozen dataclass that are annotated as exact or whole numbers, in place.
+
+    For ``__post_init__``, before anything is checked: `made` is still being made.
+    """
+    readers: dict[str, Callable[[str, Any], Any]] = {"Fraction": rational, "int": whole}
+    for field in dataclasses.fields(made):
+        kind, _, optional = str(field.type).partition(" | ")
+        value = getattr(made, field.name)
+        if kind in readers and (value is not None or optional != "None"):
+            object.__setattr__(made, field.name, readers[kind](field.name, value))
 
 
 def _count(name: str, value: Real) -> int:

@@ -102,3 +102,40 @@ def test_open_a_release(workplace: Path) -> None:
     (first,) = release.mechanism.estimators()[0].estimate(release.rows[:1], release.rows[1:2])
     assert np.shape(distance) == ()
     assert float(distance) == first
+
+
+def test_a_sketch_and_what_it_tells() -> None:
+    sketch = dpv.mechanism(
+        "dp-oporp",
+        p=784,
+        k=256,
+        seed=1,
+        epsilon=5,
+        delta=1e-6,
+        domain=dpv.Box(0, 1),
+        adjacency=dpv.Attribute(1),
+    )
+    x = np.zeros((2, 784))
+    x[0, :400] = 1
+    rows = sketch.release(x)
+    assert rows.shape == (2, 256)
+    # The truth is 400; ten standard deviations from it are never seen.
+    (first, *_) = sketch.estimators()
+    deviation = first.variance(x[0], x[1]) ** 0.5
+    assert deviation < 80
+    assert abs(sketch.squared_distance(rows[0], rows[1]) - 400) < 10 * deviation
+    assert "dp-oporp" in str(dpv.mechanisms())
+
+
+def test_the_choice_before_a_release() -> None:
+    best = dpv.design(
+        "dp-oporp",
+        at=[400],
+        p=784,
+        k=[64, 128, 256],
+        epsilon=5,
+        delta=1e-6,
+        domain=dpv.Box(0, 1),
+        adjacency=dpv.Attribute(1),
+    ).best
+    assert best.parameters == {"k": 256}

@@ -35,7 +35,7 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import to_count, to_rational
+from dpverify.numbers import read_numbers, to_count, to_rational
 from dpverify.sampling.words import Words
 
 __all__ = ["Geometric", "GeometricNoise"]
@@ -64,6 +64,7 @@ class GeometricNoise:
     ratio: Fraction
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(_LEAST <= self.ratio <= _MOST, "ratio", self.ratio, "in [2**-40, 1 - 2**-14]")
         require(_COIN % self.ratio.denominator == 0, "ratio", self.ratio, "a multiple of 2**-64")
 

@@ -42,6 +42,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
+from dpverify.numbers import read_numbers, whole
 from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -110,6 +111,7 @@ class NoiseAddition(Certifiable):
     adjacency: BitFlip | Attribute
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
         require(self.p >= 1, "p", self.p, "at least 1")
         table = self.rows * self.p
@@ -143,8 +145,8 @@ class NoiseAddition(Certifiable):
         *,
         rows: int,
         p: int,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         domain: Box,
         adjacency: BitFlip | Attribute,
         grid_steps: int = GRID_STEPS,
@@ -158,7 +160,8 @@ class NoiseAddition(Certifiable):
         grid_steps : steps that the adjacency's bound is divided into
         """
         bound = adjacency.beta if isinstance(adjacency, Attribute) else Fraction(1)
-        grid = Grid.dividing(bound, steps=grid_steps)
+        grid = Grid.dividing(bound, steps=whole("grid_steps", grid_steps))
+        rows = whole("rows", rows)
         distance = _distance(rows, grid, domain, adjacency)
         return cls(
             rows=rows,

@@ -25,9 +25,10 @@ from dpverify.accounting.curves.randomized_response import RandomizedResponse as
 from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.blocks import admitted_blocks
 from dpverify.data.domain import Box, as_rows, dense, first_where, is_sparse
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
+from dpverify.numbers import read_numbers, whole
 from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Streaming
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words, release_words
@@ -63,6 +64,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
     adjacency: BitFlip | Record
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.p >= 1, "p", self.p, "at least 1")
         require(
             1 - LARGEST_KEEP <= self.flip < Fraction(1, 2),
@@ -84,12 +86,14 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
         cls,
         *,
         p: int,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         domain: Box,
         adjacency: BitFlip | Record,
     ) -> Self:
         """The mechanism with the rarest flips that is (ε, δ)-differentially private; δ may be 0."""
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
+        p = whole("p", p)
         keep = keep_probability_curve(epsilon, delta, positions=_differing(adjacency, p))
         return cls(p=p, flip=1 - keep, domain=domain, adjacency=adjacency)
 

@@ -32,9 +32,20 @@ from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
-from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, exact_string, squared, to_arb
+from dpverify.enclosure import (
+    Enclosure,
+    Exact,
+    Real,
+    SquareRoot,
+    enclose,
+    exact_string,
+    rational,
+    squared,
+    to_arb,
+)
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
+from dpverify.numbers import whole
 from dpverify.privacy import Certifiable, Errors, Estimator, Pair, Streaming
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words, release_words
@@ -107,8 +118,8 @@ class LinearSketch(Streaming, Certifiable):
         cls,
         projection: Projection,
         *,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         domain: Vectors,
         adjacency: Adjacency,
         noise: Literal["gaussian", "laplace"] = "gaussian",
@@ -127,8 +138,9 @@ class LinearSketch(Streaming, Certifiable):
         level : the theorem that Gaussian noise is chosen by, as a function of ε, δ and the
             sensitivity; the papers' own (`accounting.published`) ask for more than is needed
         """
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         check_bound(domain, adjacency)
-        grid = grid_for(domain, adjacency, projection.p, grid_steps)
+        grid = grid_for(domain, adjacency, projection.p, whole("grid_steps", grid_steps))
         neighbours = Neighbours(
             projection=_before_noise(projection, at), grid=grid, domain=domain, adjacency=adjacency
         )

@@ -33,6 +33,7 @@ from scipy import sparse
 from dpverify.data.domain import Sets, is_sparse
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.min_hash.hashing import HashFamily
@@ -66,6 +67,7 @@ class ExponentialMinHash:
     choices: int | None = None
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(0 < self.ratio < 1, "ratio", self.ratio, "in (0, 1)")
         require(_COIN % self.ratio.denominator == 0, "ratio", self.ratio, "a multiple of 2**-64")
         choices = self.choices

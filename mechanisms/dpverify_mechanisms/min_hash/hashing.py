@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["HashFamily", "KeyedHashes", "TabledHashes"]
@@ -73,6 +74,7 @@ class HashFamily(ABC):
     buckets: int
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(1 <= self.items <= 2**63, "items", self.items, "in [1, 2**63]")
         require(1 <= self.functions <= 2**31, "functions", self.functions, "in [1, 2**31]")
         require(2 <= self.buckets <= 2**32, "buckets", self.buckets, "in [2, 2**32]")

@@ -36,6 +36,7 @@ from dpverify.accounting.curves.randomized_response import (
 from dpverify.enclosure import Enclosure, exact_string, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
+from dpverify.numbers import read_numbers
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise
@@ -149,6 +150,7 @@ class BucketResponse(BucketRule):
     keep: Fraction
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(0 < self.keep <= LARGEST_KEEP, "keep", self.keep, "in (0, 1 - 2**-40]")
         require(_COIN % self.keep.denominator == 0, "keep", self.keep, "a multiple of 2**-64")
 

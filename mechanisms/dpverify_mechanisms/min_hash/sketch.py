@@ -28,7 +28,7 @@ from scipy import sparse
 from dpverify.data.adjacency import Items
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Sets, as_rows
-from dpverify.enclosure import Enclosure, rational
+from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Streaming
@@ -86,8 +86,8 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         hashes: HashFamily,
         *,
         rule: type[BucketResponse | BucketNoise] = BucketResponse,
-        epsilon: Fraction,
-        delta: Fraction = Fraction(0),
+        epsilon: Real,
+        delta: Real = 0,
         domain: Sets,
         adjacency: Items,
         reading: Reading = "over the draw",

@@ -36,6 +36,7 @@ from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot
 from dpverify.errors import NumericalError, require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections._spectral import root, squared_spectral_norm
 
@@ -65,6 +66,7 @@ class Projection(ABC):
     _known: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.p >= 1, "p", self.p, "at least 1")
         require(self.k >= 1, "k", self.k, "at least 1")
         self._words()  # refuses a seed that can't be used

@@ -32,6 +32,7 @@ from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections._spectral import squared_spectral_norm
@@ -120,6 +121,7 @@ class FJLT(Projection):
     density: Fraction
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(0 < self.density <= 1, "density", self.density, "in (0, 1]")
         Projection.__post_init__(self)
 

@@ -20,6 +20,7 @@ from scipy import sparse
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_mechanisms.projections.base import LARGEST_STORED, Projection
@@ -131,6 +132,7 @@ class IdentityProjection(Projection):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.k == self.p, "k", self.k, f"p={self.p} for the identity")
         Projection.__post_init__(self)
 
@@ -246,6 +248,7 @@ class SparseProjection(_IndependentEntries):
     sparsity: int = 3
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.sparsity >= 1, "sparsity", self.sparsity, "at least 1")
         Projection.__post_init__(self)
 
@@ -292,6 +295,7 @@ class OPORP(Projection):
     name: ClassVar[str] = "oporp"
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(
             self.k <= self.p,
             "k",

@@ -13,6 +13,7 @@ from scipy import sparse
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections.independent import OPORP, Projection
 
@@ -32,6 +33,7 @@ class RepeatedOPORP(Projection):
     repetitions: int
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.repetitions >= 1, "repetitions", self.repetitions, "at least 1")
         require(
             self.k % self.repetitions == 0,

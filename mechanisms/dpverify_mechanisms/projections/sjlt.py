@@ -35,6 +35,7 @@ from scipy import sparse
 
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
+from dpverify.numbers import read_numbers
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections.base import Projection
 from dpverify_mechanisms.projections.independent import below, signs
@@ -123,6 +124,7 @@ class SJLT(Projection):
     hashing: Literal["independent"] | int = "independent"
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         s = self.sparsity
         require(1 <= s <= self.k, "sparsity", s, f"from 1 to k={self.k}")
         known = ("block", "graph")
@@ -248,6 +250,7 @@ class DKSProjection(Projection):
     copies: int
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.copies >= 1, "copies", self.copies, "at least 1")
         Projection.__post_init__(self)
 

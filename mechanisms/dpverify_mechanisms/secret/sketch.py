@@ -48,9 +48,10 @@ from dpverify.data.adjacency import Edge, Row
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Ball, Graphs, dense, uniform
 from dpverify.data.grid import Grid
-from dpverify.enclosure import enclose, to_arb
+from dpverify.enclosure import Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.guarantee import Guarantee
+from dpverify.numbers import read_numbers, whole
 from dpverify.privacy import Errors, Pair
 from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
@@ -83,6 +84,7 @@ class CutSketch(SecretRows):
     adjacency: Edge = _ONE_EDGE
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.sketch_rows >= 1, "sketch_rows", self.sketch_rows, "at least 1")
         require(self.p >= 2, "p", self.p, "at least 2")
         require(0 < self.w < self.p, "w", self.w, f"in (0, n={self.p})")
@@ -96,14 +98,16 @@ class CutSketch(SecretRows):
         *,
         p: int,
         sketch_rows: int,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         adjacency: Edge = _ONE_EDGE,
     ) -> Self:
         """The sketch with the least smoothing that is (ε, δ)-private by the exact curve.
 
         γ = 2β(1/w − 1/n) is solved for w, which is below n for every target.
         """
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
+        p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
         gamma = largest_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
         finest = _finest(p)
@@ -225,6 +229,7 @@ class CovarianceSketch(SecretRows):
     adjacency: Row = _ONE_ROW
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         require(self.sketch_rows >= 4, "sketch_rows", self.sketch_rows, "at least 4")
         require(self.p >= 1, "p", self.p, "at least 1")
         require(self.w_squared > 0, "w_squared", self.w_squared, "positive")
@@ -235,12 +240,14 @@ class CovarianceSketch(SecretRows):
         *,
         p: int,
         sketch_rows: int,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         domain: Ball,
         adjacency: Row = _ONE_ROW,
     ) -> Self:
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
+        p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
         gamma = largest_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
         moved, norm = _row_bounds(adjacency, domain, p)
         rest = max(norm - moved, Fraction(0))

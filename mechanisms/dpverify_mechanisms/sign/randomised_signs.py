@@ -33,6 +33,7 @@ from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.enclosure import exact_string
 from dpverify.errors import ParameterError, require
+from dpverify.numbers import read_numbers
 from dpverify.privacy import Certifiable, Exhaustive, Streaming
 from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
@@ -75,6 +76,7 @@ class RandomisedSigns(Streaming, Certifiable, Exhaustive):
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
+        read_numbers(self)
         self._moves()
         bound = self.largest_sum()
         if not bound < 2**53:

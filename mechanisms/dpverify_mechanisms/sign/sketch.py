@@ -26,9 +26,10 @@ from dpverify.accounting.curves.randomized_response import (
 )
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Box
-from dpverify.enclosure import Enclosure, exact_string
+from dpverify.enclosure import Enclosure, Real, exact_string, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee
+from dpverify.numbers import whole
 from dpverify.privacy import Errors, Estimator, Pair
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
@@ -100,11 +101,11 @@ class SignSketch(RandomisedSigns):
         projection: Projection,
         *,
         ladder: Callable[[Fraction], Ladder] = Ladder.response,
-        epsilon: Fraction,
-        delta: Fraction = Fraction(0),
+        epsilon: Real,
+        delta: Real = 0,
         domain: Box,
         adjacency: Adjacency,
-        least_norm: Fraction | None = None,
+        least_norm: Real | None = None,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """The sketch with the least flips that is (ε, δ)-differentially private.
@@ -117,6 +118,8 @@ class SignSketch(RandomisedSigns):
         grid_steps : steps that the adjacency's bound (the domain's width for whole records) is
             divided into
         """
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
+        least_norm = None if least_norm is None else rational("least_norm", least_norm)
         rule = ladder(Fraction(3, 4))
         draft = cls._draft(projection, rule, domain, adjacency, grid_steps, least_norm)
         if rule.graded and not draft._adjacent:  # noqa: SLF001  # of this class
@@ -178,13 +181,14 @@ class SignSketch(RandomisedSigns):
         cls,
         projection: Projection,
         *,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Real,
+        delta: Real,
         domain: Box,
         adjacency: Adjacency,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """Li and Li 2023, algorithm 9 (iDP-SignOPORP with an OPORP)."""
+        epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         any_rule = IndividualResponse.of(epsilon, positions=1)
         draft = cls._draft(projection, any_rule, domain, adjacency, grid_steps)
         rule = IndividualNoise.of(
@@ -197,12 +201,13 @@ class SignSketch(RandomisedSigns):
         cls,
         projection: Projection,
         *,
-        epsilon: Fraction,
+        epsilon: Real,
         domain: Box,
         adjacency: Adjacency,
         grid_steps: int = GRID_STEPS,
     ) -> Self:
         """Li and Li 2023, algorithm 11 (iDP-SignOPORP with an OPORP)."""
+        epsilon = rational("epsilon", epsilon)
         any_rule = IndividualResponse.of(epsilon, positions=1)
         draft = cls._draft(projection, any_rule, domain, adjacency, grid_steps)
         return replace(draft, rule=IndividualResponse.of(epsilon, positions=draft.positions()))
@@ -221,7 +226,7 @@ class SignSketch(RandomisedSigns):
         return cls(
             projection=projection,
             rule=rule,
-            grid=grid_of_signs(adjacency, domain, grid_steps),
+            grid=grid_of_signs(adjacency, domain, whole("grid_steps", grid_steps)),
             domain=domain,
             adjacency=adjacency,
             least_norm=least_norm,
