@@ -28,7 +28,7 @@ _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseDistribution:
-    """A way to randomise a query, and its accountant.
+    """A way to randomize a query, and its accountant.
 
     Attributes
     ----------

@@ -124,7 +124,7 @@ def test_any_blocking_gives_the_same_release(name: str, sizes: list[int], thin: 
 
 @every_mechanism
 def test_a_generator_is_read_no_further_than_needed(mechanism: Any) -> None:
-    """A block of `ROWS` rows is randomised before the next one is asked for."""
+    """A block of `ROWS` rows is randomized before the next one is asked for."""
     rng, calls = Stream(), []
 
     def generator() -> Iterator[NDArray[np.float64]]:

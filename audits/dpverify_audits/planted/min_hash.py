@@ -1,4 +1,4 @@
-"""MinHash sketches whose buckets are randomised too little.
+"""MinHash sketches whose buckets are randomized too little.
 
 The published level that misuses Chernoff's bound isn't among them: where it fails, its δ is off by
 a few thousandths at a probability that no audit of this size can see. `MinHash.levels` shows it

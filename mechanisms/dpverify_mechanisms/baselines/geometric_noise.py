@@ -7,7 +7,7 @@ and s − 2o between, with probabilities 1/(1 + q), q^s/(1 + q) and (1 − q)/(1
 many positions add up on one lattice, and the exact curve is a power of a polynomial.
 
 **It rises with the shift.** The noise is log-concave, so the best tests of 0 against s are
-randomised thresholds, whose power rises with s at every level. Hence a smaller shift is a
+randomized thresholds, whose power rises with s at every level. Hence a smaller shift is a
 post-processing of a larger one (Blackwell), position by position, and also given public randomness.
 
 **It falls with q.** For q′ > q the noise of q′ is that of q plus independent noise: the quotient of

@@ -1,4 +1,4 @@
-"""Estimators of the Jaccard similarity from two randomised MinHash sketches, with exact moments.
+"""Estimators of the Jaccard similarity from two randomized MinHash sketches, with exact moments.
 
 Under ideal hash functions (`hashing`) the K positions are independent and alike: with probability J
 the two sets have the same bucket, and else two independent uniform ones. What that leaves open is
@@ -71,7 +71,7 @@ class _SimilarityEstimator(Estimator):
         return float(self._similarity(record, other))
 
     def variance(self, record: Any, other: Any) -> float:
-        """Exact variance over hash functions and randomisation."""
+        """Exact variance over hash functions and randomization."""
         return float(self.variance_at(self._similarity(record, other)))
 
     def _similarity(self, record: Any, other: Any) -> Fraction:

@@ -1,6 +1,6 @@
-"""How the buckets of a MinHash sketch are randomised: not at all, by response, or by noise.
+"""How the buckets of a MinHash sketch are randomized: not at all, by response, or by noise.
 
-Each rule randomises the K buckets independently given their values, and its privacy loss is a whole
+Each rule randomizes the K buckets independently given their values, and its privacy loss is a whole
 number of steps. Its curve is asked for the worst number of differing buckets, all K of them
 (`differ` None: whatever the realised hash functions are), or for each differing with probability
 `differ` by public randomness.
@@ -51,7 +51,7 @@ _HALVINGS = 40
 
 
 class BucketRule(ABC):
-    """How buckets are randomised, independently given their values."""
+    """How buckets are randomized, independently given their values."""
 
     __slots__ = ()
 
@@ -350,6 +350,6 @@ def _not_private() -> ParameterError:
     return ParameterError(
         "rule",
         "range-B MinHash",
-        "one that randomises",
+        "one that randomizes",
         "The sketch is a function of the set: rr_min_hash and noisy_min_hash are private.",
     )

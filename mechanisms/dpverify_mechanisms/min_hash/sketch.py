@@ -2,7 +2,7 @@
 
 Aumüller, Bourgeat and Schmurr 2020: K public hash functions map a set to one of B buckets each, so
 that two sets of Jaccard similarity J have equal buckets with probability J + (1 − J)/B (`hashing`),
-and a rule randomises the buckets (`min_hash_rules`).
+and a rule randomizes the buckets (`min_hash_rules`).
 
 **Two readings.**
 "over the draw": the hash functions are random, revealed, and independent of the data. Then each
@@ -51,12 +51,12 @@ Reading = Literal["over the draw", "realised"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinHash(Streaming, Certifiable, Exhaustive):
-    """Release of randomised buckets of sets.
+    """Release of randomized buckets of sets.
 
     Parameters
     ----------
     hashes : K realised range-B hash functions, public
-    rule : how buckets are randomised; `Plain` is not private and has no guarantee
+    rule : how buckets are randomized; `Plain` is not private and has no guarantee
     domain : declared sizes of the sets; `min_size` is τ
     adjacency : `changes` is α
     reading : what `privacy` claims, "over the draw" of the hash functions or "realised"
@@ -168,7 +168,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         return Guarantee(
             curve=self._curve("over the draw"),
             adjacency=self.adjacency,
-            randomness="the randomised buckets and the draw of the public hash functions",
+            randomness="the randomized buckets and the draw of the public hash functions",
             data_choice="before the hash functions were drawn, without knowledge of their seed",
             theorem=f"{self.rule.theorem}; mixed over the exact law of their number",
             assumptions=self.hashes.assumptions,
@@ -181,7 +181,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         return Guarantee(
             curve=self._curve("realised"),
             adjacency=self.adjacency,
-            randomness="the randomised buckets alone, for any public hash functions",
+            randomness="the randomized buckets alone, for any public hash functions",
             data_choice="at any time, also by someone who has seen the hash functions",
             theorem=self.rule.theorem,
             statements=self.rule.statements,
@@ -237,9 +237,9 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         for block in row_blocks(
             admitted_blocks(records, self.domain, attributes=self.hashes.items)
         ):
-            yield self._randomised(block, rng)
+            yield self._randomized(block, rng)
 
-    def _randomised(self, sets: sparse.csr_array, rng: Words) -> NDArray[Any]:
+    def _randomized(self, sets: sparse.csr_array, rng: Words) -> NDArray[Any]:
         return self.rule.draw(self.hashes.values(sets), self.hashes.buckets, rng=rng)
 
     def shape(self, rows: int) -> tuple[int, ...]:

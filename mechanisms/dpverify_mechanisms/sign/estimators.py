@@ -1,4 +1,4 @@
-"""Estimators from the packed, randomised signs of two records.
+"""Estimators from the packed, randomized signs of two records.
 
 Notation: s_j in {−1, 0, 1} is the sign of the j-th projected value of the first record and f_j its
 flip probability, t_j and g_j those of the second. The released bits are independent given the

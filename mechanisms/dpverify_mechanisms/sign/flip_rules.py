@@ -1,4 +1,4 @@
-"""How a sign is randomised: randomized response and smooth flipping.
+"""How a sign is randomized: randomized response and smooth flipping.
 
 **Levels.** A projected value V is a whole number of grid steps, and neighbours move it by at most
 a whole number d of steps (d = moves·max|W_ij| for its column j). Its level is ⌈|V|/d⌉, by integer
@@ -80,7 +80,7 @@ Notion = Literal["differential privacy", "individual differential privacy"]
 
 
 class FlipRule(ABC):
-    """How the signs of projected values are randomised, independently given the values.
+    """How the signs of projected values are randomized, independently given the values.
 
     `sums` are projected values in grid steps, shape (rows, k); `divisors`, of shape (k,), say how
     far a neighbour can move each.

@@ -1,6 +1,6 @@
-"""Individual differential privacy: only the signs that a record's neighbours change are randomised.
+"""Individual differential privacy: only the signs that a record's neighbours change are randomized.
 
-Algorithms 9 to 11 randomise only A(u) = {j : |V_j| ≤ d_j},
+Algorithms 9 to 11 randomize only A(u) = {j : |V_j| ≤ d_j},
 the signs that some neighbour of u changes, by an amount that depends on |A(u)|. Both are read off
 the data. Theorems 6.1 and 6.2 hold for the mechanism M_u whose set and amount are held at those of
 one record u, between u and its neighbours: outside A(u) no neighbour has another sign, inside it is

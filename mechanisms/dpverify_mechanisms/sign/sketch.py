@@ -1,6 +1,6 @@
-"""Sign sketches: the randomised signs of x·P, for every projection and flip rule of the paper.
+"""Sign sketches: the randomized signs of x·P, for every projection and flip rule of the paper.
 
-`RandomisedSigns` is what is computed and released, with its law; here are the claim, its
+`RandomizedSigns` is what is computed and released, with its law; here are the claim, its
 calibration and its use.
 
 **For a realised projection** the claim is the curve of N answers, N being how many projected values
@@ -48,7 +48,7 @@ from dpverify_mechanisms.sign.estimators import (
 from dpverify_mechanisms.sign.flip_rules import UNIT, FlipRule, Ladder
 from dpverify_mechanisms.sign.individual_rules import IndividualNoise, IndividualResponse
 from dpverify_mechanisms.sign.law import bit_losses
-from dpverify_mechanisms.sign.randomised_signs import RandomisedSigns, grid_of_signs
+from dpverify_mechanisms.sign.randomized_signs import RandomizedSigns, grid_of_signs
 from dpverify_mechanisms.sign.worst_pairs import candidates
 
 __all__ = ["GRID_STEPS", "SignSketch"]
@@ -68,12 +68,12 @@ _DRAWN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignSketch(RandomisedSigns):
-    """Release of the signs of records @ P, randomised by a flip rule, with its claim.
+class SignSketch(RandomizedSigns):
+    """Release of the signs of records @ P, randomized by a flip rule, with its claim.
 
     Parameters
     ----------
-    projection, rule, grid, domain, adjacency : as in `RandomisedSigns`
+    projection, rule, grid, domain, adjacency : as in `RandomizedSigns`
     least_norm : if given, the claim is over the draw of a Gaussian projection, for records whose
         ℓ2 norm is at least this when they are projected, but for what rounding to the grid takes
         from it, which is charged. Nothing here can see to that: clipping can make any norm smaller,
@@ -90,7 +90,7 @@ class SignSketch(RandomisedSigns):
     least_norm: Fraction | None = None
 
     def __post_init__(self) -> None:
-        RandomisedSigns.__post_init__(self)
+        RandomizedSigns.__post_init__(self)
         if self.least_norm is not None:
             self._require_angle_law()
             self._require_some_record()

@@ -315,7 +315,7 @@ def test_plain_min_hash_claims_nothing() -> None:
         sketch.guarantee,
         lambda: sketch.log_likelihood_ratio(released[:, None], pair.record, pair.neighbour),
     ):
-        with pytest.raises(ParameterError, match="one that randomises"):
+        with pytest.raises(ParameterError, match="one that randomizes"):
             refused()
     assert "epsilon_realised" not in sketch.facts()["sensitivity"]
 

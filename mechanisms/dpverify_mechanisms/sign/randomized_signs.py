@@ -1,4 +1,4 @@
-"""Randomised signs of x·P: what is computed, drawn and released, and its exact law.
+"""Randomized signs of x·P: what is computed, drawn and released, and its exact law.
 
 **The exact path.** Records become whole numbers of grid steps, P is a whole-number matrix and their
 product is exact (`LinearSketch` has the same), so that signs, levels ⌈|V|/d⌉ and zeros are decided
@@ -46,19 +46,19 @@ from dpverify_mechanisms.sign.law import (
     total_losses,
 )
 
-__all__ = ["RandomisedSigns", "grid_of_signs"]
+__all__ = ["RandomizedSigns", "grid_of_signs"]
 
 _ROWS = 128  # records a product: their doubles stay in the cache between the steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomisedSigns(Streaming, Certifiable, Exhaustive):
-    """Signs of records @ P, each randomised by a flip rule, packed into bytes.
+class RandomizedSigns(Streaming, Certifiable, Exhaustive):
+    """Signs of records @ P, each randomized by a flip rule, packed into bytes.
 
     Parameters
     ----------
     projection : realised, public
-    rule : how a sign is randomised
+    rule : how a sign is randomized
     grid : fixed-point grid of the records; the adjacency's bound is a whole number of its steps
     domain : declared range of every attribute
     adjacency : whom a claim protects
