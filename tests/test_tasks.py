@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,51 @@ import pytest
 
 import dpverify as dpv
 
+TINY = Fraction(1, 10**6)
+
 
 def test_noise_for_a_target() -> None:
     sigma = dpv.calibrate(dpv.Gaussian, epsilon=1, delta=1e-6).sigma
     assert f"{float(sigma):.6f}" == "4.224679"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0.01"])
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+@pytest.mark.parametrize(
+    ("kind", "louder"),
+    [
+        (dpv.Gaussian, lambda curve: dpv.Gaussian(sigma=curve.sigma * Fraction(999, 1000))),
+        (dpv.Laplace, lambda curve: dpv.Laplace(scale=curve.scale * Fraction(999, 1000))),
+        (
+            dpv.DiscreteGaussian,
+            lambda curve: dpv.DiscreteGaussian(sigma=curve.sigma * Fraction(999, 1000)),
+        ),
+        (dpv.RandomizedResponse, lambda curve: dpv.RandomizedResponse(keep=curve.keep + TINY)),
+    ],
+)
+def test_calibrated_noise_is_enough_and_little_less_is_not(
+    kind: type[dpv.PrivacyCurve], louder: Any, epsilon: str, delta: str
+) -> None:
+    curve = dpv.calibrate(kind, epsilon=epsilon, delta=delta)
+    assert Fraction(curve.delta_at(epsilon).upper) <= Fraction(delta)
+    assert Fraction(louder(curve).delta_at(epsilon).lower) > Fraction(delta)
+
+
+def test_what_cannot_be_calibrated_is_refused() -> None:
+    refused: list[tuple[Any, dict[str, Any], str]] = [
+        (int, {}, "kind=int must be one of Gaussian, DiscreteGaussian, Laplace"),
+        (dpv.ApproxDP, {}, "kind=ApproxDP must be one of"),
+        (dpv.Gaussian, {"delta": 0}, "delta=0 must be positive with Gaussian noise"),
+        (dpv.DiscreteGaussian, {"delta": 0}, "delta=0 must be in .* unbounded"),
+        (dpv.DiscreteGaussian, {"sensitivity": 1.5}, "sensitivity=3/2 must be a whole number"),
+        (dpv.Laplace, {"sensitivty": 1}, "Did you mean sensitivity"),
+        (dpv.Laplace, {"epsilon": "much"}, "epsilon=much must be a finite real number"),
+        (dpv.RandomizedResponse, {"values": 1}, "values=1 must be at least 2"),
+    ]
+    for kind, options, message in refused:
+        arguments: Any = {"epsilon": 1, "delta": 1e-6, **options}
+        with pytest.raises(dpv.ParameterError, match=message):
+            dpv.calibrate(kind, **arguments)
 
 
 def test_what_a_noise_guarantees() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TypeVar, cast
 
@@ -16,13 +17,14 @@ from dpverify.accounting.curves.randomized_response import (
     keep_probability_curve,
 )
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import ParameterError, did_you_mean, require
+from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import positive_rational, whole
 
 __all__ = ["DISTRIBUTIONS", "NoiseDistribution", "calibrate"]
 
 Values = Mapping[str, Fraction]
+_UP = Context(prec=17, rounding=ROUND_CEILING)
 _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 
@@ -94,17 +96,22 @@ def calibrate(kind: type[_Curve], *, epsilon: Real, delta: Real = 0, **query: Re
 
 
 def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A σ with δ(ε) ≤ delta proven, next to the least one that a search finds."""
+    """A σ of 17 digits with δ(ε) ≤ delta proven, next to the least one that a search finds."""
     require(epsilon >= 0, "epsilon", epsilon, "at least 0")
     rule = "in (0, 1): the privacy loss of this noise is unbounded"
     require(0 < delta < 1, "delta", delta, rule)
     size = whole("sensitivity", values["sensitivity"])
 
-    def at(share: float) -> Enclosure:
-        curve = DiscreteGaussian(sigma=1 / Fraction(share), sensitivity=size)
-        return curve.delta_at(epsilon)
+    def at(sigma: Fraction) -> Enclosure:
+        return DiscreteGaussian(sigma=sigma, sensitivity=size).delta_at(epsilon)
 
-    return 1 / Fraction(largest_argument(at, Enclosure.of_exact(delta).lower))
+    goal = Enclosure.of_exact(delta).lower
+    share = largest_argument(lambda x: at(1 / Fraction(x)), goal)
+    for step in (0.0, *(2.0**-exponent for exponent in range(51, 20, -3))):
+        sigma = Fraction(_UP.divide(1, Decimal(share * (1 - step))))
+        if at(sigma).upper <= goal:  # the decimal that is printed is the σ that is proven
+            return sigma
+    raise NumericalError(f"no certified sigma near {1 / share!r}")
 
 
 def _keep(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:

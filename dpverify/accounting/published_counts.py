@@ -1,7 +1,7 @@
 """How many positions of two neighbours differ, as two papers bound it: kept to be shown, not used.
 
 A loss per position times such a number is a claim only if the number is a bound. Each function
-decides that exactly and refuses where it isn't one; `most_differing` is the least that always is.
+decides that exactly and refuses where it isn't one; `max_differing` is the least that always is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from flint import acb, arb
 
-from dpverify.accounting.curves.randomized_response import most_differing
+from dpverify.accounting.curves.randomized_response import max_differing
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import ParameterError, require
 
@@ -38,7 +38,7 @@ def differing_hashes(positions: int, differ: Fraction, delta: Fraction) -> Enclo
     require(0 < differ <= 1, "differ", differ, "in (0, 1]")
     mean = positions * differ
     bound = enclose(lambda: to_arb(mean) + (-3 * to_arb(mean) * to_arb(delta).log()).sqrt())
-    needed = most_differing(positions, differ, delta)
+    needed = max_differing(positions, differ, delta)
     if needed > bound.upper:
         raise ParameterError(
             "delta",

@@ -45,7 +45,7 @@ def account(
 ) -> None:
     """What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
 
-    NAME is gaussian, laplace, randomized-response, or a mechanism's.
+    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
@@ -81,8 +81,8 @@ def calibrate(
 ) -> None:
     """The least noise that reaches (epsilon, delta).
 
-    NAME is gaussian, laplace, randomized-response, or a mechanism's. Of noise use the upper end; of
-    randomized response the probability printed.
+    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's. Of noise
+    use what is printed as the safe end, or alone.
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6
@@ -106,9 +106,12 @@ def calibrate(
     _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
 
 
-def _safe_decimal(keep: Fraction) -> str:
-    """A probability to keep, rounded down: less truthful answers are as private."""
-    return str(_DOWN.divide(Decimal(keep.numerator), Decimal(keep.denominator)))
+def _safe_decimal(noise: Fraction) -> str:
+    """A probability to keep, rounded down: less truthful answers are as private.
+
+    The discrete Gaussian's sigma is a decimal of fewer digits, and stays as it is.
+    """
+    return str(_DOWN.divide(Decimal(noise.numerator), Decimal(noise.denominator)))
 
 
 def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:

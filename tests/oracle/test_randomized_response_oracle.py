@@ -19,7 +19,7 @@ from dpverify.accounting.curves.randomized_response import (
     MixedResponse,
     keep_probability,
     keep_probability_curve,
-    most_differing,
+    max_differing,
 )
 from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
 from dpverify.data.adjacency import BitFlip, Record
@@ -202,7 +202,7 @@ def test_most_differing_by_exact_sums(share: Fraction) -> None:
             for least in range(positions + 1)
         ]
         expected = next(n for n, tail in enumerate(tails) if tail <= delta)
-        assert most_differing(positions, share, delta) == expected
+        assert max_differing(positions, share, delta) == expected
 
 
 # The mechanism, at sizes where every output can be enumerated.

@@ -53,7 +53,7 @@ from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import to_count
 
 __all__ = [
-    "LARGEST_ENUMERATION",
+    "MAX_OUTCOMES",
     "AdvancedBound",
     "ApproximateOptimalBound",
     "BasicBound",
@@ -67,7 +67,7 @@ __all__ = [
 Points = tuple[ApproxDP, ...]
 """Releases: ε₀ (or e^ε₀) and δ₀ of each, rational."""
 
-LARGEST_ENUMERATION = 200_000
+MAX_OUTCOMES = 200_000
 """Outcomes that `OptimalBound` enumerates at most."""
 
 _KAIROUZ = "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4)"
@@ -111,7 +111,7 @@ def applicable_bounds(points: Points) -> tuple[Bound, ...]:
         if len(set(points)) == 1:
             bounds.append(AdvancedBound(points=points))
         bounds.append(SimplifiedOptimalBound(points=points))
-    if _outcomes(points) <= LARGEST_ENUMERATION:
+    if _outcomes(points) <= MAX_OUTCOMES:
         bounds.append(OptimalBound(points=points))
     else:
         bounds.append(ApproximateOptimalBound(points=points))
@@ -224,16 +224,16 @@ class OptimalBound(Bound):
     Raises
     ------
     ParameterError
-        If the distinct points have more than `LARGEST_ENUMERATION` outcomes together.
+        If the distinct points have more than `MAX_OUTCOMES` outcomes together.
     """
 
     def __attrs_post_init__(self) -> None:
         outcomes = _outcomes(self.points)
         require(
-            outcomes <= LARGEST_ENUMERATION,
+            outcomes <= MAX_OUTCOMES,
             "points",
             f"of {outcomes} outcomes",
-            f"of at most {LARGEST_ENUMERATION}",
+            f"of at most {MAX_OUTCOMES}",
             "ApproximateOptimalBound takes any number of distinct points.",
         )
 

@@ -48,19 +48,19 @@ from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_rational, whole
 
 __all__ = [
-    "LARGEST_KEEP",
-    "MOST_POSITIONS",
+    "MAX_KEEP",
+    "MAX_POSITIONS",
     "MixedResponse",
     "RandomizedResponse",
     "keep_probability",
     "keep_probability_curve",
-    "most_differing",
+    "max_differing",
 ]
 
-LARGEST_KEEP = 1 - Fraction(1, 2**40)
+MAX_KEEP = 1 - Fraction(1, 2**40)
 """Coins are never more honest than this, so that no probability comes near underflow."""
 
-MOST_POSITIONS = 2**20
+MAX_POSITIONS = 2**20
 """Of a curve: its balls take 2.8 KB for each, with those of its last eight questions."""
 
 _COIN = 2**64  # a coin's probability is a whole number of these parts
@@ -101,7 +101,7 @@ class RandomizedResponse(PrivacyCurve):
         keep, other = short_string(self.keep), short_string(self.other)
         require(0 < self.other <= self.keep, "other", other, f"in (0, keep={keep}]")
         require(self.keep + self.other <= 1, "keep", keep, f"at most 1 - {other}")
-        most = MOST_POSITIONS
+        most = MAX_POSITIONS
         require(self.positions <= most, "positions", self.positions, f"at most {most}")
 
     @classmethod
@@ -225,7 +225,7 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
     """Largest k = n/2⁶⁴ with which `positions` differing coordinates lose at most ε in all.
 
     With o = (1 − k)/(values − 1), m·ln(k/o) ≤ ε is k ≤ e^(ε/m)/(e^(ε/m) + values − 1), which is
-    irrational unless ε is 0, so that ball arithmetic finds its digits. k is at most `LARGEST_KEEP`.
+    irrational unless ε is 0, so that ball arithmetic finds its digits. k is at most `MAX_KEEP`.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
     while precision <= 1 << 16:
         with ctx.workprec(precision):
             kept = 1 / (1 + (values - 1) * (-to_arb(eps) / positions).exp())
-            if kept >= to_arb(LARGEST_KEEP):  # further digits are so near 1 that they stay open
-                return LARGEST_KEEP
+            if kept >= to_arb(MAX_KEEP):  # further digits are so near 1 that they stay open
+                return MAX_KEEP
             parts = (kept * _COIN).floor().unique_fmpz()
         if parts is not None:
             return _coin(int(parts), values)
@@ -264,7 +264,7 @@ def keep_probability_curve(
 
     By bisection, since δ(ε) rises with k; the proof is the upper end of `delta_at`. All coordinates
     differ, or each with the probability `differ` by revealed public randomness: then few do, and a
-    single one may lose more than ε. k is at most `LARGEST_KEEP`. See `keep_probability` for what is
+    single one may lose more than ε. k is at most `MAX_KEEP`. See `keep_probability` for what is
     refused.
     """
     target = rational("delta", delta)
@@ -272,7 +272,7 @@ def keep_probability_curve(
     pure = keep_probability(epsilon, positions=positions, values=values)
     if target == 0:
         return pure
-    safe, unsafe = int(pure * _COIN), int(LARGEST_KEEP * _COIN) + 1
+    safe, unsafe = int(pure * _COIN), int(MAX_KEEP * _COIN) + 1
     while unsafe - safe > 1:
         middle = (safe + unsafe) // 2
         keep = Fraction(middle, _COIN)
@@ -284,7 +284,7 @@ def keep_probability_curve(
     return Fraction(safe, _COIN)
 
 
-def most_differing(positions: int, differ: Fraction | Enclosure, delta: Fraction) -> int:
+def max_differing(positions: int, differ: Fraction | Enclosure, delta: Fraction) -> int:
     """Smallest N for which P[Bin(positions, differ) > N] ≤ delta is proven.
 
     The tail rises with `differ`, so an enclosure's upper end is used. The sum runs from its
@@ -320,7 +320,7 @@ def _ends(differ: Fraction | Enclosure) -> tuple[Fraction, Fraction]:
 
 
 def _coin(parts: int, values: int) -> Fraction:
-    keep = min(Fraction(parts, _COIN), LARGEST_KEEP)
+    keep = min(Fraction(parts, _COIN), MAX_KEEP)
     if not keep * values >= 1:
         raise ParameterError(
             "epsilon",

@@ -39,7 +39,7 @@ from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["RankOneNormal", "largest_gamma"]
+__all__ = ["RankOneNormal", "max_gamma"]
 
 
 @frozen(kw_only=True)
@@ -112,7 +112,7 @@ class RankOneNormal(PrivacyCurve):
         return 1 - s.gamma_upper(half, regularized=1) - to_arb(eps).exp() * other
 
 
-def largest_gamma(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
+def max_gamma(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     """A γ with which `rows` rows are (ε, δ)-private, proven, next to the largest one.
 
     Parameters

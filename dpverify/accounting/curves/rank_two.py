@@ -53,7 +53,7 @@ from dpverify.errors import NumericalError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["RankTwoNormal", "largest_gamma_two", "replaced_row_gamma"]
+__all__ = ["RankTwoNormal", "max_gamma_two", "replaced_row_gamma"]
 
 _WIDTH = 1e-10
 _PRECISION = 160
@@ -190,7 +190,7 @@ def _tail(up: float, down: float, rows: int, threshold: float) -> float:
     return float(min(max((2 * terms.sum() - terms[0]) / reach, 0.0), 1.0))
 
 
-def largest_gamma_two(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
+def max_gamma_two(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
     """A γ with which `rows` rows are (ε, δ)-private, proven, next to the largest one."""
     eps, target = rational("epsilon", epsilon), rational("delta", delta)
     require(eps >= 0, "epsilon", epsilon, "at least 0")

@@ -40,7 +40,7 @@ from dpverify.errors import require
 from dpverify.guarantee import PrivacyBound
 from dpverify.numbers import to_positive_rational
 
-__all__ = ["FiniteTradeOff", "GaussianTradeOff", "least_type_two"]
+__all__ = ["FiniteTradeOff", "GaussianTradeOff", "min_type_two"]
 
 _PAPER = "Dong, Roth and Su 2022 (arXiv:1905.02383v3)"
 
@@ -180,7 +180,7 @@ class FiniteTradeOff(PrivacyBound):
             yield beta, alpha
 
 
-def least_type_two(curve: PrivacyBound, alpha: Real) -> float:
+def min_type_two(curve: PrivacyBound, alpha: Real) -> float:
     """Proven lower bound of f(α) from a privacy curve: the best of one ε, found by search.
 
     Parameters

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.randomized_response import (
-    LARGEST_KEEP,
+    MAX_KEEP,
     keep_probability_curve,
 )
 from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
@@ -67,7 +67,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
         read_numbers(self)
         require(self.p >= 1, "p", self.p, "at least 1")
         require(
-            1 - LARGEST_KEEP <= self.flip < Fraction(1, 2),
+            1 - MAX_KEEP <= self.flip < Fraction(1, 2),
             "flip",
             self.flip,
             "in [2**-40, 1/2)",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpverify.accounting.curves.randomized_response import most_differing
+from dpverify.accounting.curves.randomized_response import max_differing
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
 from dpverify_mechanisms.min_hash.rules import BucketNoise
@@ -57,7 +57,7 @@ def levels(sketch: MinHash, delta: Fraction) -> Mapping[str, Enclosure]:
     published = published_differing(k, differ, delta)
     if not noisy:
         published = Enclosure(*np.ceil([published.lower, published.upper]).tolist())
-    tail = most_differing(k, sketch.differ(), delta)
+    tail = max_differing(k, sketch.differ(), delta)
     steps = b - 1 if noisy else 1  # largest loss of a position
     return {
         "published": _product(published, loss, steps),

@@ -27,7 +27,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import (
-    LARGEST_KEEP,
+    MAX_KEEP,
     MixedResponse,
     RandomizedResponse,
     keep_probability,
@@ -151,7 +151,7 @@ class BucketResponse(BucketRule):
 
     def __post_init__(self) -> None:
         read_numbers(self)
-        require(0 < self.keep <= LARGEST_KEEP, "keep", self.keep, "in (0, 1 - 2**-40]")
+        require(0 < self.keep <= MAX_KEEP, "keep", self.keep, "in (0, 1 - 2**-40]")
         require(_COIN % self.keep.denominator == 0, "keep", self.keep, "a multiple of 2**-64")
 
     @classmethod
@@ -174,7 +174,7 @@ class BucketResponse(BucketRule):
             )
         parts = _bisect(
             int(pure * _COIN),
-            int(LARGEST_KEEP * _COIN),
+            int(MAX_KEEP * _COIN),
             lambda n: cls(keep=Fraction(n, _COIN)).curve(positions, buckets, differ),
             epsilon,
             delta,

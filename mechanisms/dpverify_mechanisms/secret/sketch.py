@@ -38,10 +38,10 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.accounting.curves.rank_one import RankOneNormal, largest_gamma
+from dpverify.accounting.curves.rank_one import RankOneNormal, max_gamma
 from dpverify.accounting.curves.rank_two import (
     RankTwoNormal,
-    largest_gamma_two,
+    max_gamma_two,
     replaced_row_gamma,
 )
 from dpverify.data.adjacency import Edge, Row
@@ -108,7 +108,7 @@ class CutSketch(SecretRows):
         """
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
-        gamma = largest_gamma(sketch_rows, epsilon=epsilon, delta=delta)
+        gamma = max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
         finest = _finest(p)
         require(finest >= 1, "p", p, "fewer: the sketch's sums would be too large")
@@ -248,7 +248,7 @@ class CovarianceSketch(SecretRows):
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
-        gamma = largest_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
+        gamma = max_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
         moved, norm = _row_bounds(adjacency, domain, p)
         rest = max(norm - moved, Fraction(0))
         exact = (norm**2 - (1 + gamma) * rest**2) / gamma

@@ -15,7 +15,7 @@ from mpmath import mpf
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
-from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff, least_type_two
+from dpverify.accounting.notions.fdp import FiniteTradeOff, GaussianTradeOff, min_type_two
 from dpverify.errors import ParameterError
 
 LEVELS = st.fractions(min_value=0, max_value=1, max_denominator=1000)
@@ -114,7 +114,7 @@ def test_randomized_response_three_ways(keep: Fraction, epsilon: Fraction) -> No
 @given(MUS, LEVELS)
 def test_a_curve_gives_its_trade_off_back(mu_squared: Fraction, alpha: Fraction) -> None:
     exact = GaussianTradeOff(mu_squared=mu_squared).type_two(alpha)
-    proven = least_type_two(Gaussian.from_mu_squared(mu_squared), alpha)
+    proven = min_type_two(Gaussian.from_mu_squared(mu_squared), alpha)
     assert proven <= exact.upper
     assert proven >= exact.lower - 1e-9
 
@@ -123,7 +123,7 @@ def test_a_curve_gives_its_trade_off_back(mu_squared: Fraction, alpha: Fraction)
 def test_a_finite_curve_gives_its_trade_off_back(keep: Fraction, alpha: Fraction) -> None:
     keep = max(keep, 1 - keep, Fraction(51, 100))
     function = FiniteTradeOff.of_pair([(keep, 1 - keep), (1 - keep, keep)])
-    proven = least_type_two(ApproxDP.from_odds(odds=keep / (1 - keep)), alpha)
+    proven = min_type_two(ApproxDP.from_odds(odds=keep / (1 - keep)), alpha)
     assert proven <= function.type_two(alpha)
     assert proven >= function.type_two(alpha) - Fraction(1, 10**7)
 
@@ -175,7 +175,7 @@ def test_bad_input() -> None:
         with pytest.raises(ParameterError, match="alpha="):
             gaussian.type_two(alpha)
         with pytest.raises(ParameterError, match="alpha="):
-            least_type_two(gaussian, alpha)
+            min_type_two(gaussian, alpha)
     half, third, zero, one = Fraction(1, 2), Fraction(1, 3), Fraction(0), Fraction(1)
     with pytest.raises(ParameterError, match="convex"):
         FiniteTradeOff(vertices=((zero, one), (half, half + third / 2), (one, zero)))

@@ -11,11 +11,11 @@ import pytest
 from scipy import sparse
 
 from dpverify.accounting.curves.randomized_response import (
-    LARGEST_KEEP,
+    MAX_KEEP,
     MixedResponse,
     keep_probability,
     keep_probability_curve,
-    most_differing,
+    max_differing,
 )
 from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
 from dpverify.data.adjacency import BitFlip, Record
@@ -141,7 +141,7 @@ def test_wrong_arguments_are_refused(wrong: float) -> None:
     with pytest.raises(ParameterError):
         keep_probability(wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
-        most_differing(5, Fraction(1, 2), wrong)  # type: ignore[arg-type]
+        max_differing(5, Fraction(1, 2), wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("differ", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
@@ -152,7 +152,7 @@ def test_wrong_shares_are_refused(differ: Fraction) -> None:
 
 def test_coins_stop_short_of_certainty() -> None:
     for epsilon in (28, 1000, 10**5, 10**6, 10**300):
-        assert keep_probability(Fraction(epsilon)) == LARGEST_KEEP
+        assert keep_probability(Fraction(epsilon)) == MAX_KEEP
     assert keep_probability(Fraction(0)) == Fraction(1, 2)
     with pytest.raises(ParameterError, match="epsilon"):
         keep_probability(Fraction(0), values=3)  # no whole number of 2⁻⁶⁴ is a third
@@ -169,11 +169,11 @@ def test_a_delta_buys_a_better_coin() -> None:
 
 
 def test_most_differing_at_its_ends() -> None:
-    assert most_differing(9, Fraction(1), Fraction(1, 2)) == 9
-    assert most_differing(9, Fraction(1), Fraction(1)) == 0
-    assert most_differing(9, Fraction(0), Fraction(0)) == 0
-    assert most_differing(1, Fraction(1, 2), Fraction(1, 2)) == 0  # a tie that balls can see
-    assert most_differing(9, Enclosure(0.01, 0.5), Fraction(1, 512)) == 8
+    assert max_differing(9, Fraction(1), Fraction(1, 2)) == 9
+    assert max_differing(9, Fraction(1), Fraction(1)) == 0
+    assert max_differing(9, Fraction(0), Fraction(0)) == 0
+    assert max_differing(1, Fraction(1, 2), Fraction(1, 2)) == 0  # a tie that balls can see
+    assert max_differing(9, Enclosure(0.01, 0.5), Fraction(1, 512)) == 8
 
 
 # The mechanism

@@ -18,7 +18,7 @@ from dpverify.accounting.curves.randomized_response import (
     MixedResponse,
     RandomizedResponse,
     keep_probability,
-    most_differing,
+    max_differing,
 )
 from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.domain import Box
@@ -246,7 +246,7 @@ def test_claim_over_the_draw() -> None:
     assert realised.positions == 11
     assert realised.delta_at(2).lower > 1e-3  # what a realised projection alone can't promise
     # Theorem 4.1 with the pair's own N₊ needs more flips; the printed N₊ more still.
-    count = most_differing(11, curve.differ, DELTA)
+    count = max_differing(11, curve.differ, DELTA)
     assert count < 11
     assert curve.keep > keep_probability(Fraction(2), positions=count)
     (pair,) = sketch.worst_pairs()
