@@ -39,18 +39,24 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.special import ndtri
 
-from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.accounting.curves.laplace import Laplace
+from dpverify.auditing.attacks._noise_model import (
+    ROUND_OFF,
+    Along,
+    AtLeast,
+    HasShape,
+    LaplaceLoss,
+    Loss,
+    NormalLoss,
+    Raised,
+)
 from dpverify.auditing.attacks._proposals import Event, Plan, Proposal, confirm, numbers, planned
 from dpverify.auditing.attacks._recording import (
     Call,
@@ -78,9 +84,7 @@ Vector = NDArray[Any]
 
 MOST = 1024
 """Noise variables that are probed, one run each."""
-_ROUND_OFF = 1e-9
 _OUTSIDE = 1e-6
-_SIMULATED = 4096  # losses of the model
 _PLACES = 3  # lines of the mechanism that a reason names
 
 # How much a pair shows, the most last.
@@ -265,7 +269,7 @@ class _Check:
             side = "neighbour" if other.raised else "record"
             reason = f"without noise it raised {own.raised or other.raised} on the {side} alone"
             name = "it raises" if other.raised else "it doesn't raise"
-            event = Event(name=name, holds=_Raised(bool(other.raised)))
+            event = Event(name=name, holds=Raised(bool(other.raised)))
             return say(_ONE_SIDE, reason, event=event)
         if own.shape is None or other.shape is None:
             return outside("its output isn't an array of numbers")
@@ -273,7 +277,7 @@ class _Check:
         differing = _difference(calls, other.recorder.calls)
         if own.shape != other.shape:
             reason = f"without noise the shape is {own.shape} or {other.shape}, by the data"
-            event = Event(name=f"the shape is {other.shape}", holds=_Shape(other.shape))
+            event = Event(name=f"the shape is {other.shape}", holds=HasShape(other.shape))
             return say(_ONE_SIDE, f"{reason}; {differing}" if differing else reason, event=event)
         if differing:
             return outside(differing, _CALLS_DIFFER)
@@ -317,7 +321,7 @@ class _Check:
         if law == "normal":
             distance = float(np.linalg.norm(shift))
             text = f"the outputs are μ = {distance:.6g} standard deviations of the noise apart"
-            loss: _Loss = _NormalLoss(own.output, shift @ inverse, distance)
+            loss: Loss = NormalLoss(own.output, shift @ inverse, distance)
         else:
             distance = float(np.abs(shift).sum())
             text = f"the outputs are {distance:.6g} scales of the noise apart in ℓ1"
@@ -325,12 +329,12 @@ class _Check:
             if not unique:
                 distance = _least_l1(matrix, change)
                 text = f"a shift of the noise by {distance:.6g} scales in ℓ1 explains the change"
-            if distance <= self.allowed * (1 + _ROUND_OFF):
+            if distance <= self.allowed * (1 + ROUND_OFF):
                 return {"rank": _FITS, "reason": text, "distance": distance}
             if not unique:
                 return {"rank": _TOO_LITTLE, "reason": text, "distance": distance}
             moved = shift != 0
-            loss = _LaplaceLoss(own.output, inverse[moved], shift[moved])
+            loss = LaplaceLoss(own.output, inverse[moved], shift[moved])
         if not math.isfinite(self.allowed):
             text += "; the claim has no finite ε there"
             return {"rank": _OUTSIDE_MODEL, "reason": text, "distance": distance}
@@ -340,132 +344,18 @@ class _Check:
             return shown
         plan = planned(loss.simulated(), self.claim, self.config)
         name = f"log-likelihood ratio of the noise ≥ {plan.threshold:.6g}"
-        holds = _AtLeast(loss, plan.threshold, own.output.size)
+        holds = AtLeast(loss, plan.threshold, own.output.size)
         event = Event(name=name, holds=holds)
         return {**shown, "rank": _TOO_LITTLE, "event": event, "plan": plan}
-
-
-class _Loss(Protocol):
-    """The privacy loss of the model, for the neighbour against the record."""
-
-    def __call__(self, output: Vector) -> float:
-        """Of a flattened output."""
-        ...
-
-    def simulated(self) -> Vector:
-        """Of the neighbour's outputs, by the model."""
-        ...
-
-    def leak(self, claim: PrivacyCurve, allowed: float) -> str:
-        """Where it is above the claim, in words; empty if it isn't."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _NormalLoss:
-    """Normal noise: linear in the output, N(μ²/2, μ²) on the neighbour's side."""
-
-    origin: Vector
-    weights: Vector
-    mu: float
-
-    def __call__(self, output: Vector) -> float:
-        return float(self.weights @ (output - self.origin)) - self.mu**2 / 2
-
-    def simulated(self) -> Vector:
-        quantiles = ndtri((np.arange(_SIMULATED) + 0.5) / _SIMULATED)
-        return np.asarray(self.mu**2 / 2 + self.mu * quantiles)
-
-    def leak(self, claim: PrivacyCurve, allowed: float) -> str:
-        curve = Gaussian.from_mu_squared((Fraction(self.mu) * (1 - Fraction(_ROUND_OFF))) ** 2)
-        return _leak(curve, claim, (allowed, allowed / 2, 0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _LaplaceLoss:
-    """Laplace noise: Σ |zᵢ| − |zᵢ − vᵢ| over the noise variables zᵢ that move."""
-
-    origin: Vector
-    inverse: Vector
-    shift: Vector
-
-    def __call__(self, output: Vector) -> float:
-        return float(self._of(self.inverse @ (output - self.origin)))
-
-    def _of(self, noise: Vector) -> Vector:
-        return np.asarray((np.abs(noise) - np.abs(noise - self.shift)).sum(axis=-1))
-
-    def simulated(self) -> Vector:
-        rng = np.random.Generator(np.random.PCG64(0))
-        return self._of(self.shift + rng.laplace(size=(_SIMULATED, self.shift.size)))
-
-    def leak(self, claim: PrivacyCurve, allowed: float) -> str:
-        # Nine digits, so that equal shifts stay equal; then below the truth, as δ rises with each.
-        sizes = [Fraction(f"{size:.9g}") * (1 - Fraction(_ROUND_OFF)) for size in abs(self.shift)]
-        return _leak(Laplace.of_row(sizes, scale=1), claim, (allowed,))
-
-
-def _leak(curve: PrivacyCurve, claim: PrivacyCurve, epsilons: tuple[float, ...]) -> str:
-    for eps in epsilons:
-        leaked, limit = curve.delta_at(eps).lower, claim.delta_at(eps).upper
-        if leaked > limit:
-            return f": δ({eps:.6g}) is {leaked:.4g}, and {limit:.4g} is claimed"
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _AtLeast:
-    """Whether an output's score is so large; of another shape it isn't."""
-
-    score: Callable[[Vector], float]
-    threshold: float
-    size: int
-
-    def __call__(self, released: Any) -> bool:
-        output = numbers(released)
-        if output is None or output.size != self.size:
-            return False
-        return self.score(output.ravel()) >= self.threshold
-
-
-@dataclass(frozen=True, slots=True)
-class _Along:
-    """How far an output lies in a direction."""
-
-    direction: Vector
-
-    def __call__(self, output: Vector) -> float:
-        return float(self.direction @ output)
-
-
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    """Whether it raised, or whether it didn't."""
-
-    yes: bool
-
-    def __call__(self, released: Any) -> bool:
-        return isinstance(released, Exception) == self.yes
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """Whether the output has this shape."""
-
-    shape: tuple[int, ...]
-
-    def __call__(self, released: Any) -> bool:
-        output = numbers(released)
-        return output is not None and output.shape == self.shape
 
 
 def _apart(own: _Run, change: Vector) -> Event:
     """The output lies nearer to the neighbour's than to the record's, along the change."""
     size = float(np.linalg.norm(change))
-    along = _Along(change / size)
+    along = Along(change / size)
     middle = along(own.output) + size / 2
     name = "the output, where no noise reaches, is nearer to the neighbour's"
-    return Event(name=name, holds=_AtLeast(along, middle, own.output.size))
+    return Event(name=name, holds=AtLeast(along, middle, own.output.size))
 
 
 def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
