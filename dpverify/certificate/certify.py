@@ -230,14 +230,12 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         attributes=table.shape[1],
         domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
-        ranges=[
-            ColumnRange(low=exact_string(low), high=exact_string(high)) for low, high in data.ranges
-        ],
+        ranges=[ColumnRange(low=low, high=high) for low, high in data.ranges],
         adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
-        epsilon=exact_string(privacy.epsilon),
-        delta=exact_string(privacy.delta),
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
         projection_seed=configuration.projection.seed,
-        alpha=exact_string(audit.alpha),
+        alpha=audit.alpha,
         draws=audit.draws,
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,

@@ -259,11 +259,11 @@ class _Release(NamedTuple):
 
     @property
     def epsilon(self) -> Fraction:
-        return Fraction(self.inputs.epsilon)
+        return self.inputs.epsilon
 
     @property
     def delta(self) -> Fraction:
-        return Fraction(self.inputs.delta)
+        return self.inputs.delta
 
 
 def _read(number: int, fields: Mapping[str, Any]) -> _Release:
@@ -334,7 +334,9 @@ def _stated(releases: Sequence[_Release], word: OwnersWord) -> Iterator[str]:
 
 def _domain(release: _Release) -> str:
     domain = release.inputs.domain
-    return " ".join([domain.kind, *(f"{n} = {domain.numbers[n]}" for n in sorted(domain.numbers))])
+    return " ".join(
+        [domain.kind, *(f"{n} = {exact_string(domain.numbers[n])}" for n in sorted(domain.numbers))]
+    )
 
 
 def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:

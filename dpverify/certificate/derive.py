@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
@@ -39,7 +38,7 @@ from dpverify.certificate.schema import (
 )
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
-from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
+from dpverify.errors import ConfigurationError, did_you_mean, require
 from dpverify.estimation import moments
 from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable, Estimator, MechanismFamily, Pair, Request
@@ -49,7 +48,6 @@ __all__ = ["Plan", "build", "canonical", "collect", "derive", "misfits"]
 
 Progress = Callable[[int], None]
 
-_NUMBER = re.compile(r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,1000})?")
 _OUTSIDE = {
     "refuse": "A record outside the declared domain stops the release; whether there is one is not "
     "protected.",
@@ -75,16 +73,15 @@ def build(inputs: Inputs) -> Certifiable:
             f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
             "one."
         )
-    epsilon, delta = _fraction("epsilon", inputs.epsilon), _fraction("delta", inputs.delta)
-    check_target(epsilon, delta)
+    check_target(inputs.epsilon, inputs.delta)
     mechanism = family.make(
         Request(
             rows=inputs.rows,
             p=inputs.attributes,
             domain=_domain(inputs),
-            adjacency=ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
-            epsilon=epsilon,
-            delta=delta,
+            adjacency=ADJACENCIES.make(inputs.adjacency.kind, inputs.adjacency.numbers),
+            epsilon=inputs.epsilon,
+            delta=inputs.delta,
             seed=inputs.projection_seed,
             parameters=inputs.parameters,
         )
@@ -112,7 +109,7 @@ def canonical(inputs: Inputs) -> Inputs:
     """
     domain, adjacency = (
         _domain(inputs),
-        ADJACENCIES.make(inputs.adjacency.kind, _numbers(inputs.adjacency)),
+        ADJACENCIES.make(inputs.adjacency.kind, inputs.adjacency.numbers),
     )
     family = _family(inputs)
     values = family.read(inputs.parameters)
@@ -133,7 +130,7 @@ def canonical(inputs: Inputs) -> Inputs:
 
 def _domain(inputs: Inputs) -> Domain:
     outside = {} if inputs.outside is None else {"outside": inputs.outside}
-    return DOMAINS.make(inputs.domain.kind, _numbers(inputs.domain), **outside)
+    return DOMAINS.make(inputs.domain.kind, inputs.domain.numbers, **outside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +156,8 @@ class Plan:
     @classmethod
     def of(cls, inputs: Inputs, mechanism: Certifiable) -> Plan:
         """The plan of inputs whose mechanism was built."""
-        alpha, delta = _fraction("alpha", inputs.alpha), _fraction("delta", inputs.delta)
-        require(0 < alpha < 1, "alpha", inputs.alpha, "in (0, 1)")
+        alpha, delta = inputs.alpha, inputs.delta
+        require(0 < alpha < 1, "alpha", exact_string(alpha), "in (0, 1)")
         pairs, estimators = mechanism.worst_pairs(), mechanism.estimators()
         level = shares(float(alpha), _SHARES)
         levels = planning.levels(level["attack"], len(pairs))
@@ -168,7 +165,7 @@ class Plan:
         return cls(
             inputs=inputs,
             mechanism=mechanism,
-            epsilon=_fraction("epsilon", inputs.epsilon),
+            epsilon=inputs.epsilon,
             delta=delta,
             alpha=float(alpha),
             pairs=pairs,
@@ -390,20 +387,6 @@ def _probe_estimates(plan: Plan) -> list[str]:
 
 def _probes(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
     return mechanism.probes(ReplayableWords(inputs.audit_seed, "synthetic"))
-
-
-def _numbers(given: KindInput) -> dict[str, Fraction]:
-    return {name: _fraction(name, text) for name, text in given.numbers.items()}
-
-
-def _fraction(name: str, text: str) -> Fraction:
-    """Exact number of a certificate, which may be anyone's: huge exponents are refused unread."""
-    if not _NUMBER.fullmatch(text):
-        raise ParameterError(name, repr(text[:80]), "an exact number of at most 1000 digits")
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise ParameterError(name, repr(text), "an exact number") from None
 
 
 def _statistic(value: float) -> str:

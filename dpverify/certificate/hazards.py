@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 
 from dpverify.certificate.rounding import at_least, at_most, exact, percent_at_most
 from dpverify.certificate.schema import Answer, Derived, Inputs
+from dpverify.enclosure import exact_string
 
 __all__ = ["EDITION", "HAZARDS", "Case", "Hazard", "Reply"]
 
@@ -91,7 +92,7 @@ def _large_epsilon(case: Case) -> Reply:
 
 def _catastrophic_failure(case: Case) -> Reply:
     """δ must not be a chance of losing all protection: it has to fall as ε grows, or be tiny."""
-    delta, far = Fraction(case.inputs.delta), case.derived.far_delta.upper
+    delta, far = case.inputs.delta, case.derived.far_delta.upper
     if delta == 0:
         return Reply("pass", "δ = 0: pure differential privacy.")
     if delta * case.inputs.rows >= 1:
@@ -145,7 +146,8 @@ def _custom_implementation(case: Case) -> Reply:
     found = case.derived.white_box
     how = (
         f"{found.verdict} by the likelihood-ratio attack on the code that releases, "
-        f"{case.inputs.draws} draws per side, {found.tests} tests at level {case.inputs.alpha}"
+        f"{case.inputs.draws} draws per side, {found.tests} tests at level "
+        f"{exact_string(case.inputs.alpha)}"
     )
     match found.verdict:
         case "violation":

@@ -65,7 +65,7 @@ def curve_points(
 ) -> list[CurvePoint]:
     """The curve from 0 to 1.3 times the asked ε, beside what is published and what is shown."""
     limits = _limits(evidence, alpha)
-    claimed = Fraction(inputs.epsilon)
+    claimed = inputs.epsilon
     return [
         CurvePoint(
             epsilon=exact_string(epsilon),

@@ -12,7 +12,7 @@ from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
 from dpverify.catalogue import families
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs, KindInput
-from dpverify.enclosure import exact_string, rational
+from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean
 from dpverify.privacy import Certifiable
 
@@ -48,7 +48,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
             raise ConfigurationError(
                 f"{key} is missing: {name} is made for an epsilon and a delta."
             )
-    epsilon, delta = (exact_string(_number(key, left.pop(key))) for key in ("epsilon", "delta"))
+    epsilon, delta = (_number(key, left.pop(key)) for key in ("epsilon", "delta"))
     domain = _kind(DOMAINS, left, family.domain[0])
     adjacency = _kind(ADJACENCIES, left, family.adjacency[0])
     return build(
@@ -61,7 +61,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
             outside=None,
             adjacency=adjacency,
             projection_seed=whole["seed"],
-            alpha="0.01",
+            alpha=Fraction(1, 100),
             draws=1,
             moment_draws=2,
             audit_seed=0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
+from dpverify.enclosure import exact_string
+
 __all__ = ["about", "at_least", "at_most", "decimal_of", "exact", "percent_at_most"]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -30,8 +32,9 @@ def percent_at_most(text: str, digits: int = 4) -> str:
     return at_most(str(Fraction(text) * 100), digits) + "\N{NO-BREAK SPACE}%"
 
 
-def exact(text: str) -> str:
+def exact(number: str | Fraction) -> str:
     """The number with all of its digits, a fraction as it is."""
+    text = exact_string(number) if isinstance(number, Fraction) else number
     return text if "/" in text else _written(decimal_of(text))
 
 
@@ -60,8 +63,9 @@ def _without_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def decimal_of(text: str, rounding: str = ROUND_HALF_EVEN) -> Decimal:
+def decimal_of(number: str | Fraction, rounding: str = ROUND_HALF_EVEN) -> Decimal:
     """A number of a certificate; a fraction is divided out in the given direction."""
+    text = exact_string(number) if isinstance(number, Fraction) else number
     if "/" not in text:
         return Decimal(text)
     value = Fraction(text)

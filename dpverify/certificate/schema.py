@@ -11,12 +11,23 @@ outwards, statistics are strings of nine significant digits.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
@@ -66,17 +77,26 @@ Answer = Literal["pass", "fail", "needs_owner", "not_applicable"]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-def _canonical(text: str) -> str:
+def _read(value: object) -> Fraction:
+    """An exact number, or the one text of it: nothing else is read, however long it is."""
+    text = exact_string(value) if isinstance(value, Fraction) else value
+    if not isinstance(text, str) or not re.fullmatch(EXACT, text):
+        raise ValueError("must be an exact number of at most 1000 digits")
     try:
-        written = exact_string(Fraction(text))
+        number = Fraction(text)
     except ZeroDivisionError:
-        written = None
-    if written != text:
+        number = None
+    if number is None or exact_string(number) != text:
         raise ValueError("must be an exact number in its one form, as certify writes it")
-    return text
+    return number
 
 
-Exact = Annotated[str, Field(pattern=EXACT), AfterValidator(_canonical)]
+Exact = Annotated[
+    Fraction,
+    BeforeValidator(_read),
+    PlainSerializer(exact_string, return_type=str),
+    WithJsonSchema({"pattern": EXACT, "type": "string"}),
+]
 
 
 def _nine_digits(text: str) -> str:
@@ -144,7 +164,7 @@ class KindInput(_Part):
     @classmethod
     def of(cls, kind: str, numbers: Mapping[str, Fraction]) -> KindInput:
         """A kind with its numbers."""
-        return cls(kind=kind, numbers={name: exact_string(n) for name, n in numbers.items()})
+        return cls(kind=kind, numbers=dict(numbers))
 
 
 class ColumnRange(_Part):
@@ -209,7 +229,7 @@ class Inputs(_Part):
             problem = error.errors()[0]
             where = place(problem["loc"])
             raise ConfigurationError(
-                f"{where} can't stand in a certificate: {problem['msg']}."
+                f"{where} can't stand in a certificate: {problem['msg'].removeprefix('Value error, ')}."
             ) from None
 
 
@@ -471,21 +491,22 @@ class Certificate(_Part):
         attack, guarantee, sigma = derived.white_box, derived.guarantee, self._sigma()
         settings = ", ".join(f"{name} = {value}" for name, value in inputs.parameters.items())
         mechanism = f"{inputs.mechanism} {settings}".rstrip()
+        epsilon, delta, alpha = map(exact_string, (inputs.epsilon, inputs.delta, inputs.alpha))
         released = "nothing" if self.release is None else self.release.size()
         sides = f"{inputs.draws} draws per side"
         counts: Counter[str] = Counter(answer.answer for answer in self.checklist)
         return [
             ("protects", derived.protects),
             ("mechanism", f"{mechanism}, released: {released}"),
-            ("proven", f"{guarantee.notion}, epsilon = {inputs.epsilon}, delta = {inputs.delta}"),
+            ("proven", f"{guarantee.notion}, epsilon = {epsilon}, delta = {delta}"),
             ("", f"by {guarantee.theorem}"),
-            ("", f"delta({inputs.epsilon}) <= {guarantee.delta.upper}"),
+            ("", f"delta({epsilon}) <= {guarantee.delta.upper}"),
             *(
                 [("noise", f"sigma = {sigma['upper']}, exactly rounded to the grid")]
                 if isinstance(sigma, dict)
                 else []
             ),
-            ("attacked", f"{attack.verdict}, at level {inputs.alpha} with {sides}"),
+            ("attacked", f"{attack.verdict}, at level {alpha} with {sides}"),
             (
                 "",
                 f"epsilon >= {attack.epsilon_lower} shown, {attack.ceiling} to be expected at best",

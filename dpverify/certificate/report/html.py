@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from fractions import Fraction
 from functools import lru_cache
 
 from dpverify.certificate.hazards import EDITION
@@ -25,6 +24,7 @@ from dpverify.certificate.rounding import (
     percent_at_most,
 )
 from dpverify.certificate.schema import Certificate, Ends, EventFinding, Prediction
+from dpverify.enclosure import exact_string
 from dpverify.errors import extra
 
 with extra("report", "a report"):
@@ -141,6 +141,7 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "digits": exact_string,
         "about": about,
         "at_least": at_least,
         "at_most": at_most,
@@ -228,8 +229,8 @@ def _is_whole_width(certificate: Certificate) -> bool:
     adjacency, domain = certificate.inputs.adjacency, certificate.inputs.domain
     if adjacency.kind != "attribute" or domain.kind != "box":
         return False
-    width = Fraction(domain.numbers["high"]) - Fraction(domain.numbers["low"])
-    return Fraction(adjacency.numbers["beta"]) >= width
+    width = domain.numbers["high"] - domain.numbers["low"]
+    return adjacency.numbers["beta"] >= width
 
 
 def _domain(certificate: Certificate) -> str:
@@ -248,5 +249,5 @@ def _domain(certificate: Certificate) -> str:
             return f"every record a set of at least {numbers['min_size']}{most} items"
         case "graph":
             return "one graph with weights in [0, 1]"
-    listed = ", ".join(f"{name} = {value}" for name, value in sorted(numbers.items()))
+    listed = ", ".join(f"{name} = {exact_string(value)}" for name, value in sorted(numbers.items()))
     return f"{inputs.domain.kind} {listed}"

@@ -151,7 +151,7 @@ def _inline(document: str, key: str, label: str) -> str:
 
 def _privacy(figure: Figure, certificate: Certificate) -> None:
     attack = certificate.derived.white_box
-    epsilon, delta = number(certificate.inputs.epsilon), number(certificate.inputs.delta)
+    epsilon, delta = float(certificate.inputs.epsilon), float(certificate.inputs.delta)
     points, allowed = _curve(certificate)
     lower = number(attack.epsilon_lower)
     refuted = sorted({number(f.refuted_at) for f in attack.findings if f.refuted_at is not None})
