@@ -227,10 +227,8 @@ class Inputs(_Part):
             return cls(**fields)
         except ValidationError as error:
             problem = error.errors()[0]
-            where = place(problem["loc"])
-            raise ConfigurationError(
-                f"{where} can't stand in a certificate: {problem['msg'].removeprefix('Value error, ')}."
-            ) from None
+            where, reason = place(problem["loc"]), problem["msg"].removeprefix("Value error, ")
+            raise ConfigurationError(f"{where} can't stand in a certificate: {reason}.") from None
 
 
 class EventCounts(_Part):

@@ -133,7 +133,7 @@ def test_delta_is_compared_at_its_safe_end(
     """A noise level whose proven δ is above the target is refused, if only its upper end is."""
     target = float(certificate["inputs"]["delta"])
     astride = Enclosure(target * (1 - 1e-10), target * (1 + 1e-10))
-    monkeypatch.setattr(Gaussian, "delta", lambda *_: astride)
+    monkeypatch.setattr(Gaussian, "delta_at", lambda *_: astride)
     with pytest.raises(ConfigurationError, match=f"of up to {astride.upper}"):
         build(inputs(certificate))
 
@@ -148,8 +148,8 @@ def test_large_releases_are_allowed(certificate: dict[str, Any]) -> None:
     [
         ('{"schema": "a", "schema": "b"}', "one key twice"),
         ('{"a": {"b": 1, "b": 1}}', "one key twice"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": -Infinity}', "Infinity is no number"),
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": -Infinity}', "Infinity is not a number"),
     ],
 )
 def test_json_that_two_readers_may_read_differently(
