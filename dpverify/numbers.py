@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 
+_MOST = 2**64
+
+
 def positive(name: str, value: Real | SquareRoot) -> Exact:
     """Read an exact number above 0, keeping a square root as it is."""
     number = exact(name, value)
@@ -68,6 +71,7 @@ def read_numbers(made: Any) -> None:
 def _count(name: str, value: Real) -> int:
     number = whole(name, value)
     require(number >= 1, name, value, "at least 1")
+    require(number <= _MOST, name, value, "at most 2**64")
     return number
 
 

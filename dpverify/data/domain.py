@@ -79,9 +79,9 @@ class Box:
     outside: _Outside = field(default="refuse", kw_only=True, validator=_known)
 
     def __attrs_post_init__(self) -> None:
-        require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
         for name, end in (("low", self.low), ("high", self.high)):
             require(abs(end) <= LARGEST, name, short_string(end), "between -2**100 and 2**100")
+        require(self.low < self.high, "high", self.high, f"greater than low={self.low}")
         width = self.high - self.low
         require(width * LARGEST >= 1, "high - low", short_string(width), "at least 2**-100")
 
