@@ -30,7 +30,7 @@ WHOLE = [
     if isinstance(asked.adjacency, Attribute) and isinstance(asked.domain, Box)
 ]
 SMALL: Mapping[str, dict[str, Any]] = {
-    name: {"attributes": P, "rows": 3, **CASES[name].parameters} for name in WHOLE
+    name: {"p": P, "rows": 3, **CASES[name].parameters} for name in WHOLE
 }
 
 
