@@ -51,7 +51,7 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NormalLoss:
+class NormalLoss(Loss):
     """Normal noise: linear in the output, N(μ²/2, μ²) on the neighbour's side."""
 
     origin: Vector
@@ -71,7 +71,7 @@ class NormalLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLoss:
+class LaplaceLoss(Loss):
     """Laplace noise: Σ |zᵢ| − |zᵢ − vᵢ| over the noise variables zᵢ that move."""
 
     origin: Vector
