@@ -366,7 +366,7 @@ def test_output_folder_that_cannot_be_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("account", "gaussian", "-p", "sigma=1", "--delta", "1e-6"), "sensitivity=missing"),
+        (("account", "gaussian", "-p", "sensitivity=1", "--delta", "1e-6"), "sigma=missing"),
         (
             ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "x", "--delta", "0.1"),
             "'x'",
@@ -374,7 +374,7 @@ def test_output_folder_that_cannot_be_written(
         (("calibrate", "gaussian", "-p", "s=1", "--epsilon", "1", "--delta", "0.1"), "s=1"),
         (
             ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "1", "--delta", "1.5"),
-            "delta=1.5 must be in [0, 1).",
+            "delta=3/2 must be in [0, 1).",
         ),
         (("account", "gaussian", "-p", "sigma", "--delta", "1e-6"), "key=value"),
         (("sensitivity", "nothing.npy", "--norm", "2"), "there is no such file"),
@@ -383,7 +383,10 @@ def test_output_folder_that_cannot_be_written(
         (("certfy",), "there is no command certfy. Did you mean certify?"),
         (("mechanisms", "dp-oprp"), "Did you mean dp-oporp?"),
         (("claims", "--paper", "li2032"), "Did you mean li2023?"),
-        (("claims", "show", "li2023.theorem-3.11"), "there is no claim li2023.theorem-3.11. Did"),
+        (
+            ("claims", "show", "li2023.theorem-3.11"),
+            "there is no statement li2023.theorem-3.11. Did",
+        ),
         (("claims", "show", "x"), "`dpverify claims` lists them."),
         (("audit", "plantd"), "Did you mean planted?"),
         (("audit", "planted", "--kind", "blackbox"), "Did you mean black-box?"),

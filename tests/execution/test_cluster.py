@@ -10,7 +10,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from dpverify.auditing.attacks.white_box import EventCounts
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs import samples
+from dpverify.auditing.report import Report
 from dpverify.auditing.statistics.power import Event
 from dpverify.certificate import checks
 from dpverify.certificate.certify import certify
@@ -158,6 +159,12 @@ def audited(mechanism: Any, **given: Any) -> Any:
     return audit(mechanism, seed=5, pairs=[HALVED.pair], **options)
 
 
+def results(report: Report) -> Report:
+    """A report without its code, which names the number of workers."""
+    findings = tuple(replace(finding, replay="") for finding in report.findings)
+    return replace(report, findings=findings, replay="")
+
+
 def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path: Path) -> None:
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid())
     with workplace(backend="dask", scheduler=two.address):
@@ -165,7 +172,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path:
     assert mechanism.marker.exists()
     assert len(two.living()) == 1
     here = audited(mechanism, workers=1)
-    assert there == here
+    assert results(there) == results(here)
     assert here.verdict == "violation"
 
 
