@@ -56,6 +56,11 @@ class Pair:
     neighbour: Any
 
 
+def _offers(kind: type, *names: str) -> bool:
+    """Whether a class has these methods, whatever it inherits from; else Python looks itself."""
+    return True if all(callable(getattr(kind, name, None)) for name in names) else NotImplemented
+
+
 class Mechanism(ABC):
     """Anything that releases and claims: an adjacency and two methods are enough for an audit.
 
@@ -126,9 +131,20 @@ class Streaming(Mechanism):
 
 
 class WhiteBox(Mechanism):
-    """A mechanism whose output distribution is known well enough for a likelihood ratio."""
+    """A mechanism whose output distribution is known well enough for a likelihood ratio.
+
+    A class that has the two methods is one without saying so.
+    """
 
     __slots__ = ()
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        return (
+            _offers(other, "log_likelihood_ratio", "worst_pairs")
+            if cls is WhiteBox
+            else NotImplemented
+        )
 
     @abstractmethod
     def log_likelihood_ratio(
@@ -141,9 +157,16 @@ class WhiteBox(Mechanism):
 
 
 class Exhaustive(ABC):
-    """A mechanism whose output distribution is finite and known exactly."""
+    """A mechanism whose output distribution is finite and known exactly.
+
+    A class that has the method is one without saying so.
+    """
 
     __slots__ = ()
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        return _offers(other, "distribution") if cls is Exhaustive else NotImplemented
 
     @abstractmethod
     def distribution(self, record: Any) -> Mapping[Any, Fraction]:

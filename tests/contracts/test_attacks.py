@@ -218,3 +218,23 @@ def test_no_pairs(kind: AuditKind) -> None:
 def test_settings_outside_their_domain(name: str, value: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name}="):
         AuditConfig(**{name: value})
+
+
+class Foreign:
+    """What the two strongest attacks need, without a base class of ours."""
+
+    def release(self, records: Any, *, rng: Any) -> Any: ...
+
+    def privacy(self) -> Any: ...
+
+    def log_likelihood_ratio(self, outputs: Any, record: Any, neighbour: Any) -> Any: ...
+
+    def worst_pairs(self) -> Any: ...
+
+    def distribution(self, record: Any) -> Any: ...
+
+
+def test_methods_decide_which_attacks_apply_and_no_base_class() -> None:
+    assert isinstance(Foreign(), WhiteBox)
+    assert isinstance(Foreign(), Exhaustive)
+    assert not isinstance(object(), WhiteBox | Exhaustive)
