@@ -10,7 +10,7 @@ certify: .venv/certify
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n auto -m "not nightly"
+	$(BIN)/python -m pytest -n auto -p no:randomly -m "not nightly"
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -p no:randomly -m nightly tests/fuzz

@@ -19,9 +19,17 @@ from dpverify.data.domain import Box
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.independent import OPORP
 
-# Two slow cores must not turn a property into a flaky deadline.
-settings.register_profile("dpverify", deadline=None)
-settings.load_profile("dpverify")
+# Two slow cores must not turn a property into a flaky deadline. What runs with every change has the
+# same examples every time; the nightly run has others.
+settings.register_profile("nightly", deadline=None)
+settings.register_profile("every change", deadline=None, derandomize=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose Hypothesis' examples by what is run."""
+    by_day = config.getoption("markexpr") == "not nightly"
+    settings.load_profile("every change" if by_day else "nightly")
+
 
 CONFIGURATION = """
 [data]
