@@ -56,6 +56,7 @@ def page(kept: Kept, cases: list[Case], *, draws: int, seed: int) -> str:
         flows=len({case.flow for case in cases}),
         libraries=len({case.library for case in cases}) - 1,
         draws=f"{draws:,}",
+        each=draws,
         seed=seed,
         alpha=f"{ALPHA:g}",
         verdicts=", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common()),
@@ -66,8 +67,8 @@ def page(kept: Kept, cases: list[Case], *, draws: int, seed: int) -> str:
 _PAGE = """\
 # Correct mechanisms, audited
 
-Printed by `python -m benchmarks.correct`: {mechanisms} correct mechanisms of {flows} kinds of
-control flow, ours as users write them and those of {libraries} libraries, each audited by all kinds
+Printed by `python -m benchmarks.correct --draws {each}`: {mechanisms} correct mechanisms of {flows}
+kinds of control flow, ours as users write them and those of {libraries} libraries, each audited by all kinds
 that apply but precision (which is about the low bits of doubles, and accuses many, rightly),
 with {draws} draws on each side, level {alpha} each, seed {seed}. Verdicts: {verdicts}.
 

@@ -149,7 +149,7 @@ def everything(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 @pytest.mark.usefixtures("kept_draws")
 @pytest.mark.parametrize(
-    "every", [pytest.param(1, id="all", marks=pytest.mark.nightly), pytest.param(37, id="some")]
+    "every", [pytest.param(1, id="all", marks=pytest.mark.nightly), pytest.param(199, id="some")]
 )
 def test_every_edit_of_every_value_is_noticed(
     certificate: dict[str, Any], workplace: Path, tmp_path: Path, every: int

@@ -32,7 +32,9 @@ def assert_whole(out: Path) -> str:
     return str(fields["release"]["sha256"])
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])  # SIGKILL: test_kills.py
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+)  # SIGKILL: test_sigkill.py
 def test_ended_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
     shutil.copy(workplace / "release.toml", tmp_path)
     shutil.copy(workplace / "records.npy", tmp_path)

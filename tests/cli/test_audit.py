@@ -131,6 +131,7 @@ def test_an_output_that_can_not_be_written(module: str) -> None:
     assert _run(["audit", f"{module}:GOOD", *FAST, "--output", "no/such/folder.txt"]) == 2
 
 
+@pytest.mark.nightly
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "audit_your_own.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -42,6 +42,7 @@ def dpverify(environment: dict[str, str], *arguments: str) -> str:
     return ran(environment, "-c", code, *arguments)
 
 
+@pytest.mark.nightly
 def test_its_tests(environment: dict[str, str]) -> None:
     quicker = {**environment, VARIABLE: "dev"}
     shown = ran(quicker, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")

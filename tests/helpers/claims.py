@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+import pytest
+
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -20,6 +22,11 @@ TARGETS = (
     (Fraction(2), THOUSANDTH),
     (Fraction(1, 10), THOUSANDTH),
 )
+BY_DAY = (
+    TARGETS[0],
+    *(pytest.param(*target, marks=pytest.mark.nightly) for target in TARGETS[1:]),
+)
+"""The first target; the others by night."""
 
 Sketch = Callable[..., LinearSketch]
 

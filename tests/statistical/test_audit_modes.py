@@ -15,11 +15,13 @@ QUICK, CONTROLS, RUNS = 100, 40, 10_000
 modes = pytest.mark.parametrize("mode", MODES, ids=lambda mode: str(mode.name))
 
 
+@pytest.mark.nightly
 @modes
 def test_true_claims_are_seldom_accused(mode: Mode) -> None:
     assert accusations(mode, 0, QUICK, true=True) <= most(QUICK)
 
 
+@pytest.mark.nightly
 @modes
 def test_the_control_is_accused(mode: Mode) -> None:
     assert accusations(mode, 0, CONTROLS, true=False) > most(CONTROLS)

@@ -43,7 +43,7 @@ def allowed(runs: int) -> float:
     return float(binom.ppf(1 - FALSE_ALARM, runs, ALPHA))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("epsilon", [0.0, pytest.param(1.0, marks=pytest.mark.nightly)])
 def test_level(epsilon: float) -> None:
     assert errors(RUNS, epsilon, fresh=True, seed=1) <= allowed(RUNS)
 

@@ -256,6 +256,7 @@ def counts(result: pytest.RunResult) -> list[str]:
     return sorted(re.findall(r"\d+ of 500 on the \w+, \d+ of 500", result.stdout.str()))
 
 
+@pytest.mark.nightly
 def test_the_same_in_any_order_and_on_workers(pytester: pytest.Pytester) -> None:
     alone = ran(pytester, SEVERAL)
     alone.assert_outcomes(failed=4)

@@ -247,6 +247,7 @@ def test_another_alarm_is_given_back() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.nightly
 def test_power_is_what_happens() -> None:
     """The bound promised with probability 0.99 is reached, and not by far."""
     findings = [black_box(Laplace(), PAIR, draws=1000, seed=s, workers=1) for s in range(60)]

@@ -193,6 +193,7 @@ def test_fingerprints_tell_mechanisms_apart() -> None:
     assert len({fingerprint(thing) for thing in things}) == len(things)
 
 
+@pytest.mark.nightly
 def test_the_command_line_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "journal"
     words = ["audit", "planted", "--draws", "40", "--kind", "grey-box", "--journal", str(path)]

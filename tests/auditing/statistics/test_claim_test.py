@@ -16,7 +16,7 @@ from dpverify.auditing.statistics.power import (
 )
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.errors import ParameterError
-from tests.helpers.claims import LEVEL, MILLIONTH, TARGETS, THOUSANDTH, claim, expected
+from tests.helpers.claims import BY_DAY, LEVEL, MILLIONTH, TARGETS, THOUSANDTH, claim, expected
 
 
 @pytest.mark.parametrize(("hits", "false_hits"), [(0, 0), (50, 50), (0, 1000), (1000, 1000)])
@@ -106,7 +106,7 @@ def test_a_curve_is_refuted_where_its_claimed_point_is_not() -> None:
     assert not counts.refutes(claim_lines(5.0, 1e-6), alpha=LEVEL, delta=1e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+@pytest.mark.parametrize(("epsilon", "delta"), BY_DAY)
 def test_a_bound_above_the_claim_is_always_a_refutation(epsilon: Fraction, delta: Fraction) -> None:
     """With the least number of hits for which it is one."""
     curve, draws = claim(epsilon, delta), 10_000

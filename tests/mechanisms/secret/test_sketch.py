@@ -239,11 +239,14 @@ def refuted(sketch: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("planted", [SmallerFloor, Unsmoothed])
+@pytest.mark.parametrize(
+    "planted", [pytest.param(SmallerFloor, marks=pytest.mark.nightly), Unsmoothed]
+)
 def test_planted_bug_is_refuted(planted: type[CutSketch]) -> None:
     assert refuted(planted(p=6, sketch_rows=8, w=CUTS.w))
 
 
+@pytest.mark.nightly
 def test_correct_twin_is_not_accused() -> None:
     assert not refuted(CUTS)
 
