@@ -68,9 +68,9 @@ _PAGE = """\
 # Correct mechanisms, audited
 
 Printed by `python -m benchmarks.correct --draws {each}`: {mechanisms} correct mechanisms of {flows}
-kinds of control flow, ours as users write them and those of {libraries} libraries, each audited by all kinds
-that apply but precision (which is about the low bits of doubles, and accuses many, rightly),
-with {draws} draws on each side, level {alpha} each, seed {seed}. Verdicts: {verdicts}.
+kinds of control flow, ours as users write them and those of {libraries} libraries, each audited by
+all kinds that apply but precision (which is about the low bits of doubles, and accuses many,
+rightly), with {draws} draws on each side, level {alpha} each, seed {seed}. Verdicts: {verdicts}.
 
 Nearly all of ours have a broken twin in `tests/auditing/test_control_flow.py`. The grey-box check
 says of itself where a mechanism is outside its model. That is no accusation, and the verdict is
