@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-_MOST = 2**64
+_MAX_COUNT = 2**4096  # far beyond any size, and few enough digits for Python to print
 
 
 def positive(name: str, value: Real | SquareRoot) -> Exact:
@@ -71,7 +71,7 @@ def read_numbers(made: Any) -> None:
 def _count(name: str, value: Real) -> int:
     number = whole(name, value)
     require(number >= 1, name, value, "at least 1")
-    require(number <= _MOST, name, value, "at most 2**64")
+    require(number <= _MAX_COUNT, name, "larger", "at most 2**4096")
     return number
 
 

@@ -88,7 +88,7 @@ def test_delta_is_a_probability_with_few_digits_lost(epsilon: float, sigma: floa
 @moderate
 def test_epsilon_inverts_delta(epsilon: float, sigma: float) -> None:
     at = delta_gaussian(epsilon, sigma)
-    assume(at.lower > 1e-300 and at.upper < 1)
+    assume(at.lower > 1e-300 and at.upper <= 1 - 1e-15)  # the targets that are accepted
     # ε falls in δ, so the curve's two ends bound ε from the two sides.
     assert epsilon_gaussian(at.upper, sigma).lower <= epsilon
     assert epsilon <= epsilon_gaussian(at.lower, sigma).upper
