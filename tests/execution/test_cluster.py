@@ -299,7 +299,7 @@ def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: 
     # be lost to different ones.
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid(), once=False)
     with workplace(backend="dask", scheduler=two.address):
-        report = audited(mechanism, kinds=["black-box"], draws=1000)
+        report = audited(mechanism, kinds=["black-box"], draws=250)  # and 500 for training
     assert report.verdict == "inconclusive"
     assert "ended its worker process" in report.findings[0].statement
 
