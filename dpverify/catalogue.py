@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import secrets
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
 from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify._tables import html_table, text_table
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Real, rational
@@ -16,6 +16,8 @@ from dpverify.errors import ConfigurationError, did_you_mean, require
 from dpverify.privacy import Certifiable, MechanismFamily, Request
 
 __all__ = ["HEADINGS", "Catalogue", "families", "mechanism", "mechanisms"]
+
+_GROUP = "dpverify.mechanisms"
 
 
 def families() -> Mapping[str, MechanismFamily]:
@@ -25,9 +27,6 @@ def families() -> Mapping[str, MechanismFamily]:
     """
     found = [family for entry in entry_points(group=_GROUP) for family in entry.load()]
     return {family.name: family for family in sorted(found, key=lambda family: family.name)}
-
-
-_GROUP = "dpverify.mechanisms"
 
 
 def mechanism(
@@ -118,20 +117,10 @@ class Catalogue(tuple[MechanismFamily, ...]):
         ]
 
     def __repr__(self) -> str:
-        table = [list(HEADINGS), *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
-        return "\n".join(lines)
+        return text_table(self.rows(), headings=HEADINGS)
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: list[str]) -> str:
-            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-        body = "".join(f"<tr>{line('td', row)}</tr>" for row in self.rows())
-        return f"<table><tr>{line('th', list(HEADINGS))}</tr>{body}</table>"
+        return html_table(self.rows(), headings=HEADINGS)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """All that each of them announces, in plain values."""
