@@ -83,6 +83,32 @@ def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
         assert mp.almosteq(value.upper, truth, rel_eps=1e-8, abs_eps=0)
 
 
+@pytest.mark.parametrize(
+    ("rows", "gamma", "epsilon"),
+    [
+        (4, Fraction(10), Fraction(100)),
+        (4, Fraction(10**6), Fraction(0)),
+        (8, Fraction(1, 100), Fraction(1)),
+        (8, Fraction(141), Fraction(10**5)),
+        (12, Fraction(1, 10**6), Fraction(1, 10**9)),
+    ],
+)
+def test_rank_two_by_its_residue(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+    """Of an even number of rows, the only pole to the right of the line gives δ in closed form."""
+    value = RankTwoNormal(rows=rows, gamma=gamma).delta_at(epsilon)
+    with mp.workdps(60):
+        g, e = (mp.mpf(x.numerator) / x.denominator for x in (gamma, epsilon))
+        order = rows // 2
+
+        def rest(t: mp.mpf) -> mp.mpf:
+            s = (1 + t) / g
+            return (1 + g / (1 + g) * s) ** -order * mp.exp(-t / g * e) / (s * (s + 1))
+
+        truth = (-1) ** (order - 1) / g * mp.exp(-e / g) * mp.taylor(rest, 0, order - 1)[-1]
+        assert value.lower <= truth <= value.upper
+        assert value.width <= 1e-14
+
+
 def test_many_rows_are_the_gaussian_mechanism() -> None:
     """γ√(r/2) = μ, and γ√r = μ for rank two, in the limit of many rows."""
     rows = 10**6
