@@ -33,7 +33,21 @@ if TYPE_CHECKING:
     from dpverify.certificate.schema import Certificate
     from dpverify.certificate.sign import sign
     from dpverify.certificate.verify import verify
-    from dpverify.data.adjacency import Attribute, BitFlip, Edge, Items, L1Ball, Record, Row
+    from dpverify.data.adjacency import (
+        L2,
+        AddRemove,
+        Adjacency,
+        Attribute,
+        BitFlip,
+        Edge,
+        Items,
+        L1Ball,
+        LInf,
+        Permutation,
+        Record,
+        Replace,
+        Row,
+    )
     from dpverify.data.domain import Ball, Box, Graphs, Sets
     from dpverify.designs import design
     from dpverify.enclosure import Enclosure
@@ -42,8 +56,11 @@ if TYPE_CHECKING:
     from dpverify.privacy import Estimator, Mechanism, Pair
 
 __all__ = [
+    "L2",
     "RDP",
     "ZCDP",
+    "AddRemove",
+    "Adjacency",
     "ApproxDP",
     "Attribute",
     "Ball",
@@ -61,13 +78,16 @@ __all__ = [
     "Guarantee",
     "Items",
     "L1Ball",
+    "LInf",
     "Laplace",
     "Mechanism",
     "Pair",
     "ParameterError",
+    "Permutation",
     "PrivacyCurve",
     "RandomizedResponse",
     "Record",
+    "Replace",
     "Report",
     "Row",
     "ScoreAudit",
@@ -110,7 +130,21 @@ _MODULES = {
     "dpverify.certificate.schema": ("Certificate",),
     "dpverify.certificate.sign": ("sign",),
     "dpverify.certificate.verify": ("verify",),
-    "dpverify.data.adjacency": ("Attribute", "BitFlip", "Edge", "Items", "L1Ball", "Record", "Row"),
+    "dpverify.data.adjacency": (
+        "AddRemove",
+        "Adjacency",
+        "Attribute",
+        "BitFlip",
+        "Edge",
+        "Items",
+        "L1Ball",
+        "L2",
+        "LInf",
+        "Permutation",
+        "Record",
+        "Replace",
+        "Row",
+    ),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),
     "dpverify.enclosure": ("Enclosure",),
     "dpverify.errors": ("DPVerifyError", "ParameterError"),

@@ -51,6 +51,7 @@ class Space(NamedTuple):
     rows: Sequence[int] = (1,)
 
 
+_MADE = Attribute | BitFlip | Edge | Items | L1Ball | Record | Row
 _TRIES = 20  # for each pair that is asked for
 
 
@@ -127,7 +128,7 @@ def _extreme_records(
         case _:
             size = Fraction(1)
             if not isinstance(adjacency, BitFlip):
-                size = getattr(adjacency, "beta", None) or adjacency.radius  # type: ignore[union-attr]
+                size = getattr(adjacency, "beta", None) or adjacency.radius  # type: ignore[attr-defined]
             pairs = []
             for name, base, sign in (("up from zero", start, 1), ("down from the end", high, -1)):
                 if not math.isfinite(base):
@@ -148,7 +149,7 @@ def _extreme_records(
 def require_known(adjacency: Any) -> None:
     """Refuse an adjacency of somebody else's, whose neighbours can be related but not made."""
     require(
-        isinstance(adjacency, Adjacency),
+        isinstance(adjacency, _MADE),
         "adjacency",
         adjacency,
         "one of dpverify.data.adjacency, where neighbours are made",

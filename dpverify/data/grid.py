@@ -32,6 +32,10 @@ __all__ = ["Grid"]
 
 _CHUNK = 1 << 15  # values rounded at a stretch: their buffers stay in the cache
 _BELOW_HALF = math.nextafter(0.5, 0)
+_AUDITS = (
+    "What is released here keeps the number of rows public; whose rows come, go or change places "
+    "are protected by functions of yours, which can be audited."
+)
 _LARGEST = 2**52  # steps: beyond, doubles have no halves left to round
 
 
@@ -75,9 +79,8 @@ class Grid:
             case Items(changes=changes):
                 bound = Fraction(changes)  # of zeros and ones
             case _:
-                raise ParameterError(
-                    "adjacency", adjacency.unit, "one that bounds an l1 distance of records"
-                )
+                rule = "one that bounds an l1 distance of records"
+                raise ParameterError("adjacency", adjacency.unit, rule, _AUDITS)
         whole = bound / self.step
         if whole.denominator != 1:
             raise ParameterError("step", self.step, f"a whole fraction of {bound}")

@@ -130,7 +130,7 @@ def _moved(
             for place in draw(places):
                 other[row, place] = 1 - other[row, place]
         case _:
-            size = getattr(adjacency, "beta", None) or adjacency.radius  # type: ignore[union-attr]
+            size = getattr(adjacency, "beta", None) or adjacency.radius  # type: ignore[attr-defined]
             low, high = _reach(domain)
             other[row, column] = _step(draw, other[row, column], size, low, high)
     return other

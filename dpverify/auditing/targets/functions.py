@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.samples import as_numbers
-from dpverify.data.adjacency import Adjacency, Of
+from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -92,8 +92,8 @@ class Adapted(Mechanism):
         if self.of == "record":
             self._argument(_only_row(data))
             attributes = shape_of(data)[-1]
-        elif self.takes == "data" and not isinstance(self.adjacency, Adjacency):
-            return  # whatever the caller's own adjacency relates
+        elif self.takes == "data" and not isinstance(self.adjacency, Moves):
+            return  # whatever the adjacency relates
         else:
             self._argument(data)
             if self.takes == "data":

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpverify.auditing.neighbours import Space, require_known
 from dpverify.auditing.outputs.samples import display_name
-from dpverify.data.adjacency import Adjacency, Edge
+from dpverify.data.adjacency import Edge, Moves
 from dpverify.data.domain import is_sparse, shape_of
 from dpverify.errors import ParameterError, RecordsError, require
 from dpverify.privacy import Pair
@@ -47,7 +47,7 @@ def _require_meant(mechanism: Any, pair: Pair) -> None:
     if hasattr(mechanism, "admit"):
         for side in sides:
             mechanism.admit(side)
-    elif isinstance(adjacency, Adjacency):
+    elif isinstance(adjacency, Moves):
         shapes = [shape_of(side) for side in sides]
         rule = "of two data sets of shape (n, p), a row each record"
         flat = all(len(shape) == 2 for shape in shapes)

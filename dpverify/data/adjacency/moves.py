@@ -1,56 +1,74 @@
-"""Who is a neighbour of whom: the relation that a guarantee protects.
+"""Neighbours by values that move: matrices of one shape, in which a place or a row changes.
 
-Each adjacency is frozen data. Records are rows; neighbouring data sets have the same number of rows
-(adjacency replaces, it doesn't add), so that number is public. `unit` says in words whose privacy
-it is, and stands in the first line of a certificate; `relates` decides for two data sets, exactly
-for the doubles that they hold. `of` says what a function is a function of, where the adjacency
-leaves no choice: a graph and a data matrix are data sets; one record may change alone or among
-others, and then whoever audits a function declares it.
+Records are rows; neighbouring data sets have the same number of rows (adjacency replaces, it
+doesn't add), so that number is public.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
+from dpverify.data.adjacency.base import Of
 from dpverify.data.domain import LARGEST, dense
 from dpverify.enclosure import exact_string, short_string
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import to_count, to_positive_rational
 
 __all__ = [
-    "Adjacency",
+    "L2",
     "Attribute",
     "BitFlip",
     "Edge",
     "Items",
     "L1Ball",
-    "Of",
+    "LInf",
+    "Moves",
     "Record",
     "Row",
 ]
 
-Of = Literal["record", "dataset"]
-"""What a function is a function of: one record, or a whole data set."""
+_Places = Mapping[tuple[int, int], Fraction]
 
 
 def _at_most_largest(_: Any, field: attrs.Attribute[Any], value: Fraction) -> None:
     require(value <= LARGEST, field.name, short_string(value), "at most 2**100")
 
 
+class Moves:
+    """An adjacency of matrices of one shape, by what changes between them."""
+
+    __slots__ = ()
+
+    of: ClassVar[Of | None] = None
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """The unit of privacy in words."""
+
+    @abstractmethod
+    def allows(self, moved: _Places) -> bool:
+        """Whether values may change by so much at these places, (row, column)."""
+
+    def relates(self, records: Any, neighbour: Any) -> bool:
+        """Whether two data sets of shape (n, p) are neighbours, or equal."""
+        return self.allows(_moves(records, neighbour))
+
+
 @frozen
-class Attribute:
+class Attribute(Moves):
     """β-adjacency: one attribute of one record moves by at most `beta`.
 
     Li and Li 2023, definition 2.3 (there on [-1, 1]^p; here on the declared domain).
     """
-
-    of: ClassVar[Of | None] = None
 
     beta: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
@@ -59,31 +77,25 @@ class Attribute:
         """The unit of privacy in words."""
         return f"one attribute of one record, changed by at most {exact_string(self.beta)}"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two data sets of shape (n, p) are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         return len(moved) <= 1 and all(abs(move) <= self.beta for move in moved.values())
 
 
 @frozen
-class BitFlip:
+class BitFlip(Moves):
     """One bit of one record flips (records are bit vectors)."""
-
-    of: ClassVar[Of | None] = None
 
     @property
     def unit(self) -> str:
         """The unit of privacy in words."""
         return "one bit of one record, flipped"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two data sets of bits, of shape (n, p), are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         return len(moved) <= 1 and all(abs(move) == 1 for move in moved.values())
 
 
 @frozen
-class L1Ball:
+class L1Ball(Moves):
     """One record moves by at most `radius` in ℓ1 distance.
 
     For a linear query the extreme points of the ball are the β-adjacent pairs with β = radius, so
@@ -92,8 +104,6 @@ class L1Ball:
     up to (p − 1)·h to the distance (`Grid.moves`).
     """
 
-    of: ClassVar[Of | None] = None
-
     radius: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
 
     @property
@@ -101,38 +111,31 @@ class L1Ball:
         """The unit of privacy in words."""
         return f"one record, changed by at most {exact_string(self.radius)} in l1 distance"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two data sets of shape (n, p) are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         total = sum((abs(move) for move in moved.values()), Fraction(0))
         return _rows(moved) <= 1 and total <= self.radius
 
 
 @frozen
-class Record:
+class Record(Moves):
     """One whole record is replaced by any other of the declared domain."""
-
-    of: ClassVar[Of | None] = None
 
     @property
     def unit(self) -> str:
         """The unit of privacy in words."""
         return "one whole record, replaced by any other of the declared domain"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two data sets of shape (n, p) are neighbours, or equal."""
-        return _rows(_moves(records, neighbour)) <= 1
+    def allows(self, moved: _Places) -> bool:
+        return _rows(moved) <= 1
 
 
 @frozen
-class Items:
+class Items(Moves):
     """At most `changes` items of one set are added, removed or replaced one for one.
 
     Aumüller et al. 2020, section 2: ‖x − y‖₁ ≤ α for the indicator vectors of two sets, so a
     replaced item counts twice. The lower bound τ on the sets' sizes belongs to the domain.
     """
-
-    of: ClassVar[Of | None] = None
 
     changes: int = field(converter=to_count)
 
@@ -142,14 +145,12 @@ class Items:
         items = "item" if self.changes == 1 else "items"
         return f"at most {self.changes} {items} of one record's set, added or removed"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two data sets of shape (n, items) are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         return _rows(moved) <= 1 and len(moved) <= self.changes
 
 
 @frozen
-class Edge:
+class Edge(Moves):
     """The weight of one edge of the graph changes by at most `weight`.
 
     Blocki et al. 2012, for weights in [0, 1] and `weight` 1.
@@ -164,15 +165,13 @@ class Edge:
         """The unit of privacy in words."""
         return f"one edge of the graph, its weight changed by at most {exact_string(self.weight)}"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two symmetric weight matrices are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         edges = {tuple(sorted(place)) for place in moved}
         return len(edges) <= 1 and all(abs(move) <= self.weight for move in moved.values())
 
 
 @frozen
-class Row:
+class Row(Moves):
     """One row of the data matrix moves by at most `radius` in ℓ2 distance.
 
     Blocki et al. 2012, section 4, for `radius` 1.
@@ -187,14 +186,48 @@ class Row:
         """The unit of privacy in words."""
         return f"one row of the matrix, moved by at most {exact_string(self.radius)} in l2 distance"
 
-    def relates(self, records: Any, neighbour: Any) -> bool:
-        """Whether two matrices are neighbours, or equal."""
-        moved = _moves(records, neighbour)
+    def allows(self, moved: _Places) -> bool:
         total = sum((move**2 for move in moved.values()), Fraction(0))
         return _rows(moved) <= 1 and total <= self.radius**2
 
 
-Adjacency = Attribute | BitFlip | L1Ball | Record | Items | Edge | Row
+@frozen
+class LInf(Moves):
+    """Every answer of a vector of queries moves by at most `radius`.
+
+    One person who comes or goes changes each of many counts by at most 1; what selects among them
+    (noisy max, sparse vector) is a function of the vector.
+    """
+
+    of: ClassVar[Of | None] = "record"
+
+    radius: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy in words."""
+        return f"the answers of all queries, each changed by at most {exact_string(self.radius)}"
+
+    def allows(self, moved: _Places) -> bool:
+        return _rows(moved) <= 1 and all(abs(move) <= self.radius for move in moved.values())
+
+
+@frozen
+class L2(Moves):
+    """A vector of query answers moves by at most `radius` in ℓ2 distance."""
+
+    of: ClassVar[Of | None] = "record"
+
+    radius: Fraction = field(converter=to_positive_rational, validator=_at_most_largest)
+
+    @property
+    def unit(self) -> str:
+        """The unit of privacy in words."""
+        return f"the answers of all queries, moved by at most {exact_string(self.radius)} in l2"
+
+    def allows(self, moved: _Places) -> bool:
+        total = sum((move**2 for move in moved.values()), Fraction(0))
+        return _rows(moved) <= 1 and total <= self.radius**2
 
 
 def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:
@@ -214,7 +247,7 @@ def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:
     }
 
 
-_OWN = "An adjacency of your own (an object with `unit` and `relates`) may relate other data."
+_OWN = "AddRemove and Replace relate other data, or an adjacency of your own (`unit`, `relates`)."
 
 
 def _exact(value: Any, row: int, column: int) -> Fraction:
@@ -230,5 +263,5 @@ def _dense(records: Any) -> NDArray[Any]:
     return np.atleast_2d(dense(records))
 
 
-def _rows(moved: dict[tuple[int, int], Fraction]) -> int:
+def _rows(moved: _Places) -> int:
     return len({row for row, _ in moved})
