@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 
 from dpverify.accounting.composition.curve import Composed
@@ -24,6 +25,7 @@ from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
@@ -275,3 +277,40 @@ def test_deep_tails_of_ten_thousand_bits() -> None:
                     break
             total /= mpmath.mpf(100) ** n
             assert sign * (total - mpmath.mpf(10) ** -300) >= 0
+
+
+@pytest.mark.parametrize(
+    ("noises", "coin"),
+    [
+        ([(F(1), 1), (F(1), 1), (F(1), 1)], None),
+        ([(F(3, 2), 2), (F(2), 1)], None),
+        ([(F(1, 5), 1), (F(2), 3)], None),
+        pytest.param([(F(1, 5), 1), (F(2), 3)], F(3, 4), marks=pytest.mark.nightly),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [F(0), F(1, 3), F(7)])
+def test_discrete_gaussians_by_their_outputs(
+    noises: list[tuple[Fraction, int]], coin: Fraction | None, epsilon: Fraction
+) -> None:
+    """Σ(p − e^ε q)₊ over all vectors of outputs, in doubles; with a coin there is no lattice."""
+    losses: Losses = tuple(
+        (DiscreteGaussianLoss(sigma_squared=variance, sensitivity=move), 1)
+        for variance, move in noises
+    )
+    own, other = np.ones(1), np.ones(1)
+    for variance, move in noises:
+        outputs = np.arange(-60.0, 61.0)
+        laws = [np.exp(-((outputs - at) ** 2) / (2 * float(variance))) for at in (0, move)]
+        own, other = (
+            np.outer(side, law / law.sum()).ravel()
+            for side, law in zip((own, other), laws, strict=True)
+        )
+    if coin is not None:
+        losses = (*losses, (FiniteLoss(pairs=response(coin)), 1))
+        sides = np.array([float(coin), float(1 - coin)])
+        own, other = np.outer(own, sides).ravel(), np.outer(other, sides[::-1]).ravel()
+    truth = math.fsum(np.maximum(own - math.exp(epsilon) * other, 0))
+    value = Composed(losses=losses).delta_at(epsilon)
+    assert value.lower <= truth * (1 + 1e-11)
+    assert value.upper >= truth * (1 - 1e-11)
+    assert value.width < 1e-8

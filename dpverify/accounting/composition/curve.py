@@ -27,7 +27,7 @@ from typing import Literal, Self
 
 import numpy as np
 from attrs import field, frozen
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from scipy.optimize import brentq
 
 from dpverify.accounting.composition._drops import Drops, has_drops
@@ -44,7 +44,14 @@ from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, log_size, plan, saddle
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
-from dpverify.accounting.losses.base import Losses, PrivacyLoss, Step, log_moment, step_ball
+from dpverify.accounting.losses.base import (
+    Losses,
+    PrivacyLoss,
+    Step,
+    log_moment,
+    step_ball,
+    transform,
+)
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -181,6 +188,9 @@ class _Direction:
             end = Enclosure.of_exact(infinity_mass)
             return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
         c = saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
+        if self._underflows(c, eps):
+            end = Enclosure.of_exact(infinity_mass)
+            return Enclosure(end.lower, _up(end.upper))
         size = log_size(self.losses, c, float(eps))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
@@ -221,6 +231,12 @@ class _Direction:
         return 1 - reduce(
             mul, ((1 - loss.infinity_mass) ** n for loss, n in self.losses), Fraction(1)
         )
+
+    def _underflows(self, c: float, eps: Fraction) -> bool:
+        """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
+        with ctx.workprec(128):
+            moment = transform(self.losses, [acb(c)])[0].real
+            return bool(moment * (-arb(c) * to_arb(eps)).exp() < arb(2) ** -1074)
 
     def _largest_ball(self) -> arb | None:
         total = arb(0)

@@ -37,6 +37,8 @@ from flint import arb, ctx, fmpq
 from scipy.optimize import brentq
 
 from dpverify.accounting.curves._roots import certified_solution
+from dpverify.accounting.losses.base import Losses
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, squared, to_arb
 from dpverify.errors import NumericalError, require
@@ -127,6 +129,11 @@ class DiscreteGaussian(PrivacyCurve):
         with ctx.workprec(64):
             own, other = scaled._tails(first)
             return float(own), float(other)
+
+    def losses(self) -> Losses:
+        """The privacy loss, for composition."""
+        loss = DiscreteGaussianLoss(sigma_squared=self.sigma_squared, sensitivity=self.sensitivity)
+        return ((loss, 1),)
 
     def _first(self, eps: Fraction) -> int:
         """The least output, turned round, whose loss is at least ε."""

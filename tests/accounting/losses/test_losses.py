@@ -15,6 +15,7 @@ from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.losses.base import Log, PrivacyLoss, Step
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import SquareRoot
 from dpverify.errors import ParameterError
@@ -30,6 +31,9 @@ LAWS: list[PrivacyLoss] = [
     LaplaceLoss(shift=F(20)),
     NormalRowsLoss(rows=5, gammas=(F(1, 5), F(-1, 6))),
     NormalRowsLoss(rows=4000, gammas=(F(-1, 400),)),
+    DiscreteGaussianLoss(sigma_squared=F(1), sensitivity=1),
+    DiscreteGaussianLoss(sigma_squared=F(300), sensitivity=7),
+    DiscreteGaussianLoss(sigma_squared=F(1, 5), sensitivity=2),
     PositionLoss(
         differ=F(1, 3),
         losses=((ResponseLoss(step=F(1)), 2), (GaussianLoss(mu_squared=F(1)), 1)),

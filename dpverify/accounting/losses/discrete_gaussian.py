@@ -1,0 +1,137 @@
+"""Privacy loss of discrete Gaussian noise.
+
+At the output y, with probability e^{−y²/2σ²}/θ(0) on the integers, the loss against the same noise
+moved by Δ is L = (Δ² − 2yΔ)/2σ². So it lives on the lattice Δ²/2σ² + (Δ/σ²)·ℤ, without an end, and
+completing the square
+
+    M(s) = Σ_y e^{−y²/2σ² + sL}/θ(0) = e^{Δ²s(s + 1)/2σ²}·θ(sΔ)/θ(0),
+    θ(x) = Σ_y e^{−(y + x)²/2σ²},
+
+the moment generating function of the normal noise times a quotient. θ has period 1, and by
+Poisson's summation θ(x) = σ√(2π)·Σ_k e^{−2π²σ²k² + 2πikx}, which is Jacobi's θ₃(x | 2πiσ²) but for
+the factor; acb encloses that. The law is its own mirror image, so that both orders have this loss.
+
+**Doubles.** With a = Δ²/2σ² and P = 2πσ²/Δ, at s = c + iy the terms of the sums over k are
+
+    M(s)/M(c) = Σ_m e^{−a(y − mP)² + i(a(2c + 1)y − 2πmcΔ)} / Σ_k e^{−2π²σ²k²}·cos(2πkcΔ).
+
+For σ ≥ 1, aP² = 2π²σ² > 19: the three m nearest to y/P leave out less than 3·e^{−9aP²/4} < 2⁻⁶²,
+k = −1, 0, 1 less than 3·e^{−4aP²}, and the denominator is near 1. For σ < 1 the sum over the
+outputs themselves is short: at c their law is e^{−(y + cΔ)²/2σ²} but for a constant, and more than
+10 away from −cΔ it has less than 3·e^{−50 + ⅛} of its largest term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from flint import acb, arb
+
+from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles, Support
+from dpverify.enclosure import rational, to_arb
+from dpverify.errors import require
+
+__all__ = ["DiscreteGaussianLoss"]
+
+_OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussianLoss:
+    """The loss between discrete Gaussian noise and the same moved by a whole number.
+
+    Parameters
+    ----------
+    sigma_squared : σ² > 0, exact
+    sensitivity : Δ, at least 1
+    """
+
+    sigma_squared: Fraction
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma_squared", rational("sigma_squared", self.sigma_squared))
+        require(self.sigma_squared > 0, "sigma_squared", self.sigma_squared, "positive")
+        require(self.sensitivity >= 1, "sensitivity", self.sensitivity, "at least 1")
+
+    @property
+    def infinity_mass(self) -> Fraction:
+        """Nothing."""
+        return Fraction(0)
+
+    @property
+    def abscissa(self) -> float:
+        """M is finite everywhere."""
+        return math.inf
+
+    @property
+    def support(self) -> Support:
+        """Steps of Δ/σ² from Δ²/2σ²."""
+        step = self.sensitivity / self.sigma_squared
+        return Support(base=((step * self.sensitivity / 2, 1),), spacings=(step,))
+
+    def max_loss(self) -> None:
+        """Unbounded."""
+
+    def transform(self, points: Sequence[acb]) -> list[acb]:
+        """Formula of the module's docstring."""
+        half = to_arb(Fraction(self.sensitivity**2) / (2 * self.sigma_squared))
+        tau = acb(0, 2 * arb.pi() * to_arb(self.sigma_squared))
+        at_zero = acb(0).modular_theta(tau)[2]
+        return [
+            (half * s * (s + 1)).exp() * (s * self.sensitivity).modular_theta(tau)[2] / at_zero
+            for s in points
+        ]
+
+    def log_moment(self, c: Doubles) -> Doubles:
+        """Ln M(c)."""
+        variance, move = float(self.sigma_squared), self.sensitivity
+        normal = move**2 / (2 * variance) * c * (c + 1)
+        if variance >= 1:
+            first = 2 * math.exp(-2 * math.pi**2 * variance)
+            quotient = np.log1p(first * np.cos(2 * math.pi * move * c)) - math.log1p(first)
+        else:
+            squares = (_OUTPUTS[:, None] + move * c - np.round(move * c)) ** 2
+            at_zero = np.exp(-(_OUTPUTS**2) / (2 * variance)).sum()
+            quotient = np.log(np.exp(-squares / (2 * variance)).sum(axis=0) / at_zero)
+        total: Doubles = normal + quotient
+        return total
+
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
+        """A few terms of one of the two sums; a rounding of y moves each of them."""
+        variance, move = float(self.sigma_squared), self.sensitivity
+        scale = move**2 / variance
+        if variance >= 1:
+            period = 2 * math.pi * variance / move
+            values = np.zeros(y.shape, dtype=np.complex128)
+            for m in np.round(y / period) + np.array([-1.0, 0.0, 1.0])[:, None]:
+                decay = scale / 2 * (y - m * period) ** 2
+                angle = scale * (c + 0.5) * y - 2 * math.pi * m * c * move
+                values += np.exp(-decay + 1j * angle)
+            values /= 1 + 2 * math.exp(-2 * math.pi**2 * variance) * math.cos(
+                2 * math.pi * c * move
+            )
+            slope = 4 * math.sqrt(scale) + 3 * scale * (c + 1)
+            return values, ROUND_OFF * (8 + slope * y)
+        centre = round(-c * move)
+        outputs = centre + _OUTPUTS
+        weights = np.exp(-((outputs + c * move) ** 2) / (2 * variance))
+        losses = scale / 2 - outputs * move / variance
+        turns = np.exp(1j * losses[:, None] * y)
+        most = float(np.abs(losses).max())
+        fixed = 100 + 20 * c * move / math.sqrt(variance)
+        return (weights / weights.sum()) @ turns, ROUND_OFF * (fixed + most * y)
+
+    def envelope(self, c: float, y: float) -> float:
+        """Atoms never die out."""
+        del c, y
+        return 0.0
+
+    def reverse(self) -> Self:
+        """Itself."""
+        return self
