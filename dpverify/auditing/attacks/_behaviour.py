@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, Finding
-from dpverify.auditing.outputs.samples import display_name, foreign_code
+from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
 from dpverify.data.domain import is_sparse
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
@@ -121,12 +120,12 @@ class Trial:
         """Make one release at a call, and note its labels."""
         rng = _CountingWords(ReplayableWords(self.config.seed, "determinism", *case))
         records = pair.neighbour if side else pair.record
+        released_once = releaser(self.mechanism, records, self.config.draws, rng)
 
         def release() -> None:
             rng.count = 0
             try:
-                data = copy.deepcopy(records)
-                released: Any = self.mechanism.release(data, rng=rng)
+                released: Any = released_once()
                 output = np.asarray(released.toarray() if is_sparse(released) else released)
                 behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
                 value = content(output)

@@ -32,17 +32,19 @@ from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
-from dpverify.sampling.words import ReplayableWords
+from dpverify.sampling.words import ReplayableWords, Words
 from dpverify.visible import raised, shown
 
 __all__ = [
     "CHUNK",
     "as_numbers",
     "by_chunks",
+    "copied",
     "display_name",
     "foreign_code",
     "one_side",
     "over_the_draw",
+    "releaser",
     "sample_pair",
     "whole",
 ]
@@ -179,12 +181,30 @@ def one_side(
     outputs: list[Any] = []
 
     def draw() -> None:
+        release = releaser(mechanism, data, size, rng)
         for _ in range(size):
-            # A copy: a release that changes its argument must not change the next one's.
-            outputs.append(mechanism.release(copy.deepcopy(data), rng=rng))  # noqa: PERF401
+            outputs.append(release())  # noqa: PERF401
 
     foreign_code(draw, mechanism, pair, side, outputs, time_limit)
     return _stacked(outputs, mechanism, pair, side)
+
+
+def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], Any]:
+    """Release the data set at each of so many calls, one after the other.
+
+    The mechanism's own `releaser` prepares what doesn't change between them, if it has one.
+    """
+    if hasattr(mechanism, "releaser"):
+        prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
+        return prepared
+    return lambda: mechanism.release(copied(data), rng=rng)
+
+
+def copied(data: Any) -> Any:
+    """A copy: a release that changes its argument must not change the next one's."""
+    if type(data) is np.ndarray and not data.dtype.hasobject:
+        return data.copy("K")
+    return copy.deepcopy(data)
 
 
 def foreign_code(
@@ -227,7 +247,7 @@ def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) ->
         if any(output is None for output in stacked):
             raise _error(mechanism, pair, "released a set, and then none", side)
         return stacked
-    if any(np.ma.isMaskedArray(output) for output in outputs):
+    if any(map(np.ma.isMaskedArray, outputs)):
         way = " Let it return an array without a mask, as `filled` makes one."
         raise _error(mechanism, pair, "released a masked array", side, way)
     try:
@@ -260,15 +280,19 @@ def as_numbers(outputs: Sequence[Any]) -> NDArray[Any]:
     if numbers.dtype == np.uint64 and numbers.size:  # beside which signed ones become doubles
         return numbers.astype(np.int64 if numbers.max() < 2**63 else object)
     if numbers.dtype.kind == "f":
-        doubles = numbers.astype(np.float64)
         rounded = any(float(n) != n for output in outputs for n in _whole(output))
-        if rounded or not np.array_equal(doubles, numbers, equal_nan=True):
+        if rounded or not (
+            numbers.dtype.itemsize <= 8
+            or np.array_equal(numbers.astype(np.float64), numbers, equal_nan=True)
+        ):
             return np.array(outputs, dtype=object)
     return numbers
 
 
 def _whole(output: Any) -> Iterator[int]:
     """Whole numbers in an output, which doubles beside them make doubles."""
+    if type(output) is float or (type(output) is np.ndarray and output.dtype.kind == "f"):
+        return  # nearly all outputs, sooner than by the patterns
     match output:
         case list() | tuple():
             for part in output:

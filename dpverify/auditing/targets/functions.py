@@ -17,21 +17,22 @@ its own randomness can't be replayed: its audit keeps its level, but a second ru
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.samples import as_numbers
+from dpverify.auditing.outputs.samples import as_numbers, copied
 from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism
+from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
 from dpverify.visible import raised
 
@@ -109,36 +110,39 @@ class Adapted(Mechanism):
 
     def release(self, records: Any, *, rng: Words) -> Any:
         """One output of a data set; of a function of one record, an array with one for each row."""
+        return self.releaser(records, 1, rng=rng)()
 
-        def generator() -> np.random.Generator:
-            entropy = rng.words(4).tolist()
-            return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
-
-        return self._released(records, generator)
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], Any]:
+        """Release the data set at each of so many calls; the generators' seeds are made at once."""
+        if not self.replayable:
+            return self._releaser(records, repeat(None))
+        rows = 1 if self.of == "dataset" else len(np.atleast_2d(records))
+        return self._releaser(records, generators(rng, rows * count))
 
     def with_generator(self, records: Any, rng: Any) -> Any:
         """Release with a generator of the caller's, which a grey-box check records."""
-        return self._released(records, lambda: rng)
+        return self._releaser(records, repeat(rng))()
 
-    def _released(self, data: Any, generator: Callable[[], Any]) -> Any:
+    def _releaser(self, data: Any, made: Iterator[Any]) -> Callable[[], Any]:
+        """Release with the generators that are made, one each time that the function is called."""
         if self.of == "dataset":
-            return self._answer(data, generator)
-        return _stacked([self._answer(row, generator) for row in np.atleast_2d(data)])
+            return lambda: self._answer(data, next(made))
+        rows = np.atleast_2d(data)
+        return lambda: _stacked([self._answer(row, next(made)) for row in rows])
 
-    def _answer(self, data: Any, generator: Callable[[], Any]) -> Any:
+    def _answer(self, data: Any, generator: Any) -> Any:
         match self.generator:
             case None:
                 return self.function(self._argument(data))
             case "":
-                return self.function(self._argument(data), generator())
+                return self.function(self._argument(data), generator)
             case name:
-                return self.function(self._argument(data), **{name: generator()})
+                return self.function(self._argument(data), **{name: generator})
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
-        # A copy: a function that changes its argument must not change the next call's.
         if self.takes == "data":
-            return copy.deepcopy(data)
+            return copied(data)
         if self.of == "dataset":
             _require_numbers(data)
         numbers = [_as_element(self.element, value) for value in np.asarray(data).ravel().tolist()]
@@ -406,5 +410,5 @@ def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
         sets = np.empty(len(answers), dtype=object)
         sets[:] = answers
         return sets
-    masked = any(np.ma.isMaskedArray(answer) for answer in answers)
+    masked = any(map(np.ma.isMaskedArray, answers))
     return np.ma.array(answers) if masked else as_numbers(answers)

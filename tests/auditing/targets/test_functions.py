@@ -13,7 +13,7 @@ from dpverify.auditing import audit as run
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.targets.functions import adapt
-from dpverify.data.adjacency import Attribute
+from dpverify.data.adjacency import Attribute, Record
 from dpverify.data.domain import Box
 from dpverify.errors import ParameterError
 from dpverify.privacy import Pair
@@ -49,6 +49,41 @@ def test_a_function_gets_each_record_and_a_generator_of_its_own() -> None:
     assert released.tolist() == [2.0, 2.0, 2.0]
     assert [shape for shape, _ in seen] == [(2,)] * 3
     assert len({draw for _, draw in seen}) == 3
+
+
+@pytest.mark.parametrize("of", ["record", "dataset"])
+def test_many_calls_are_those_of_release(of: str) -> None:
+    kept: list[Any] = []
+
+    def function(data: Any, rng: np.random.Generator) -> Any:
+        kept.append((data, rng))
+        data += 1  # of a copy
+        return (data * rng.random()).sum(axis=-1)
+
+    mechanism = adapted(function, of=of, adjacency=UNIT if of == "record" else Record())
+    data, words = np.zeros((2, 3)), ReplayableWords(1, "key")
+    release = mechanism.releaser(data, 40, rng=ReplayableWords(1, "key"))
+    for _ in range(40):
+        assert release().tolist() == mechanism.release(data, rng=words).tolist()
+    assert len({id(part) for call in kept for part in call}) == 2 * len(kept)
+    assert not data.any()
+
+
+def test_what_one_call_raises_ends_none_of_the_others() -> None:
+    def function(record: Any, rng: np.random.Generator) -> Any:
+        if rng.random() < 0.5:
+            raise StopIteration
+        return 1.0
+
+    release = adapted(function).releaser(np.zeros((1, 1)), 100, rng=ReplayableWords(1, "key"))
+    outcomes = []
+    for _ in range(100):
+        try:
+            outcomes.append(release().tolist())
+        except StopIteration:
+            outcomes.append(None)
+    assert outcomes.count(None) in range(20, 80)
+    assert outcomes.count([1.0]) == 100 - outcomes.count(None)
 
 
 def test_the_same_words_give_the_same_release() -> None:

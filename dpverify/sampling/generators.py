@@ -1,0 +1,116 @@
+"""Generators of numpy that are seeded by random words, for functions that draw with them.
+
+Each is what ``np.random.Generator(np.random.PCG64(np.random.SeedSequence(four_words)))`` makes, to
+the last bit, and an object of its own. Nearly all the time of that goes into the hashing of the
+words by `SeedSequence`, which is therefore done for many at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
+from numpy.typing import NDArray
+
+from dpverify.sampling.words import Words
+
+__all__ = ["generators"]
+
+_WORDS = 4  # of 64 bits, in a seed and in a state
+_POOL = 4  # numbers of 32 bits
+_FEW = 32  # seeds that numpy hashes sooner than arrays are made of them
+
+
+def generators(rng: Words, count: int) -> Iterator[np.random.Generator]:
+    """Generators of numpy, each seeded by the next four words.
+
+    Parameters
+    ----------
+    rng : gives all the words at once
+    count : how many generators
+
+    Examples
+    --------
+    >>> from dpverify.sampling.words import ReplayableWords
+    >>> [round(g.normal(), 3) for g in generators(ReplayableWords(1), 2)]
+    [0.249, 0.488]
+    """
+    entropy = rng.words(_WORDS * count).reshape(count, _WORDS)
+    seeds: Iterator[Any]
+    if count < _FEW:
+        seeds = (np.random.SeedSequence(words) for words in entropy.tolist())
+    else:
+        seeds = (_Seed(*each) for each in zip(entropy, _states(entropy), strict=True))
+    return (np.random.Generator(np.random.PCG64(seed)) for seed in seeds)
+
+
+class _Seed(ISpawnableSeedSequence):
+    """A seed whose state is known; whatever else is asked of it, numpy's own seed answers."""
+
+    def __init__(self, entropy: NDArray[np.uint64], state: NDArray[np.uint64]) -> None:
+        self._entropy, self._state = entropy, state
+
+    @cached_property
+    def _own(self) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self._entropy.tolist())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copying asks before there is anything
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        if n_words == _WORDS and dtype is np.uint64:
+            return self._state
+        return self._own.generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> Any:
+        return self._own.spawn(n_children)
+
+
+def _states(entropy: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """For each row of four words, ``SeedSequence(row).generate_state(4, np.uint64)``.
+
+    The hash is Melissa O'Neill's `seed_seq_fe`, with the constants of numpy's SeedSequence, which
+    numpy has promised not to change. Of a word below 2**32 numpy takes one half alone.
+    """
+    halves = np.ascontiguousarray(entropy.astype("<u8").view("<u4").T.astype(np.uint32))
+    constants = _constants(0x43B0D7E5, 0x931E8875)
+    pool = [_hashed(half, constants) for half in halves[:_POOL]]
+    for source in range(_POOL):
+        for place in range(_POOL):
+            if place != source:
+                pool[place] = _mixed(pool[place], _hashed(pool[source], constants))
+    for half in halves[_POOL:]:
+        for place in range(_POOL):
+            pool[place] = _mixed(pool[place], _hashed(half, constants))
+    constants = _constants(0x8B51F9DD, 0x58F38DED)
+    made = [_hashed(pool[place % _POOL], constants) for place in range(2 * _WORDS)]
+    states = np.stack(made, axis=1).astype("<u4").view("<u8").astype(np.uint64)
+    for row in np.flatnonzero((entropy < 2**32).any(axis=1)):
+        states[row] = np.random.SeedSequence(entropy[row].tolist()).generate_state(4, np.uint64)
+    return states
+
+
+def _constants(first: int, factor: int) -> Iterator[tuple[np.uint32, np.uint32]]:
+    """What each step of a hash flips and multiplies by."""
+    while True:
+        following = first * factor % 2**32
+        yield np.uint32(first), np.uint32(following)
+        first = following
+
+
+def _hashed(
+    value: NDArray[np.uint32], constants: Iterator[tuple[np.uint32, np.uint32]]
+) -> NDArray[np.uint32]:
+    flipped, factor = next(constants)
+    value = (value ^ flipped) * factor
+    return value ^ (value >> np.uint32(16))
+
+
+def _mixed(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    mixed: NDArray[np.uint32] = one * np.uint32(0xCA01F9DD) - other * np.uint32(0x4973F715)
+    return mixed ^ (mixed >> np.uint32(16))
