@@ -34,7 +34,8 @@ from dpverify.certificate.sign import (
     statement,
 )
 from dpverify.cli import _run
-from dpverify.errors import CertificateError
+from dpverify.data.atomic_files import writing
+from dpverify.errors import CertificateError, OutputError
 
 # RFC 8032, section 7.1: secret key, public key, message, signature.
 RFC_8032 = {
@@ -277,6 +278,18 @@ def test_sign_and_verify(
     written = b"".join(path.read_bytes() for path in signed.parent.iterdir())
     assert key.private_bytes_raw() not in written
     assert secret.encode() not in written
+
+
+def test_of_two_signers_at_once_neither_is_lost(signed: Path, key: Ed25519PrivateKey) -> None:
+    """The second reads the envelope under the first one's lock, or ends with an error."""
+    fields, path = json.loads(signed.read_bytes()), envelope_beside(signed)
+    other = Ed25519PrivateKey.generate()
+    with writing(path) as file:
+        with pytest.raises(OutputError, match="another process is writing it"):
+            add_signature(fields, path, other)
+        file.write(add_signature(fields, path.with_name("alone"), key).as_bytes())
+    add_signature(fields, path, other)
+    assert statuses(fields, path, key, other) == ["agrees", "agrees"]
 
 
 def test_what_does_not_agree_is_not_signed(
