@@ -46,7 +46,7 @@ from dpverify.auditing.finding import EventEvidence, Finding, Verdict
 from dpverify.auditing.outputs.samples import display_name, sample_pair, whole
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import Judgement, judge
-from dpverify.auditing.statistics.power import DETECTION
+from dpverify.auditing.statistics.power import DETECTION, least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -335,10 +335,5 @@ def smallest_share(curve: PrivacyCurve, delta: Fraction, draws: int, level: floa
         counts = Counts(hits=hits, false_hits=0, draws=draws)
         return counts.refutes(lines, alpha=level, delta=float(delta))
 
-    if not refuted(draws):
-        return None
-    few, many = 0, draws
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if refuted(middle) else (middle, many)
-    return float(betaincinv(many, draws - many + 1, DETECTION))
+    hits = least_hits(refuted, draws)
+    return None if hits is None else float(betaincinv(hits, draws - hits + 1, DETECTION))

@@ -44,6 +44,7 @@ from dpverify.auditing.finding import BandEvidence, Finding, undrawn
 from dpverify.auditing.outputs.samples import display_name, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
+from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
 from dpverify.enclosure import Enclosure
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
@@ -59,7 +60,6 @@ _RANKS = 300
 _REACH = 8.0  # standard deviations of the states that are kept
 _MARGIN = 1e-7  # relative: what round-off may have added to a coverage
 _TRIALS = 5  # of η
-_DETECTION = 0.99
 _POINTS = 32  # of the claimed curve
 _SAFE = 1e-12  # relative: taken off what a logarithm or an exponential gave
 
@@ -230,7 +230,7 @@ def _finding(
             gaussian_model=fit,
         ),
         power={
-            "probability": _DETECTION,
+            "probability": DETECTION,
             "reach": max(seen, default=None),
             "least_delta_shown_by_epsilon": visible,
         },
@@ -246,21 +246,18 @@ def _visible(
     delta: Fraction,
 ) -> tuple[tuple[float, float], ...]:
     """`Band.visible`, which is the same for every band of so many draws at one level."""
-    from scipy.stats import binom  # which takes half a second to import
 
     def limit(count: int) -> float:
         place = bisect_right(ranks, count)
         return levels[place - 1] if place else 0.0
 
-    miss = (1 - _DETECTION) / 2
-
     def least(epsilon: float) -> float:
         q, ratio = curve.rates(epsilon)[1], math.exp(min(epsilon, 700.0))
-        false_hits = int(binom.ppf(1 - miss, draws, q))
+        false_hits = many_hits(q, draws)
         bound = ratio * (1 - limit(draws - false_hits)) + curve.delta_at(epsilon).upper
 
         def shown(p: float) -> bool:
-            return limit(int(binom.ppf(miss, draws, p))) > bound
+            return limit(few_hits(p, draws)) > bound
 
         if not shown(1.0):
             return math.inf

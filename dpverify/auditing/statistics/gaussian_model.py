@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtri
+from scipy.special import fdtrc, log_ndtr, ndtri
 
 from dpverify.accounting.curves.gaussian import epsilon_gaussian
 from dpverify.errors import require
@@ -56,8 +56,6 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
     delta : in (0, 1), the claimed δ
     alpha : level of the limit of μ; the guard is at 5 %, or at this if it is larger
     """
-    from scipy.stats import f  # which takes half a second to import
-
     n, m = own.size, other.size
     require(min(n, m) >= 8, "draws", min(n, m), "at least 8")
     if not (np.all(np.isfinite(own)) and np.all(np.isfinite(other))):
@@ -65,7 +63,7 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
     spread = float(own.var(ddof=1)), float(other.var(ddof=1))
     if min(spread) == 0:
         return GaussianFit(p_value=0.0)
-    ratio = float(f.sf(spread[0] / spread[1], n - 1, m - 1))
+    ratio = float(fdtrc(n - 1, m - 1, spread[0] / spread[1]))
     p_value = min(1.0, 3 * min(_normality(own), _normality(other), 2 * min(ratio, 1 - ratio)))
     if not p_value > max(alpha, _GUARD):
         return GaussianFit(p_value=p_value)

@@ -13,7 +13,7 @@ leading test, where all of α would give 2.33 and an even split 3.02, and 3.97 f
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -32,7 +32,10 @@ __all__ = [
     "Power",
     "ceiling",
     "events",
+    "few_hits",
+    "least_hits",
     "levels",
+    "many_hits",
     "power",
     "roc_thresholds",
     "shares",
@@ -236,17 +239,17 @@ def _farthest_threshold(curve: PrivacyCurve, draws: int, level: float) -> float:
 
 def unlucky(p: float, q: float, draws: int) -> Counts:
     """Counts that an event of these probabilities does at least as well as, with 0.99."""
-    return Counts(hits=_few(p, draws), false_hits=_many(q, draws), draws=draws)
+    return Counts(hits=few_hits(p, draws), false_hits=many_hits(q, draws), draws=draws)
 
 
-def _few(p: float, draws: int) -> int:
-    """0.5 % quantile of Bin(draws, p): the fewest k with P[Bin(draws, p) ≤ k] of that or more.
+def few_hits(p: float, draws: int) -> int:
+    """0.5 % quantile of Bin(draws, p): the least k with P[Bin(draws, p) ≤ k] of that or more.
 
     As ``scipy.stats.binom.ppf`` has it, which takes half a second to import.
     """
     level = (1 - DETECTION) / 2
     near = bdtrik(level, draws, p)  # where the probability, continued between the integers, is that
-    k = math.ceil(near) if 0 < near < draws else 0
+    k = math.ceil(near) if 0 < near < draws else draws * (p > 0.5)
     while k > 0 and bdtr(k - 1, draws, p) >= level:
         k -= 1
     while k < draws and not bdtr(k, draws, p) >= level:
@@ -254,9 +257,9 @@ def _few(p: float, draws: int) -> int:
     return k
 
 
-def _many(q: float, draws: int) -> int:
+def many_hits(q: float, draws: int) -> int:
     """99.5 % quantile of Bin(draws, q)."""
-    return draws - _few(1 - q, draws)
+    return draws - few_hits(1 - q, draws)
 
 
 def _smallest_excess(
@@ -264,18 +267,27 @@ def _smallest_excess(
 ) -> float:
     """Smallest p − (e^ε q + δ) found with probability 0.99 on {L ≥ t} at the claim's own q."""
     q, delta = curve.rates(tail.threshold)[1], tail.ordering
-    false_hits, lines = _many(q, draws), claim_lines(float(epsilon), delta)[:1]
+    false_hits, lines = many_hits(q, draws), claim_lines(float(epsilon), delta)[:1]
 
     def refuted(hits: int) -> bool:
         counts = Counts(hits=hits, false_hits=false_hits, draws=draws)
         return counts.refutes(lines, alpha=alpha, delta=delta)
 
-    if not refuted(draws):
+    hits = least_hits(refuted, draws)
+    if hits is None:
         return math.inf
-    # Least number of hits that refutes, then the p that reaches it.
-    few, many = 0, draws
+    p = float(betaincinv(hits, draws - hits + 1, 1 - (1 - DETECTION) / 2))
+    return p - (math.exp(epsilon) * q + delta)
+
+
+def least_hits(refuted: Callable[[int], bool], draws: int) -> int | None:
+    """Fewest of so many draws with which a claim is refuted, as it then is with more; or None."""
+    few, many = 0, 1  # sought upwards, as few hits are judged soonest
+    while not refuted(many):
+        if many == draws:
+            return None
+        few, many = many, min(2 * many, draws)
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if refuted(middle) else (middle, many)
-    p = float(betaincinv(many, draws - many + 1, 1 - (1 - DETECTION) / 2))
-    return p - (math.exp(epsilon) * q + delta)
+    return many

@@ -48,6 +48,7 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -300,6 +301,7 @@ def _window(draws: int, p: float) -> tuple[int, int]:
     return max(0, math.floor(mode - reach)), min(draws, math.ceil(mode + reach))
 
 
+@lru_cache(maxsize=128)
 def _weights(draws: int, p: float) -> tuple[int, NDArray[np.float64], float]:
     """First count of the window, weights relative to the mode, and a bound on what is left out."""
     first, last = _window(draws, p)
@@ -335,5 +337,5 @@ def _at_least(draws: int, p: float, least: NDArray[np.int64]) -> NDArray[np.floa
     tails = np.append((tails + left_out) / tails[0] * _margin(weights.size), 0.0)
     if first + weights.size - 1 < draws:
         tails[-1] = left_out / float(weights.sum()) * _margin(weights.size)
-    place = np.clip(least - first, 0, weights.size)
+    place = np.minimum(np.maximum(least - first, 0), weights.size)
     return np.minimum(np.where(least > draws, 0.0, tails[place]), 1.0)

@@ -9,10 +9,12 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx, fmpq
 from scipy.special import betaincinv
 from statsmodels.stats.proportion import proportion_confint
 
 from dpverify.auditing.statistics.clopper_pearson import (
+    _tail,
     judge_at_least,
     judge_at_most,
     lower_limit,
@@ -53,6 +55,25 @@ def decimal_tail(p: Fraction, successes: int, draws: int) -> Any:
             if term < total * mpmath.mpf(10) ** -45:
                 break
         return total
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-9, 0.1, 0.5, 1 - 2**-53, 1.0])
+def test_a_tail_holds_the_exact_one_closely(p: float, draws: int) -> None:
+    for successes in range(1, draws + 1):
+        ball, exact = _tail(p, successes, draws), tail(Fraction(p), successes, draws)
+        with ctx.workprec(400):
+            assert ball.contains(fmpq(exact.numerator, exact.denominator))
+        assert not exact or ball.rel_accuracy_bits() > 90
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.01, 1e-9])
+@pytest.mark.parametrize("successes", [1, 40, 5000, 9999, 10_000])
+def test_a_tail_of_many_draws_is_that_of_another_method(successes: int, alpha: float) -> None:
+    p = float(betaincinv(successes, 10_001 - successes, alpha))
+    with ctx.workprec(200):
+        other = arb(p).beta_lower(successes, 10_001 - successes, regularized=1)
+    assert _tail(p, successes, 10_000).contains(other)
 
 
 @pytest.mark.parametrize("alpha", LEVELS)

@@ -249,7 +249,7 @@ def test_too_few_draws_find_nothing(draws: int) -> None:
 @example(1.0, 5)
 @settings(max_examples=300, deadline=None)
 def test_quantiles_of_the_binomial_law(p: float, draws: int) -> None:
-    assert planning._few(p, draws) == binom.ppf((1 - DETECTION) / 2, draws, p)
+    assert planning.few_hits(p, draws) == binom.ppf((1 - DETECTION) / 2, draws, p)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BY_DAY[:3])
