@@ -53,6 +53,7 @@ from dpverify.privacy import Mechanism, Pair, WhiteBox
 __all__ = ["Band", "TradeOffAttack", "band", "coverage"]
 
 Array = NDArray[np.float64]
+_Points = tuple[tuple[float, float], ...]
 _Limits = tuple[tuple[int, ...], tuple[float, ...]]
 """Ranks r and their aᵣ."""
 
@@ -70,16 +71,35 @@ class Band:
 
     Attributes
     ----------
-    points : for each event considered p₋ and q₊: with probability 1 − α, at once for all, its
-        probability on its own side is at least p₋ and on the other at most q₊
+    blocks : for each event considered p₋ and q₊: with probability 1 − α, at once for all, its
+        probability on its own side is at least p₋ and on the other at most q₊. The events are
+        {score ≥ t}, whose own side is the first in the first block and the second in the second,
+        then {score ≤ t} likewise
     ranks, levels : r and aᵣ
     draws : on the own side, and so are ranks and levels
     """
 
-    points: tuple[tuple[float, float], ...]
+    blocks: tuple[_Points, _Points, _Points, _Points]
     ranks: tuple[int, ...]
     levels: tuple[float, ...]
     draws: int
+
+    @property
+    def points(self) -> _Points:
+        """All p₋ and q₊."""
+        return sum(self.blocks, start=())
+
+    @property
+    def roc(self) -> tuple[_Points, _Points]:
+        """Limits on the ROC of {score ≥ t} and {score > t}, the first side being positive.
+
+        For some t the rate of false positives and of true ones: at most and at least; then for
+        others at least and at most.
+        """
+        first, second, third, fourth = self.blocks
+        lower = [(q, p) for p, q in first] + [(1 - p, 1 - q) for p, q in fourth]
+        upper = [*second] + [(1 - q, 1 - p) for p, q in third]
+        return tuple(sorted(lower)), tuple(sorted(upper))
 
     def epsilon_lower(self, delta: float) -> float:
         """Lower confidence limit of ε at delta, in nats; at all delta at once."""
@@ -124,13 +144,15 @@ def band(own: Array, other: Array, *, alpha: float) -> Band:
     for name, scores in (("own", own), ("other", other)):
         require(scores.ndim == 1 and scores.size >= 1, name, scores.shape, "of shape (draws,)")
     limits = _levels(own.size, alpha), _levels(other.size, alpha)
-    points = []
-    for sign in (1, -1):
-        for first, second in ((0, 1), (1, 0)):
-            sides = (own, other)[first], (own, other)[second]
-            low, high = (np.sort(sign * side) for side in sides)
-            points += _points(low, high, limits[first], limits[second])
-    return Band(points=tuple(points), ranks=limits[0][0], levels=limits[0][1], draws=own.size)
+    rising, falling = ([np.sort(sign * side) for side in (own, other)] for sign in (1, -1))
+    first, second = limits
+    blocks = (
+        _points(rising[0], rising[1], first, second),
+        _points(rising[1], rising[0], second, first),
+        _points(falling[0], falling[1], first, second),
+        _points(falling[1], falling[0], second, first),
+    )
+    return Band(blocks=blocks, ranks=limits[0][0], levels=limits[0][1], draws=own.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,9 +298,7 @@ def _grid(curve: PrivacyCurve, delta: Fraction) -> list[float]:
     return [*np.linspace(0.0, claimed, _POINTS, endpoint=False).tolist(), claimed]
 
 
-def _points(
-    own: Array, other: Array, own_limits: _Limits, other_limits: _Limits
-) -> list[tuple[float, float]]:
+def _points(own: Array, other: Array, own_limits: _Limits, other_limits: _Limits) -> _Points:
     """p₋ and q₊ of {score ≥ t} for t at the own side's order statistics, of sorted scores.
 
     Between them p₋ stays and q₊ falls with t, so that no other t gives more.
@@ -289,7 +309,7 @@ def _points(
     p = np.maximum(a[::-1] * (1 - 1e-9) - 2.0**-52, 0.0)
     below = np.searchsorted(other[other_ranks - 1], thresholds, side="left")
     q = 1 - np.concatenate([[0.0], b])[below]
-    return list(zip(p.tolist(), np.minimum(q * (1 + 1e-9) + 2.0**-52, 1.0).tolist(), strict=True))
+    return tuple(zip(p.tolist(), np.minimum(q * (1 + 1e-9) + 2.0**-52, 1.0).tolist(), strict=True))
 
 
 @lru_cache(maxsize=32)

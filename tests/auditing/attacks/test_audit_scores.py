@@ -1,0 +1,199 @@
+"""Bounds from scores that somebody has: against enumeration, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import dpverify as dpv
+from dpverify.auditing.statistics import score_bounds
+from dpverify.auditing.statistics.score_bounds import area_limits, one_run_bound, tail_bound
+from dpverify.errors import ParameterError
+
+ALPHA = 0.3  # large, so that few scores can be wrong at all
+TINY = 1e-7
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(3, 5, 1), (6, 4, 2), (9, 9, 4), (40, 25, 8)])
+def test_the_p_value_of_equal_sides_counts_arrangements(n: int, m: int, k: int) -> None:
+    for hits in range(1, n + 1):
+        exact = sum(
+            math.comb(j + k - 1, j) * math.comb(n - j + m - k, n - j) for j in range(hits, n + 1)
+        ) / math.comb(n + m, n)
+        found = score_bounds._p_value(hits, n, k, m, delta=0.0, level=0.01)(0.0)
+        assert exact <= found
+        assert found <= 1.05 * exact + 5e-5  # the cells' price, where p-values near the level arise
+
+
+def wrong(p: float, q: float, n: int, m: int, epsilon: float, delta: float) -> float:
+    """Probability of a bound above ε, of scores of two values; by enumeration of the counts."""
+    total = 0.0
+    for x, y in product(range(n + 1), range(m + 1)):
+        own, other = np.repeat([1.0, 0.0], [x, n - x]), np.repeat([1.0, 0.0], [y, m - y])
+        bound = tail_bound(own, other, delta=delta, alpha=ALPHA).epsilon
+        total += float(binom.pmf(x, n, p) * binom.pmf(y, m, q)) * (bound > epsilon + TINY)
+    return total
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 3)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (0.7, 0.0), (0.7, 0.1)])
+def test_the_level_by_enumeration(n: int, m: int, epsilon: float, delta: float) -> None:
+    worst = 0.0
+    for q in (0.01, 0.1, 0.3):
+        p = min(math.exp(epsilon) * q + delta, 1 - (1 - q - delta) * math.exp(-epsilon))
+        worst = max(worst, wrong(p, q, n, m, epsilon, delta))
+    assert worst <= ALPHA
+
+
+def test_the_level_of_scores_without_ties_by_enumeration() -> None:
+    """Of equal sides all orders are as likely: the level is a share of them."""
+    n = m = 4
+    orders = [order for order in product((0, 1), repeat=n + m) if sum(order) == n]
+    above = 0
+    for order in orders:
+        places = np.array(order, dtype=bool)
+        values = np.arange(n + m, dtype=float)
+        above += tail_bound(values[places], values[~places], delta=0, alpha=ALPHA).epsilon > TINY
+    assert 0 < above <= ALPHA * len(orders)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_the_level_of_one_run_by_enumeration(epsilon: float) -> None:
+    """Coins and truthful answers of randomized response, by the counts that matter."""
+    m, keep = 8, math.exp(epsilon) / (1 + math.exp(epsilon))
+    total, some = 0.0, 0.0
+    for inside in range(1, m):
+        for x, y in product(range(inside + 1), range(m - inside + 1)):
+            own = np.repeat([1.0, 0.0], [x, inside - x])
+            other = np.repeat([0.0, 1.0], [y, m - inside - y])
+            chance = binom.pmf(inside, m, 0.5) * binom.pmf(x, inside, keep)
+            chance *= binom.pmf(y, m - inside, keep)
+            bound = one_run_bound(own, other, delta=0.0, alpha=ALPHA).epsilon
+            total += float(chance) * (bound > epsilon + TINY)
+            some += bound > 0
+    assert some
+    assert total <= ALPHA
+
+
+def test_one_run_pays_for_delta() -> None:
+    own, other = np.ones(50), np.zeros(50)
+    bounds = [one_run_bound(own, other, delta=d, alpha=0.05).epsilon for d in (0, 1e-5, 1e-3)]
+    assert bounds[0] > bounds[1] > bounds[2] > 0
+
+
+def test_the_area_and_its_limits() -> None:
+    rng = np.random.default_rng(0)
+    own, other = np.round(rng.normal(1, 1, 60)), np.round(rng.normal(0, 1, 45))
+    area, low, high = area_limits(own, other, alpha=0.05)
+    pairs = [(x > y) + (x == y) / 2 for x in own for y in other]
+    assert area == pytest.approx(np.mean(pairs))
+    for end in (low, high):
+        divergence = area * math.log(area / end) + (1 - area) * math.log((1 - area) / (1 - end))
+        assert divergence == pytest.approx(math.log(2 / 0.05) / 45)
+    assert low < area < high
+    assert area_limits(np.ones(9), np.zeros(9), alpha=0.05)[2] == 1
+
+
+def test_one_side_of_few_scores_and_ties() -> None:
+    audit = dpv.audit_scores([1.0] * 40, [0.0] * 400, delta=0)
+    assert audit.epsilon_lower > 3
+    assert (audit.draws, audit.false_draws) == (40, 400)
+    assert dpv.audit_scores([0.0] * 400, [1.0] * 40, delta=0).epsilon_lower > 1  # the other sign
+    assert dpv.audit_scores([7] * 30, [7] * 50, delta=0).epsilon_lower == 0
+
+
+def test_infinities_are_scores_and_the_order_is_nothing() -> None:
+    rng = np.random.default_rng(3)
+    own, other = rng.normal(3, 1, 200), rng.normal(0, 1, 200)
+    own[:50], other[:50] = np.inf, -np.inf
+    audit = dpv.audit_scores(own, other, delta="1e-5")
+    assert audit.epsilon_lower > 2
+    again = dpv.audit_scores(np.sort(own), np.sort(other), delta="1e-5")
+    assert again.epsilon_lower == pytest.approx(audit.epsilon_lower, abs=0.5)
+
+
+def test_rates_lie_within_their_limits() -> None:
+    rng = np.random.default_rng(4)
+    audit = dpv.audit_scores(rng.normal(2, 1, 3000), rng.normal(0, 1, 3000), delta="1e-5")
+    for rate, true in zip(audit.rates, (0.1378, 0.3721), strict=True):  # 1 − Φ(z − 2)
+        assert rate.lower <= rate.tpr <= rate.upper
+        assert rate.lower < true < rate.upper
+    assert audit.rates[1].lower > 0.2
+    assert audit.auc_limits is not None
+    assert audit.auc_limits[0] < 0.9214 < audit.auc_limits[1]  # Φ(2/√2)
+    assert audit.band is not None
+    lower, upper = audit.band.roc
+    for false, true in audit.roc[::40]:  # the scores' own ROC lies in the band
+        assert max((t for f, t in lower if f <= false), default=0.0) <= true
+        assert true <= min((t for f, t in upper if f > false), default=1.0)
+
+
+def test_a_model_is_labelled_and_guarded() -> None:
+    """Null scores give a library's model 3.5 and more; here they give none, or next to nothing."""
+    rng = np.random.default_rng(5)
+    audit = dpv.audit_scores(rng.normal(0, 1, 1000), rng.normal(0, 1, 1000), delta="1e-5")
+    assert audit.gaussian_model is not None
+    assert (audit.gaussian_model.epsilon_lower or 0) < 0.3
+    assert "under a Gaussian model, which they don't reject" in str(audit)
+    audit = dpv.audit_scores(rng.laplace(1, 1, 1000), rng.laplace(0, 1, 1000), delta="1e-5")
+    assert "a Gaussian model doesn't fit" in str(audit)
+
+
+def test_what_it_prints() -> None:
+    rng = np.random.default_rng(6)
+    audit = dpv.audit_scores(rng.normal(3, 1, 300), rng.normal(0, 1, 300), delta="1e-5")
+    assert str(audit).startswith("epsilon is at least 3.")
+    assert audit._repr_html_().startswith("<p>epsilon is at least 3.")
+    plain = audit.to_dict()
+    assert plain["rates"][0]["fpr"] == 0.001
+    assert "band" not in plain
+    one_run = dpv.audit_scores([1, 2, 3, 4], [0, 0, 0, 0], delta=0, design="one-run")
+    assert one_run.band is None
+    assert "AUC 1.0000\n" not in str(one_run)
+    assert str(one_run).endswith("AUC 1.0000")
+
+
+def test_the_plot_has_the_claimed_region() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    audit = dpv.audit_scores([3.0] * 20, [0.0] * 20, delta=0)
+    axes = audit.plot(claim=dpv.ApproxDP(epsilon=1))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels[0] == "allowed by ApproxDP(epsilon=1, delta=0)"
+    assert len(labels) == 4
+    (region,) = axes.collections
+    corners = region.get_paths()[0].vertices
+    top = corners[np.isclose(corners[:, 0], 1 / (1 + math.e), atol=5e-3)][:, 1].max()
+    assert top == pytest.approx(math.e / (1 + math.e), abs=2e-2)
+
+
+RUNS = (["a", "b", "b"], ["c", "d", "e"])
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"delta": 1}, r"delta=1 must be in \[0, 1\)"),
+    ({"alpha": 0}, "alpha=0 must be in"),
+    ({"design": "paired"}, "design=paired must be independent or one-run"),
+    ({"without": [0.0, math.nan]}, r"without\[1\]=NaN must be a number"),
+    ({"without": ["a", "b"]}, "must be a row of at least 2 numbers"),
+    ({"with_": [1.0]}, "must be a row of at least 2 numbers"),
+    ({"with_": [[1.0, 2], [3, 4]]}, "Reduce each run to one score, or say design='one-run'"),
+    ({"runs": RUNS}, "runs=2 scores of run b must be different for independent scores"),
+    ({"runs": (["a"], ["b"])}, r"runs=of lengths \(1, 1\) must be one for each score, 3 and 3"),
+    ({"design": "one-run", "with_": [1.0] * 100}, "100 canaries in and 3 out must be with as many"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+    words: dict[str, Any] = {"with_": [1.0, 2, 3], "without": [0.0, 0, 1], "delta": Fraction(0)}
+    words |= changes
+    with pytest.raises(ParameterError, match=message):
+        dpv.audit_scores(words.pop("with_"), words.pop("without"), **words)
+
+
+def test_canaries_of_one_run_may_be_of_one_run() -> None:
+    dpv.audit_scores([1.0, 2, 3], [0.0, 0, 1], delta=0, design="one-run", runs=RUNS)
