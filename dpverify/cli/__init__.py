@@ -19,6 +19,7 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
     "audit": ("dpverify.cli.audit", "Attack what a mechanism claims."),
+    "audit-scores": ("dpverify.cli.audit_scores", "Bound epsilon by scores in a file."),
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
@@ -42,7 +43,8 @@ class _LazyGroup(click.Group):
             raise click.UsageError(
                 f"there is no command {name}. {did_you_mean(name, _COMMANDS)}", ctx
             )
-        command: click.Command = getattr(import_module(_COMMANDS[name][0]), name)
+        module = import_module(_COMMANDS[name][0])
+        command: click.Command = getattr(module, name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

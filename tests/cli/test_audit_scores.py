@@ -1,0 +1,85 @@
+"""``dpverify audit-scores``: files of scores, and one clear error for what isn't one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpverify as dpv
+from dpverify.cli import _run
+
+WITH, WITHOUT = [float(x) for x in range(5, 45)], [float(x) / 10 for x in range(40)]
+
+
+def written(folder: Path, name: str) -> Path:
+    """The same scores in a file of this kind."""
+    file = folder / name
+    lists = {"with": WITH, "without": WITHOUT}
+    if file.suffix == ".json":
+        file.write_text(json.dumps(lists))
+    elif file.suffix == ".npz":
+        np.savez(file, **{side: np.array(values) for side, values in lists.items()})
+    else:
+        labels = ["In", "0"] if file.stem == "words" else ["1", "False"]
+        rows = [
+            f"{label},{x}" for label, side in zip(labels, lists.values(), strict=True) for x in side
+        ]
+        file.write_text("\n".join(["label,score", *rows]))
+    return file
+
+
+@pytest.mark.parametrize("name", ["a.csv", "words.csv", "a.json", "a.npz"])
+def test_every_kind_of_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    file = written(tmp_path, name)
+    assert _run(["audit-scores", str(file), "--delta", "1e-5", "--json"]) == 0
+    envelope = json.loads(capsys.readouterr().out)
+    assert envelope["command"] == "audit-scores"
+    assert envelope["result"] == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
+
+
+def test_a_claim_is_refuted_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit-scores", str(written(tmp_path, "a.csv")), "--delta", "0"]
+    assert _run([*arguments, "--epsilon", "1"]) == 1
+    assert "they refute the claimed epsilon of 1" in capsys.readouterr().out
+    assert _run([*arguments, "--epsilon", "9", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["refuted"] is False
+
+
+def test_a_column_says_which_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.csv"
+    rows = [f"{place % 2},{place},{place // 2}" for place in range(20)]
+    file.write_text("\n".join(["label,score,run", *rows]))
+    assert _run(["audit-scores", str(file), "--delta", "0"]) == 2
+    assert "runs=2 scores of run 0 must be different" in capsys.readouterr().err
+    assert _run(["audit-scores", str(file), "--delta", "0", "--design", "one-run"]) == 0
+
+
+WRONG = [
+    ("a.txt", "", "must be a .csv, .json or .npz file of scores"),
+    ("none.csv", None, "can't be read: No such file or directory"),
+    ("a.csv", "lable,score\n1,2\n", "must have a column label. Did you mean lable?"),
+    ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
+    ("a.csv", "label,score\n1,2\n0\n", "a.csv, row 3: score=None must be a number"),
+    ("a.csv", "label,score\n1,2\n0,nan\n", "a.csv, row 3: score='nan' must be a number"),
+    ("a.csv", "label,score\n1,2\nmaybe,3\n", "a.csv, row 3: label=maybe must be 1 for"),
+    ("a.json", "[1, 2]", 'must have a list of scores "with"'),
+    ("a.json", "{", "can't be read: "),
+    ("a.json", '{"with": [1, true], "without": []}', r"a.json, with[1]: score=True must be"),
+    ("a.npz", "no archive", "must be an archive of numpy's arrays"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), WRONG)
+def test_what_is_no_file_of_scores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | None, message: str
+) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    assert _run(["audit-scores", str(file), "--delta", "0"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,35 @@
+"""Bounds from scores are above the true ε as seldom as their level says.
+
+The runs are those of `benchmarks.scores`, which prints the table; their seeds are fixed, and drawn
+anew a bound that spends exactly its level would fail with probability 1e-4.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.scores import NULLS, Null, above, most
+from dpverify.auditing.attacks import scores
+
+QUICK, RUNS = 10, 10_000
+
+nulls = pytest.mark.parametrize("null", NULLS, ids=lambda null: str(null.name))
+
+
+@nulls
+def test_few_scores(null: Null) -> None:
+    assert above(null, 20, 0, QUICK) <= most(QUICK)
+
+
+@pytest.mark.nightly
+@nulls
+@pytest.mark.parametrize("count", [10, 100, 1000, 10_000])
+def test_ten_thousand_runs(null: Null, count: int) -> None:
+    assert above(null, count, 0, RUNS) <= most(RUNS)
+
+
+@pytest.mark.nightly
+def test_parts_that_add_up_to_more_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("_ABOVE", "_BELOW", "_CHOSEN"):
+        monkeypatch.setattr(scores, part, 15)
+    assert above(NULLS[2], 40, 0, 40) > most(40)
