@@ -21,7 +21,7 @@ def written(folder: Path, name: str) -> Path:
     if file.suffix == ".json":
         file.write_text(json.dumps(lists))
     elif file.suffix == ".npz":
-        np.savez(file, **{side: np.array(values) for side, values in lists.items()})
+        np.savez(file, allow_pickle=False, **{side: np.array(x) for side, x in lists.items()})
     else:
         labels = ["In", "0"] if file.stem == "words" else ["1", "False"]
         rows = [
