@@ -60,7 +60,7 @@ def test_a_column_says_which_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 WRONG = [
     ("a.txt", "", "must be a .csv, .json or .npz file of scores"),
     ("none.csv", None, "can't be read: No such file or directory"),
-    ("a.csv", "lable,score\n1,2\n", "must have a column label. Did you mean lable?"),
+    ("a.csv", "lab,score\n1,2\n", "must have a column label."),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
     ("a.csv", "label,score\n1,2\n0\n", "a.csv, row 3: score=None must be a number"),
     ("a.csv", "label,score\n1,2\n0,nan\n", "a.csv, row 3: score='nan' must be a number"),
