@@ -227,9 +227,8 @@ def audit_scores(
     >>> audit = audit_scores(rng.normal(3, 1, 500), rng.normal(0, 1, 500), delta="1e-5")
     >>> audit.epsilon_lower > 3.5
     True
-    >>> print(audit)
-    epsilon is at least 3.94047 at delta 1e-05, at level 0.05
-      ...
+    >>> audit.event
+    '321 of 500 scores pass the rank 1 of 500 on the other side'
     """
     exact = rational("delta", delta)
     require(0 <= exact < 1, "delta", delta, "in [0, 1)")
