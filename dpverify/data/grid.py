@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -127,8 +128,7 @@ class Grid:
         out : contiguous array of the same shape for the result, or None for a new one of doubles;
             whoever gives one of single precision knows that the steps fit into it
         """
-        inverse = 1 / self.step
-        plain = _is_power_of_two(inverse)
+        inverse, plain = _inverse(self.step.numerator, self.step.denominator)
         flat = np.ascontiguousarray(records).reshape(-1)
         result = np.empty(records.shape) if out is None else out
         rounded = result.reshape(-1)
@@ -136,7 +136,7 @@ class Grid:
         for start in range(0, flat.size, _CHUNK):
             chunk = flat[start : start + _CHUNK]
             quotient, whole = (buffer[: chunk.size] for buffer in buffers)
-            np.multiply(chunk, float(inverse), out=quotient)
+            np.multiply(chunk, inverse, out=quotient)
             if plain:
                 np.add(quotient, 0.5, out=whole)
                 np.floor(whole, out=whole)
@@ -178,5 +178,8 @@ class Grid:
         return reach
 
 
-def _is_power_of_two(value: Fraction) -> bool:
-    return all(part & (part - 1) == 0 for part in (value.numerator, value.denominator))
+@lru_cache(maxsize=256)
+def _inverse(numerator: int, denominator: int) -> tuple[float, bool]:
+    """1/h as a double, and whether it is a power of two."""
+    plain = all(part & (part - 1) == 0 for part in (numerator, denominator))
+    return denominator / numerator, plain

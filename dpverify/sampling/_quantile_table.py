@@ -93,12 +93,14 @@ class Polynomials:
     coefficients : (1 + rows, degree + 1) doubles, rising; the first row is NaN, for all words below
         the table: they come out undecided
     bounds : (1 + rows,) doubles E, the first infinite
+    largest_bound : of the others
     """
 
     octaves: int
     row_bits: int
     coefficients: NDArray[np.float64]
     bounds: NDArray[np.float64]
+    largest_bound: float
 
     @classmethod
     def guarded(
@@ -114,6 +116,7 @@ class Polynomials:
             row_bits=row_bits,
             coefficients=np.insert(coefficients, 0, np.nan, axis=0),
             bounds=np.insert(bounds, 0, np.inf),
+            largest_bound=float(bounds.max()),
         )
 
     def round(
@@ -124,7 +127,7 @@ class Polynomials:
         before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1  # row 0, from exponent 0 on
         centre = 1 + 2.0 ** -(self.row_bits + 1)
         degree = self.coefficients.shape[1] - 1
-        least_limit = _limits(self.bounds[1:].max(), scale)
+        least_limit = _limits(self.largest_bound, scale)
         size = min(_BLOCK, words.size)
         gathered, row = np.empty((size, degree + 1)), np.empty(size, np.int64)
         tail, offset, value = (np.empty(size) for _ in range(3))
@@ -197,6 +200,8 @@ def draw(
             left.append(words[undecided])
     index, words = np.concatenate(places), np.concatenate(left)
     for polynomials in others:
+        if not index.size:
+            break
         again = np.empty(index.size, np.int64)
         undecided = polynomials.round(words, scale, again)
         drawn[index] = again

@@ -114,7 +114,7 @@ class _HalfNoisy(LinearSketch):
 
 def half_noisy(sketch: LinearSketch) -> Certifiable:
     """The sketch with noise on its first half."""
-    same = {field.name: getattr(sketch, field.name) for field in fields(sketch)}
+    same = {field.name: getattr(sketch, field.name) for field in fields(sketch) if field.init}
     return Mislabelled(claim=sketch, actual=_HalfNoisy(**same))
 
 

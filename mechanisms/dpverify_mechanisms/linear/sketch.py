@@ -17,7 +17,7 @@ followed by a public map; so D is taken for the identity, and k may be as large 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal, Self
@@ -98,6 +98,7 @@ class LinearSketch(Streaming, Certifiable):
     domain: Vectors
     adjacency: Adjacency
     at: Literal["output", "input"] = "output"
+    _largest_sum: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not squared(self._distance()) > 0:
@@ -112,6 +113,7 @@ class LinearSketch(Streaming, Certifiable):
                 f"coarse enough: partial sums reach {bound}, beyond 2**53",
                 "Fewer grid steps, or a narrower domain, keep the product exact.",
             )
+        object.__setattr__(self, "_largest_sum", bound)
 
     @classmethod
     def calibrated(
@@ -368,8 +370,8 @@ class LinearSketch(Streaming, Certifiable):
         if is_sparse(x):
             np.copyto(product, self.projection.apply(self._gridded(x)), casting="unsafe")
             return product
-        sums = self.projection.largest_sum(self.grid.check_reach(self.domain))
-        precision = np.float32 if sums < _SINGLE and single_is_exact() else np.float64
+        single = self._largest_sum < _SINGLE and single_is_exact()
+        precision = np.float32 if single else np.float64
         height = min(self.projection.height, rows)
         held = np.empty((height, x.shape[1]), dtype=precision)
         for start in range(0, rows, height):
