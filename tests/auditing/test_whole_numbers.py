@@ -7,7 +7,7 @@ a few whole doubles.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from dpverify.auditing.settings import PROFILES
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
+from tests.helpers.profiles import day_and_night
 
 Function = Callable[[NDArray[np.float64], np.random.Generator], Any]
 HUGE = 2**60
@@ -64,7 +65,14 @@ def fractions(record: NDArray[np.float64], rng: np.random.Generator) -> float:
     return float(record[0] + rng.laplace())
 
 
-def audited(function: Function, *, seed: int = 1, **options: Any) -> Report:
+OTHERS = ("black-box", "trade-off", "grey-box", "determinism")
+"""What by day isn't run beside the audits that these tests are about."""
+
+Audited = Callable[..., Report]
+
+
+def audit_of(function: Function, *, seed: int = 1, **options: Any) -> Report:
+    """As by the profile for development."""
     mechanism = adapt(
         function,
         adjacency=Attribute(beta=Fraction(1)),
@@ -78,6 +86,19 @@ def audited(function: Function, *, seed: int = 1, **options: Any) -> Report:
     return audit(mechanism, seed=seed, workers=1, **given | options)
 
 
+@pytest.fixture(params=day_and_night(300, PROFILES["dev"].draws))
+def audited(request: pytest.FixtureRequest) -> Audited:
+    """The profile by night; by day fewer draws and, where no kinds are named, fewer kinds."""
+    dev, draws = PROFILES["dev"], request.param
+
+    def run(function: Function, *, without: Sequence[str] = dev.without, **options: Any) -> Report:
+        if draws < dev.draws and "kinds" not in options:
+            without = (*without, *OTHERS)
+        return audit_of(function, draws=draws, without=without, **options)
+
+    return run
+
+
 def refuting(report: Report) -> set[str]:
     return {finding.audit for finding in report.violations}
 
@@ -87,24 +108,26 @@ def ran(report: Report) -> set[str]:
 
 
 @pytest.mark.parametrize("function", [parity, huge_parity, last_digit])
-def test_what_whole_numbers_leak_beside_their_size_is_found(function: Function) -> None:
+def test_what_whole_numbers_leak_beside_their_size_is_found(
+    function: Function, audited: Audited
+) -> None:
     assert "precision" in refuting(audited(function))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_whole_numbers_that_keep_their_claim_are_not_accused(seed: int) -> None:
+@pytest.mark.parametrize("seed", day_and_night(0, 1, 2, 3, 4))
+def test_whole_numbers_that_keep_their_claim_are_not_accused(seed: int, audited: Audited) -> None:
     report = audited(count, seed=seed)
     assert "precision" in ran(report)
     assert report.verdict == "no_violation_found"
 
 
-def test_doubles_are_left_out_and_asked_for() -> None:
+def test_doubles_are_left_out_and_asked_for(audited: Audited) -> None:
     assert "precision" not in ran(audited(fractions))
     assert "precision" in refuting(audited(fractions, without=()))
     assert "precision" in refuting(audited(fractions, kinds=["precision"]))
 
 
-def test_a_few_whole_doubles_are_no_whole_numbers() -> None:
+def test_a_few_whole_doubles_are_no_whole_numbers(audited: Audited) -> None:
     report = audited(seldom_fractions)
     (found,) = (finding for finding in report.findings if finding.audit == "precision")
     assert found.verdict == "inconclusive"
@@ -112,21 +135,21 @@ def test_a_few_whole_doubles_are_no_whole_numbers() -> None:
     assert report.verdict == "no_violation_found"
 
 
-def test_who_leaves_precision_out_by_name_has_it_left_out() -> None:
+def test_who_leaves_precision_out_by_name_has_it_left_out(audited: Audited) -> None:
     assert "precision" not in ran(audited(parity, without=["precision"]))
     assert ran(audited(parity, kinds=["sequential"])) == {"sequential"}
 
 
-@pytest.mark.parametrize("function", [count, fractions])
+@pytest.mark.parametrize("function", day_and_night(count, fractions))
 def test_the_levels_add_up_whatever_runs(function: Function) -> None:
-    report = audited(function)
+    report = audit_of(function, draws=100)
     total = sum(finding.level for finding in report.findings)
     assert 0.99 * report.alpha < total <= report.alpha
 
 
-def test_the_replay_line_leaves_out_the_same() -> None:
+def test_the_replay_line_leaves_out_the_same(audited: Audited) -> None:
     report = audited(count)
-    assert "without=('precision-of-doubles',)" in report.replay
+    assert "'precision-of-doubles'," in report.replay
     assert replace(report, replay="") == replace(audited(count), replay="")
 
 

@@ -1,0 +1,26 @@
+"""What is tried with every change, and what waits for the nightly run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+__all__ = ["day_and_night", "sampled"]
+
+
+def day_and_night(day: Any, *night: Any) -> list[Any]:
+    """Values of a parameter: the first is tried with every change, the others by night."""
+    return [day, *(pytest.param(value, marks=pytest.mark.nightly) for value in night)]
+
+
+def sampled(cases: Iterable[Any], day: Iterable[str]) -> list[Any]:
+    """Cases, which their ``name`` names: those in `day` with every change, the others by night."""
+    named = {str(getattr(case, "name", case)): case for case in cases}
+    chosen = set(day)
+    assert chosen <= set(named), f"unknown: {chosen - set(named)}"
+    return [
+        pytest.param(case, id=name, marks=() if name in chosen else pytest.mark.nightly)
+        for name, case in named.items()
+    ]
