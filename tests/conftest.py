@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from dpverify.certificate.certify import CERTIFICATE, certify
 from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.report import plots
+from dpverify.certificate.schema import Certificate
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify_mechanisms.linear.sketch import LinearSketch
@@ -50,6 +52,30 @@ draws = 200
 moment_draws = 50
 seed = 5
 """
+
+
+Figures = dict[tuple[object, ...], str]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def figures() -> Iterator[Figures]:
+    """Figures, each drawn once from the same numbers: they are most of the time of a report."""
+    drawn: Figures = {}
+
+    def once(draw: Callable[[Certificate], str]) -> Callable[[Certificate], str]:
+        def kept(certificate: Certificate) -> str:
+            numbers = certificate.model_dump_json(include={"inputs", "evidence", "derived"})
+            key = (draw, plots._drawn, numbers)
+            if key not in drawn:
+                drawn[key] = draw(certificate)
+            return drawn[key]
+
+        return kept
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("privacy_plot", "roc_plot", "distance_plot", "size_plot"):
+            patch.setattr(plots, name, once(getattr(plots, name)))
+        yield drawn
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ from dpverify.certificate.open_release import open_release
 from dpverify.data.atomic_files import sha256_file
 from dpverify.errors import CertificateError, RecordsError
 from tests.conftest import CONFIGURATION
+from tests.helpers.profiles import day_and_night
 
 HIDDEN = b"record 17 = John"
 Steps = NDArray[np.int64]
@@ -284,7 +285,7 @@ def test_every_bit_outside_the_numbers(
 
 @pytest.mark.parametrize(
     ("mechanism", "domain", "adjacency", "value"),
-    [
+    day_and_night(
         ('name = "dp-signrp-rr"\nk = 12', "{ low = 0, high = 1 }", '"attribute", beta = 1', 0x01),
         ('name = "randomized-response"', "{ low = 0, high = 1 }", '"bit-flip"', 0x20),
         (
@@ -293,7 +294,7 @@ def test_every_bit_outside_the_numbers(
             '"items", changes = 1',
             5,
         ),
-    ],
+    ),
 )
 def test_values_that_are_never_released(
     tmp_path: Path, mechanism: str, domain: str, adjacency: str, value: int

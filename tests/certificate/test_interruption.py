@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import shutil
 import signal
 import stat
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from dpverify.data import atomic_files
-from dpverify.data.atomic_files import replacing, sha256_file, write_file
+from dpverify.data.atomic_files import replacing, write_file
 from dpverify.errors import OutputError
-
-OUTPUTS = {"certificate.json", "report.html", "sketch.npz"}
-
-
-def assert_whole(out: Path) -> str:
-    """The folder holds one consistent set of outputs; returns the hash that names it."""
-    assert {path.name for path in out.iterdir()} == OUTPUTS
-    fields = json.loads((out / "certificate.json").read_text())
-    assert sha256_file(out / "sketch.npz") == fields["release"]["sha256"]
-    assert fields["digest"] in (out / "report.html").read_text()
-    return str(fields["release"]["sha256"])
+from tests.helpers.processes import assert_whole, lasted
+from tests.helpers.profiles import day_and_night
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)]
+    ("how", "times"), day_and_night((signal.SIGINT, 1), (signal.SIGINT, 4), (signal.SIGTERM, 4))
 )  # SIGKILL: test_sigkill.py
-def test_ended_at_random_moments(workplace: Path, tmp_path: Path, how: signal.Signals) -> None:
-    shutil.copy(workplace / "release.toml", tmp_path)
-    shutil.copy(workplace / "records.npy", tmp_path)
+def test_ended_at_random_moments(
+    workplace: Path, tmp_path: Path, how: signal.Signals, times: int
+) -> None:
+    for name in ("release.toml", "records.npy"):
+        shutil.copy(workplace / name, tmp_path)
     out = tmp_path / "out"
-    command = [sys.executable, "-c", "from dpverify.cli import main; main()", "certify"]
-    command += [str(tmp_path / "release.toml"), "--out", str(out)]
-    start = time.monotonic()
-    subprocess.run(command, capture_output=True, check=False)
-    duration = time.monotonic() - start
+    words = ["certify", str(tmp_path / "release.toml"), "--out", str(out)]
+    duration = lasted(words) or 1
     seen = {assert_whole(out)}
     moments = random.Random(7)
-    for _ in range(4):
+    for _ in range(times):
         # Towards the end, where the files are written.
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(duration * moments.uniform(0.7, 1.05))
-        process.send_signal(how)
-        process.communicate()
+        lasted(words, duration * moments.uniform(0.7, 1.05), how=how)
         seen.add(assert_whole(out))
-    subprocess.run(command, capture_output=True, check=False)
+    assert lasted(words)
     assert assert_whole(out) not in seen
     assert {path.name for path in tmp_path.iterdir()} == {
         "release.toml",

@@ -1,20 +1,15 @@
 """SIGKILL at random moments: nothing is lost, nothing is published in part, the next run goes on.
 
-Each victim is forked from this process, which has imported everything, and runs the command line:
-so the moments fall into the work, and not into start-up. Only kills count, not runs that ended
+Only kills count, not runs that ended
 before their moment. Figures aren't drawn, which is most of the time of a small release and writes
-nothing. Every run of the tests makes a few kills; the nightly one 200 of each command.
+nothing. Every run of the tests makes one kill; the nightly one 200 of each command.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import random
 import shutil
-import signal
 import stat
-import time
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -28,16 +23,16 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.targets.functions import adapt
 from dpverify.certificate.open_release import open_release
 from dpverify.certificate.report import plots
-from dpverify.cli import _run
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
-from tests.certificate.test_interruption import assert_whole
+from tests.helpers.processes import assert_whole, lasted
+from tests.helpers.profiles import day_and_night
 
 MANY, ROWS = 200, 100_000
 Tell = Callable[[str, Counter[str]], None]
 
 
-@pytest.fixture(params=[3, pytest.param(MANY, marks=pytest.mark.nightly)])
+@pytest.fixture(params=day_and_night(1, MANY))
 def kills(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
@@ -55,40 +50,6 @@ def tell(capsys: pytest.CaptureFixture[str], kills: int) -> Tell:
                 print(f"\n{what}: {kills} kills: {counts}")
 
     return said
-
-
-def _work(words: list[str]) -> None:
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    os._exit(_run(words))
-
-
-def started(words: list[str]) -> multiprocessing.process.BaseProcess:
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(words,))
-    child.start()
-    return child
-
-
-def lasted(
-    words: list[str], after: float | None = None, begun: Callable[[], bool] = lambda: True
-) -> float | None:
-    """Run a command, and kill it so many seconds after it has begun.
-
-    Returns
-    -------
-    None if it was killed, else the seconds that it took: the machine's pace may change.
-    """
-    child = started(words)
-    while not begun() and child.is_alive():
-        time.sleep(1e-3)
-    start = time.monotonic()
-    child.join(after)
-    took = time.monotonic() - start
-    child.kill()
-    child.join()
-    assert child.exitcode in (0, 1, -signal.SIGKILL)  # 1: an audit found a violation
-    return None if child.exitcode == -signal.SIGKILL else took
 
 
 @pytest.fixture
@@ -198,6 +159,8 @@ def test_an_audit_with_a_journal(tmp_path: Path, kills: int, tell: Tell) -> None
     words = ["audit", f"{__name__}:MECHANISMS", "--draws", "50", "--workers", "1", "--json"]
     report, journal = tmp_path / "report.json", tmp_path / "journal"
     words += ["--output", str(report), "--journal", str(journal)]
+    if kills != MANY:
+        words += ["--kind", "black-box", "--kind", "sequential"]
     lasts, moments, found = lasted(words) or 1, random.Random(10), Counter[str]()
     undisturbed, whole = report.read_bytes(), journal.read_bytes()
     while found.total() < kills:

@@ -11,8 +11,9 @@ __all__ = ["day_and_night", "sampled"]
 
 
 def day_and_night(day: Any, *night: Any) -> list[Any]:
-    """Values of a parameter: the first is tried with every change, the others by night."""
-    return [day, *(pytest.param(value, marks=pytest.mark.nightly) for value in night)]
+    """Values of a parameter, tuples of several: the first with every change, others by night."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in night]
+    return [day, *(pytest.param(*row, marks=pytest.mark.nightly) for row in rows)]
 
 
 def sampled(cases: Iterable[Any], day: Iterable[str]) -> list[Any]:
