@@ -5,16 +5,20 @@ fails. So what is printed is changed until it fails, an equality or a bound that
 a loose bound by at most 10⁷, and so are corrections; what fails has a correction or reading that
 holds, or is changed until it holds. Of every sum in any of these formulas one term after the other
 is left out, and the check notices.
+
+Every fourth statement is tried with every change, the others by night: where you add some, run this
+file without ``-m``.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, groupby
 from math import comb
+from typing import Any
 
 import pytest
 from flint import arb
@@ -84,6 +88,7 @@ OTHERS: Mapping[str, Formula] = {
 }
 # Statements that one number is at most itself after a change of the output: δ stands on both sides.
 BOTH_SIDES = {"li2023.section-4.post-processing", "stausholm2021.lemma-4.post-processing"}
+BATCH = 25
 # The checks that take seconds for all their changes.
 SLOW = {
     "li2023.definition-2.3",
@@ -121,19 +126,39 @@ def turned(
     return any(found is not None and found.holds is to for found in tries)
 
 
-def each(statements: list[Statement]) -> pytest.MarkDecorator:
-    """One test a statement; the slowest wait for the night."""
-    marks = {
-        statement.id: [pytest.mark.nightly] if statement.id in SLOW else []
-        for statement in statements
-    }
-    return pytest.mark.parametrize(
-        "statement",
-        [
-            pytest.param(statement, marks=marks[statement.id], id=statement.id)
-            for statement in statements
-        ],
-    )
+def batches(statements: Sequence[Statement]) -> Iterator[Any]:
+    """Every fourth statement with every change, a paper at a time; the others by night."""
+    chosen = [statement for statement in CHECKED[::4] if statement.id not in SLOW]
+    for paper, group in groupby(statements, lambda statement: statement.paper):
+        of_paper = list(group)
+        day = [statement for statement in of_paper if statement in chosen]
+        night = [statement for statement in of_paper if statement not in chosen]
+        if day:
+            yield pytest.param(day, id=paper)
+        for first in range(0, len(night), BATCH):
+            batch = night[first : first + BATCH]
+            yield pytest.param(batch, id=f"{batch[0].id} and on", marks=pytest.mark.nightly)
+
+
+def each(statements: Sequence[Statement]) -> Callable[[Callable[[Statement], None]], Any]:
+    """Try a check on every statement; a failure names those on which it fails."""
+
+    def over(check: Callable[[Statement], None]) -> Any:
+        @pytest.mark.parametrize("batch", list(batches(statements)))
+        def test(batch: Sequence[Statement]) -> None:
+            failures = []
+            for statement in batch:
+                try:
+                    check(statement)
+                except AssertionError as error:
+                    error.add_note(statement.id)
+                    failures.append(error)
+            if failures:
+                raise ExceptionGroup(check.__name__, failures)
+
+        return test
+
+    return over
 
 
 @each(CHECKED)

@@ -1,4 +1,7 @@
-"""Every planted bug is found by the audits that it names; its correct twin isn't accused."""
+"""Every planted bug is found by the audits that it names; its correct twin isn't accused.
+
+By day `test_planted_by_day` tries one kind of each with few draws.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from dpverify.sampling.words import ReplayableWords
 from dpverify_audits.planted import SUITE, Mislabelled, PlantedBug
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.helpers.attacks import counted
+from tests.helpers.profiles import day_and_night, sampled
 
 ALPHA = 0.01
 """Level of one audit, over everything that it looks at."""
@@ -66,26 +70,39 @@ def sketches() -> list[Bug]:
 
 SLOW = ("w for its square",)
 """Its curve's `rates` are integrals, of which the choice of events takes ten seconds."""
+BY_DAY = {
+    "white-box": (
+        "algorithm 7 as printed",
+        "flips for one sign",
+        "flips with 1/2 - ε/4",
+        "ε not split over repetitions",
+        "levels start at 1",
+        "replacement from all buckets",
+        "keep probability for one hash function",
+        "bucket noise for one step",
+        "mean number of differing functions",
+        "smoothing halved",
+        "weights not shrunk",
+        "one direction",
+    ),
+    "moments": ("noise left in the squared distance", "w for its square"),
+}
+"""Those that `test_planted_by_day` leaves to these audits."""
 
 
 def parameters(bugs: Sequence[Bug]) -> list[Any]:
-    return [
-        pytest.param(bug, id=bug.name, marks=[pytest.mark.nightly] if bug.name in SLOW else [])
-        for bug in bugs
-    ]
+    return sampled(bugs, {bug.name for bug in bugs} - set(SLOW))
 
 
-def twins(bugs: Sequence[Bug]) -> list[Any]:
+def twins(bugs: Sequence[Bug]) -> list[Bug]:
     """The bug with most draws of each twin: one attack on that twin speaks for all of them."""
     most: dict[Callable[[], Certifiable], Bug] = {}
     for bug in sorted(bugs, key=lambda bug: bug.draws):
         most[bug.twin] = bug
-    return parameters(list(most.values()))
+    return list(most.values())
 
 
-seeds = pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (2, 3, 4, 5))]
-)
+seeds = pytest.mark.parametrize("seed", day_and_night(1, 2, 3, 4, 5))
 
 
 # --- the suite
@@ -101,7 +118,7 @@ def test_the_suite_is_installed() -> None:
         assert ("white-box" in bug.found_by) == (bug.rates is not None)
 
 
-@pytest.mark.parametrize("bug", sketches(), ids=lambda bug: str(bug.name))
+@pytest.mark.parametrize("bug", parameters(sketches()))
 def test_a_planted_bug_changes_the_behaviour_and_not_the_claim(bug: Bug) -> None:
     correct = twin_of(bug)
     broken = planted(bug)
@@ -148,7 +165,7 @@ def judged(bug: Bug, row: Sequence[Counts]) -> list[claim_test.Judgement]:
 
 
 @seeds
-@pytest.mark.parametrize("bug", parameters(found_by("white-box")))
+@pytest.mark.parametrize("bug", sampled(found_by("white-box"), BY_DAY["white-box"]))
 def test_the_attack_finds_the_bug(bug: Bug, seed: int) -> None:
     assert any(
         finding.refuted_at is not None
@@ -169,6 +186,7 @@ def test_the_finds_are_promised_and_not_luck(bug: Bug) -> None:
     assert any(finding.refuted_at is not None for finding in judged(bug, unlucky))
 
 
+@pytest.mark.nightly
 @seeds
 @pytest.mark.parametrize("bug", parameters(found_by("white-box")))
 def test_the_rates_are_those_of_the_broken_release(bug: Bug, seed: int) -> None:
@@ -192,7 +210,7 @@ def test_the_rates_are_those_of_the_broken_release(bug: Bug, seed: int) -> None:
 
 
 @seeds
-@pytest.mark.parametrize("bug", twins(found_by("white-box")))
+@pytest.mark.parametrize("bug", sampled(twins(found_by("white-box")), ["levels start at 1"]))
 def test_the_attack_does_not_accuse_the_correct_twin(bug: Bug, seed: int) -> None:
     """At level 0.01 over all its events."""
     curve = twin_of(bug).privacy()
@@ -238,7 +256,7 @@ def exact_estimators(mechanism: Certifiable) -> list[Estimator]:
 
 
 @seeds
-@pytest.mark.parametrize("bug", found_by("moments"), ids=lambda bug: str(bug.name))
+@pytest.mark.parametrize("bug", sampled(found_by("moments"), BY_DAY["moments"]))
 def test_the_moments_find_the_bug(bug: Bug, seed: int) -> None:
     broken = planted(bug)
     estimators = exact_estimators(broken)
@@ -246,6 +264,7 @@ def test_the_moments_find_the_bug(bug: Bug, seed: int) -> None:
     assert any("refuted" in verdict for verdict in verdicts(broken, estimators, seed))
 
 
+@pytest.mark.nightly
 @seeds
 @pytest.mark.parametrize("twin", list({bug.twin: None for bug in found_by("moments")}))
 def test_the_moments_do_not_accuse_the_correct_twin(
@@ -281,12 +300,14 @@ def noise_floor(sketch: LinearSketch) -> tuple[float, float]:
     return sketch.projection.k * v, sketch.projection.k * v**2
 
 
+@pytest.mark.nightly
 def test_the_correct_formulas_are_confirmed(drawn: Drawn) -> None:
     _, estimators, values = drawn
     for estimator, estimates in zip(estimators, values, strict=True):
         assert judged_moments(estimator, estimates, PROBE) == (CONFIRMED, CONFIRMED)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("factor", [1.5, 1 / 1.5])
 def test_a_variance_that_is_off_by_half_is_refuted(factor: float, drawn: Drawn) -> None:
     _, estimators, values = drawn
@@ -295,6 +316,7 @@ def test_a_variance_that_is_off_by_half_is_refuted(factor: float, drawn: Drawn) 
         assert verdict == (CONFIRMED, "refuted")
 
 
+@pytest.mark.nightly
 def test_a_variance_without_the_noise_times_noise_is_refuted(drawn: Drawn) -> None:
     """Var ⟨a + e, b + f⟩ = v(‖a‖² + ‖b‖²) + kv² + …, and the second term is easily forgotten."""
     sketch, estimators, values = drawn
@@ -306,6 +328,7 @@ def test_a_variance_without_the_noise_times_noise_is_refuted(drawn: Drawn) -> No
         assert variance == "refuted"
 
 
+@pytest.mark.nightly
 def test_an_estimate_that_keeps_the_noise_is_refuted(drawn: Drawn) -> None:
     sketch, (distance, _), (estimates, _) = drawn
     kept = estimates + 2 * noise_floor(sketch)[0]

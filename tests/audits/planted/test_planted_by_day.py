@@ -1,0 +1,50 @@
+"""With every change: one kind of audit finds each planted bug with few draws, and accuses no twin.
+
+`test_planted_bugs` has those that the white-box attack or the moments show best. By night it and
+`test_planted_releases` try all that is promised, at full draws.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dpverify_audits.planted import SUITE, PlantedBug
+from tests.audits.planted.test_planted_bugs import BY_DAY
+from tests.audits.planted.test_planted_releases import verdict
+
+CHEAPEST = ("grey-box", "sequential", "precision", "exhaustive", "determinism", "black-box")
+DRAWS = 400
+OTHERS = {"data-dependent N₊": ("precision", 2000)}
+"""For which the first of those kinds needs many draws."""
+NIGHTLY = {"negative outputs drawn again"}
+"""Which shows in 10,000 draws."""
+ELSEWHERE = {name for names in BY_DAY.values() for name in names}
+
+Bug = PlantedBug[Any]
+
+
+def kind_and_draws(bug: Bug) -> tuple[Any, int]:
+    cheapest = next(kind for kind in CHEAPEST if kind in bug.found_by)
+    return OTHERS.get(bug.name, (cheapest, min(bug.draws, DRAWS)))
+
+
+CASES = {bug: kind_and_draws(bug) for bug in SUITE if bug.name not in ELSEWHERE | NIGHTLY}
+TWINS = {(bug.twin, kind): bug for bug, (kind, _) in CASES.items()}
+
+
+def named(bug: Bug) -> str:
+    return f"{bug.name}-{CASES[bug][0]}"
+
+
+@pytest.mark.parametrize("bug", CASES, ids=named)
+def test_the_audit_finds_the_bug(bug: Bug) -> None:
+    kind, draws = CASES[bug]
+    assert verdict(bug, broken=True, kind=kind, seed=1, draws=draws) == "violation"
+
+
+@pytest.mark.parametrize("bug", TWINS.values(), ids=named)
+def test_the_audit_does_not_accuse_the_twin(bug: Bug) -> None:
+    kind, draws = CASES[bug]
+    assert verdict(bug, broken=False, kind=kind, seed=1, draws=draws) != "violation"
