@@ -68,6 +68,7 @@ def test_trade_off_and_its_model_are_part_of_an_audit() -> None:
     assert max(len(line) for line in str(report).splitlines()) < 600  # a person reads it
 
 
+@pytest.mark.nightly
 def test_the_model_gives_no_number_for_laplace_noise_however_cautious_the_audit() -> None:
     claim = ApproxDP(epsilon=Fraction(1), delta=DELTA)
     report = audited(laplace, claim, delta=DELTA, kinds=["trade-off"], alpha=1e-6, draws=4000)
@@ -159,7 +160,7 @@ def test_a_claim_that_is_none_is_refused(claim: Callable[[], Any]) -> None:
 
 
 def test_levels_of_all_kinds_add_up_to_at_most_alpha() -> None:
-    report = audited(laplace, ApproxDP(epsilon=Fraction(1)), alpha=0.05, draws=200)
+    report = audited(laplace, ApproxDP(epsilon=Fraction(1)), alpha=0.05, draws=60)
     kinds = [finding.audit for finding in report.findings]
     assert set(kinds) == set(KINDS) - {"white-box", "exhaustive"}
     assert 0.045 < sum(finding.level for finding in report.findings) <= 0.05

@@ -36,6 +36,7 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
+from tests.helpers.profiles import day_and_night
 
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
@@ -174,6 +175,7 @@ def test_pairs_that_are_given_are_not_searched(monkeypatch: pytest.MonkeyPatch) 
         audited(of(laplace, 1), pairs=extreme_pairs(UNIT, EIGHT, 1), search=True)
 
 
+@pytest.mark.nightly
 def test_counted_draws_are_none_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is counted at a pair is what an audit of that pair alone counts."""
     found = audited(of(sharp_beyond_four))
@@ -327,12 +329,12 @@ class Unnamed(Mechanism):
 
 @pytest.mark.parametrize(
     "name",
-    [
+    day_and_night(
         "off by one in L",
         "replacement from B − 1 buckets",
         "hashes by the order of the set",
-        pytest.param("data-dependent N₊", marks=pytest.mark.nightly),
-    ],
+        "data-dependent N₊",
+    ),
 )
 def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -> None:
     (bug,) = (bug for bug in SUITE if bug.name == name)

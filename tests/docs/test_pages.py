@@ -5,7 +5,8 @@ Blocks of a page form one session, in a folder of their own that has the reposit
 - `pycon` is a doctest;
 - of `console` each command exits with 0, and prints what follows it (nothing shown, nothing
   compared; `...` stands for any text, as in doctest);
-- `python` is run, in one namespace a page; tests that it defines are run by pytest;
+- `python` is run, in one namespace a page; tests that it defines are run by pytest, by day with few
+  draws;
 - `toml` is parsed.
 
 A comment in the line above a block changes that: ``<!-- file: NAME -->`` writes the block to a
@@ -30,6 +31,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.paths import ROOT
+from tests.helpers.profiles import day_and_night
 
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -107,7 +109,7 @@ def ran(command: list[str], place: str) -> str:
     return done.stdout
 
 
-def run(block: Block, folder: Path, namespace: dict[str, object]) -> None:
+def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bool) -> None:
     match block.kind:
         case "console":
             for command, shown in commands(block):
@@ -127,8 +129,11 @@ def run(block: Block, folder: Path, namespace: dict[str, object]) -> None:
             if runner.failures:
                 pytest.fail("".join(report), pytrace=False)
         case "python" if "def test_" in block.body:
-            (folder / "test_shown.py").write_text(block.body, encoding="utf-8")
-            ran([sys.executable, "-m", "pytest", "-q", "test_shown.py"], block.place)
+            tests = folder / "shown"
+            tests.mkdir(exist_ok=True)
+            (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
+            (tests / "dpverify.toml").write_text("" if nightly else "draws = 200\n")
+            ran([sys.executable, "-m", "pytest", "-q", "--rootdir=shown", "shown"], block.place)
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102
         case "toml":
@@ -142,7 +147,7 @@ def run_page(page: Path, folder: Path, *, nightly: bool) -> None:
             assert block.text is not None
             (folder / block.text).write_text(block.body, encoding="utf-8")
         if block.mark not in ("nightly", "unrun") or (nightly and block.mark == "nightly"):
-            run(block, folder, namespace)
+            run(block, folder, namespace, nightly=nightly)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
@@ -154,20 +159,10 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
     assert len(fences) == 2 * len(blocks(page)), "a block that the pattern doesn't see"
 
 
-def with_blocks(*, nightly: bool) -> list[Path]:
-    marks = {"nightly"} if nightly else {None, "file"}
-    return [page for page in PAGES if any(block.mark in marks for block in blocks(page))]
-
-
-@pytest.mark.parametrize("page", with_blocks(nightly=False), ids=lambda page: str(page.name))
-def test_blocks_run(page: Path, folder: Path) -> None:
-    run_page(page, folder, nightly=False)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("page", with_blocks(nightly=True), ids=lambda page: str(page.name))
-def test_slow_blocks_run(page: Path, folder: Path) -> None:
-    run_page(page, folder, nightly=True)
+@pytest.mark.parametrize("nightly", day_and_night(False, True), ids=("day", "night"))
+@pytest.mark.parametrize("page", list(filter(blocks, PAGES)), ids=lambda page: str(page.name))
+def test_blocks_run(page: Path, folder: Path, nightly: bool) -> None:
+    run_page(page, folder, nightly=nightly)
 
 
 def test_a_false_block_is_found(tmp_path: Path, folder: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_commands_find_it(environment: dict[str, str], tmp_path: Path) -> No
     listed = json.loads(dpverify(environment, "mechanisms", "--json"))["result"]
     assert "survey-answers" in [family["name"] for family in listed]
     audited = json.loads(
-        dpverify(environment, "audit", "survey", "--draws", "500", "--workers", "1", "--json")
+        dpverify(environment, "audit", "survey", "--draws", "100", "--workers", "1", "--json")
     )
     assert [found["verdict"] for found in audited["result"]] == ["no_violation_found"] * 2
     assert "profile ci" in dpverify(environment, "audit", "--show-config")

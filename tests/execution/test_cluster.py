@@ -1,4 +1,7 @@
-"""A real cluster on loopback: two worker processes, some of which are killed on the way."""
+"""A real cluster on loopback: two worker processes, some of which are killed on the way.
+
+One of these tests runs with every change, the others by night.
+"""
 
 from __future__ import annotations
 
@@ -176,6 +179,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path:
     assert here.verdict == "violation"
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_between_claims(two: LocalCluster) -> None:
     def kill(_: int) -> None:
         done.append(1)
@@ -190,6 +194,7 @@ def test_a_worker_that_is_killed_between_claims(two: LocalCluster) -> None:
     assert there == judge_all(CLAIMS, workers=1) == judge_all(CLAIMS, workers=2)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_in_a_white_box_attack(
     two: LocalCluster, small_sketch: Callable[..., LinearSketch]
 ) -> None:
@@ -206,6 +211,7 @@ def test_a_worker_that_is_killed_in_a_white_box_attack(
     assert there == attack(workers=1)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_while_certifying(
     two: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +260,7 @@ class Hanging(LinearSketch):
         return LinearSketch.release(self, records, rng=rng)
 
 
+@pytest.mark.nightly
 def test_a_release_that_hangs_on_a_worker(
     two: LocalCluster, small_sketch: Callable[..., LinearSketch]
 ) -> None:
@@ -270,6 +277,7 @@ def test_a_release_that_hangs_on_a_worker(
     assert "Hanging took longer than 0.5 s for one release" in finding.statement
 
 
+@pytest.mark.nightly
 def test_on_the_command_line(two: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for options in (["--backend", "dask", "--scheduler", two.address], ["--workers", "1"]):
@@ -279,6 +287,7 @@ def test_on_the_command_line(two: LocalCluster, capsys: pytest.CaptureFixture[st
     assert len(json.loads(printed[0])["result"]) == len(CLAIMS)
 
 
+@pytest.mark.nightly
 def test_nothing_listens_but_on_loopback(two: LocalCluster) -> None:
     import psutil
 
@@ -294,6 +303,7 @@ def test_nothing_listens_but_on_loopback(two: LocalCluster) -> None:
     assert set(heard) == {"127.0.0.1"}
 
 
+@pytest.mark.nightly
 def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: Path) -> None:
     # One chunk on each side, the first of which is drawn here: with more tasks, all workers might
     # be lost to different ones.
@@ -304,6 +314,7 @@ def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: 
     assert "ended its worker process" in report.findings[0].statement
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_sent(two: LocalCluster) -> None:
     held = (value for value in range(3))  # generators can't be pickled
     mechanism: Any = types.SimpleNamespace(
@@ -316,6 +327,7 @@ def test_what_cannot_be_sent(two: LocalCluster) -> None:
         assert list(spread(abs, [(-1,), (2,)])) == [1, 2]
 
 
+@pytest.mark.nightly
 def test_what_a_worker_cannot_load(two: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("installed_only_here")
     exec("def function(): return 1", vars(module))  # noqa: S102
@@ -327,6 +339,7 @@ def test_what_a_worker_cannot_load(two: LocalCluster, monkeypatch: pytest.Monkey
             list(spread(divmod, [(1, 0)]))
 
 
+@pytest.mark.nightly
 def test_other_versions_are_refused(two: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     own = versions()
     for name in own:
@@ -345,6 +358,7 @@ def test_other_versions_are_refused(two: LocalCluster, monkeypatch: pytest.Monke
         list(spread(abs, [(-1,)]))
 
 
+@pytest.mark.nightly
 def test_unfit_workers_are_refused(cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.stop_workers()
     with (

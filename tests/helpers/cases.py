@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from dpverify.catalogue import families
@@ -132,6 +133,7 @@ CASES: Mapping[str, Request] = {
 }
 
 
+@cache
 def made(case: str) -> Certifiable:
     """The mechanism of a case."""
     return families()[case.partition(" ")[0]].make(CASES[case])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-import pytest
-
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify_mechanisms.linear.sketch import LinearSketch
+from tests.helpers.profiles import day_and_night
 
 LEVEL = 0.01 / 16
 LEVELS = (0.0095, 1e-5, 1e-5)
@@ -22,10 +21,7 @@ TARGETS = (
     (Fraction(2), THOUSANDTH),
     (Fraction(1, 10), THOUSANDTH),
 )
-BY_DAY = (
-    TARGETS[0],
-    *(pytest.param(*target, marks=pytest.mark.nightly) for target in TARGETS[1:]),
-)
+BY_DAY = day_and_night(*TARGETS)
 """The first target; the others by night."""
 
 Sketch = Callable[..., LinearSketch]

@@ -186,6 +186,7 @@ def test_laplace_by_inversion() -> None:
         assert ours.width <= 1e-5
 
 
+@pytest.mark.nightly
 def test_a_shared_draw_by_enumeration() -> None:
     """Two releases over one draw of three positions, against one draw each."""
     first, second, differ = response(F(3, 4)), response(F(2, 3)), F(1, 5)
@@ -228,6 +229,7 @@ def test_many_multiples_of_one_unit() -> None:
     assert found.width <= 1e-12
 
 
+@pytest.mark.nightly
 def test_different_bits() -> None:
     """Fifteen bits on no common lattice: all 32,768 outcomes."""
     keeps = [F(1, 2) + F(3 * i * i + 17 * i + 40, 4000) for i in range(15)]
@@ -256,6 +258,7 @@ def _outcomes(
         yield own, tuple(1 - k for k in own)
 
 
+@pytest.mark.nightly
 def test_deep_tails_of_ten_thousand_bits() -> None:
     """δ = 1e-300 with exact integers in place of M: binomials of 51/49 odds."""
     keep, n = F(51, 100), 10_000

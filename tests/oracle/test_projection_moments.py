@@ -34,6 +34,7 @@ from dpverify_mechanisms.projections.independent import (
     UniformProjection,
 )
 from dpverify_mechanisms.projections.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
+from tests.helpers.profiles import day_and_night
 from tests.helpers.projection_oracle import (
     EVERY,
     bin_sizes,
@@ -396,7 +397,7 @@ def key(matrix: Any) -> bytes:
 
 @pytest.mark.parametrize(
     "projection",
-    [
+    day_and_night(
         OPORP(p=3, k=2, seed=0),
         OPORP(p=3, k=3, seed=0),
         OPORP(p=4, k=1, seed=0),
@@ -407,7 +408,7 @@ def key(matrix: Any) -> bytes:
         SJLT(p=2, k=3, sparsity=1, seed=0),
         SJLT(p=1, k=4, sparsity=3, construction="graph", seed=0),
         SJLT(p=2, k=3, sparsity=2, construction="graph", seed=0),
-    ],
+    ),
     ids=label,
 )
 def test_seeds_realise_every_matrix_as_often_as_they_should(projection: Projection) -> None:

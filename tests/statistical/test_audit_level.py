@@ -26,6 +26,7 @@ from dpverify.auditing.statistics.power import Event, ceiling, events, levels
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines, epsilon_limit
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
+from tests.helpers.profiles import day_and_night
 
 PAIRS = 2
 TESTS = 6 * PAIRS
@@ -141,11 +142,8 @@ def errors(
     return any(refuted(*c) for c in cases), any(bound_is_false(*c) for c in cases)
 
 
-BY_DAY = [
-    TARGETS[0],
-    *(pytest.param(*target, marks=pytest.mark.nightly) for target in TARGETS[1:]),
-]
-SIZES = [100, *(pytest.param(size, marks=pytest.mark.nightly) for size in (3000, 100_000))]
+BY_DAY = day_and_night(*TARGETS)
+SIZES = day_and_night((100, 150), (100, 600), (3000, 600), (100_000, 600))
 
 
 def test_the_levels_are_those_of_certificates(certificate: dict[str, Any]) -> None:
@@ -159,11 +157,13 @@ def test_the_levels_are_those_of_certificates(certificate: dict[str, Any]) -> No
     assert total == pytest.approx(float(alpha), rel=1e-8)
 
 
-@pytest.mark.parametrize("draws", SIZES)
+@pytest.mark.parametrize(("draws", "runs"), SIZES)
 @pytest.mark.parametrize(("epsilon", "delta"), BY_DAY)
-def test_true_claims_are_seldom_accused(epsilon: Fraction, delta: Fraction, draws: int) -> None:
+def test_true_claims_are_seldom_accused(
+    epsilon: Fraction, delta: Fraction, draws: int, runs: int
+) -> None:
     """All events together keep the level; each at the whole of it, they don't."""
-    claim, alpha, runs = QuickClaim.of(epsilon, delta), Fraction(1, 5), 600
+    claim, alpha = QuickClaim.of(epsilon, delta), Fraction(1, 5)
     each = shared(alpha)
     tests = events(claim, delta, draws, each[0])
     drawn = list(audits(claim, tests, draws, runs))
@@ -190,8 +190,8 @@ def test_what_is_judged_is_what_was_counted_as_an_error(epsilon: Fraction, delta
             assert (found.refuted_at is not None) == expected
 
 
-@pytest.mark.parametrize("draws", [10_000, 100_000])
-@pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
+@pytest.mark.parametrize("draws", day_and_night(10_000, 100_000))
+@pytest.mark.parametrize(("epsilon", "delta"), BY_DAY)
 def test_the_lower_bound_comes_near_its_best(
     epsilon: Fraction, delta: Fraction, draws: int
 ) -> None:

@@ -12,10 +12,11 @@ from scipy.stats import binom
 
 from dpverify.auditing.attacks import trade_off
 from dpverify.auditing.attacks.black_box import choose
+from tests.helpers.profiles import day_and_night
 
 ALPHA = 0.05
 FALSE_ALARM = 1e-4  # of each test here, for audits that keep their level exactly
-RUNS = 1000
+RUNS, FEW = 1000, 150
 DRAWS = 60
 
 
@@ -43,9 +44,9 @@ def allowed(runs: int) -> float:
     return float(binom.ppf(1 - FALSE_ALARM, runs, ALPHA))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, pytest.param(1.0, marks=pytest.mark.nightly)])
-def test_level(epsilon: float) -> None:
-    assert errors(RUNS, epsilon, fresh=True, seed=1) <= allowed(RUNS)
+@pytest.mark.parametrize(("epsilon", "runs"), day_and_night((0.0, FEW), (0.0, RUNS), (1.0, RUNS)))
+def test_level(epsilon: float, runs: int) -> None:
+    assert errors(runs, epsilon, fresh=True, seed=1) <= allowed(runs)
 
 
 @pytest.mark.nightly
@@ -54,8 +55,9 @@ def test_level_on_ten_thousand_runs(epsilon: float) -> None:
     assert errors(10 * RUNS, epsilon, fresh=True, seed=2) <= allowed(10 * RUNS)
 
 
-def test_a_score_chosen_on_the_counted_draws_breaks_the_level() -> None:
-    assert errors(RUNS, 0.0, fresh=False, seed=3) > allowed(RUNS)
+@pytest.mark.parametrize("runs", day_and_night(FEW, RUNS))
+def test_a_score_chosen_on_the_counted_draws_breaks_the_level(runs: int) -> None:
+    assert errors(runs, 0.0, fresh=False, seed=3) > allowed(runs)
 
 
 def outside(levels: NDArray[Any], ranks: NDArray[np.int64], runs: int) -> int:
@@ -95,11 +97,13 @@ def curve_errors(runs: int) -> int:
     return wrong
 
 
-def test_level_on_the_curve() -> None:
-    assert curve_errors(RUNS) <= allowed(RUNS)
+@pytest.mark.parametrize("runs", day_and_night(FEW, RUNS))
+def test_level_on_the_curve(runs: int) -> None:
+    assert curve_errors(runs) <= allowed(runs)
 
 
-def test_a_band_without_width_breaks_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("runs", day_and_night(FEW, RUNS))
+def test_a_band_without_width_breaks_the_level(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     correct = trade_off._levels
 
     def medians(n: int, alpha: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -107,4 +111,4 @@ def test_a_band_without_width_breaks_the_level(monkeypatch: pytest.MonkeyPatch) 
         return tuple(ranks.tolist()), tuple(betaincinv(ranks, n - ranks + 1, 0.5).tolist())
 
     monkeypatch.setattr(trade_off, "_levels", medians)
-    assert curve_errors(RUNS) > allowed(RUNS)
+    assert curve_errors(runs) > allowed(runs)

@@ -36,7 +36,7 @@ def test_a_correct_laplace_passes(pytester: pytest.Pytester) -> None:
         pytester,
         """
 def test_mine(dp_audit):
-    report = dp_audit(laplace, **ONE, epsilon=1)
+    report = dp_audit(laplace, **ONE, epsilon=1, draws=100)
     assert {f.audit for f in report.findings} >= {"black-box", "sequential", "grey-box"}
 """,
     )
@@ -73,7 +73,7 @@ def test_the_marker_holds_the_claim(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"])
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=500)
 
 def test_wrong(dp_audit):
     dp_audit(halved)
@@ -81,7 +81,7 @@ def test_wrong(dp_audit):
 def test_the_call_comes_first(dp_audit):
     dp_audit(halved, epsilon=2)
 
-@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), **ONE)
+@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), **ONE, draws=500)
 def test_nearest_marker(dp_audit):
     assert dp_audit(halved, kinds=["black-box"]).claim[1] == Fraction(1, 10**6)
 """,
@@ -119,7 +119,7 @@ def test_a_bug_on_purpose_is_expected(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"])
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=500)
 
 def test_found(dp_audit):
     assert dp_audit(halved, expect="violation").violations
@@ -161,7 +161,7 @@ from dpverify.auditing.targets.functions import adapt
 MINE = adapt(laplace, **ONE, claim=ApproxDP(epsilon=Fraction(1)))
 
 def test_mine(dp_audit):
-    dp_audit(MINE, draws=200)
+    dp_audit(MINE, draws=100)
 
 def test_twice_claimed(dp_audit):
     dp_audit(MINE, epsilon=2, adjacency=UNIT)
@@ -224,15 +224,15 @@ def test_marker(dp_audit):
 def test_profiles(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     body = """
 def test_mine(dp_audit):
-    report = dp_audit(laplace, **ONE, epsilon=1, draws=2000)
+    report = dp_audit(laplace, **ONE, epsilon=1, draws=DRAWS)
     print("level", report.alpha, [finding.audit for finding in report.findings])
 """
-    result = ran(pytester, body, "-s", "--dp-profile=ci")
+    result = ran(pytester, body.replace("DRAWS", "60"), "-s", "--dp-profile=ci")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*level 0.0001*"])
     # In doubles, not even the correct one is private.
     monkeypatch.setenv("DPVERIFY_PROFILE", "nightly")
-    result = ran(pytester, body)
+    result = ran(pytester, body.replace("DRAWS", "800"))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["    precision, at level *"])
     monkeypatch.setenv("DPVERIFY_PROFILE", "fast")

@@ -50,7 +50,7 @@ def check(pair: Any, adjacency: Any, domain: Any) -> None:
 
 
 @cases
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_pairs_are_neighbours_in_the_domain(
     data: st.DataObject, adjacency: Any, domain: Any
@@ -64,7 +64,7 @@ def test_extreme_pairs_are_neighbours_in_the_domain(adjacency: Any, domain: Any)
         check(pair, adjacency, domain)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pair=strategies.neighbours(BitFlip(), Box(low=Fraction(0), high=Fraction(1)), attributes=3))
 def test_bits_are_bits(pair: Any) -> None:
     assert set(pair.record.ravel()) | set(pair.neighbour.ravel()) <= {0.0, 1.0}
@@ -72,7 +72,7 @@ def test_bits_are_bits(pair: Any) -> None:
 
 
 @pytest.mark.parametrize("domain", [BOX, Ball(radius=TENTH), Sets(min_size=2), Graphs()], ids=str)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_records_are_in_their_domain(data: st.DataObject, domain: Any) -> None:
     drawn = data.draw(strategies.records(domain, attributes=4, rows=2))

@@ -22,6 +22,7 @@ from dpverify.accounting.noise_variances import noise_variances
 from dpverify.enclosure import Enclosure, SquareRoot
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
+from tests.helpers.profiles import day_and_night
 
 SIZES = st.integers(-30, 30).map(lambda n: Fraction(n, 10))
 VECTORS = st.lists(SIZES, min_size=3, max_size=3)
@@ -198,8 +199,9 @@ def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
     assert scale_laplace_curve(1, 0, row=row) == scale_laplace(1, sensitivity=sum(map(abs, row)))
 
 
-def test_scale_on_the_lattice_is_certified() -> None:
-    row = [20 + i for i in range(20)]
+@pytest.mark.parametrize("entries", day_and_night(5, 20))
+def test_scale_on_the_lattice_is_certified(entries: int) -> None:
+    row = [20 + i for i in range(entries)]
     scale = scale_laplace_curve(1, Fraction(1, 10**6), row=row)
     assert Laplace.of_row(row, scale=scale.upper).delta_at(1).upper <= Fraction(1, 10**6)
     assert Laplace.of_row(row, scale=scale.lower).delta_at(1).lower >= Fraction(1, 10**6)

@@ -27,6 +27,7 @@ from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from tests.helpers.attacks import finding_of
+from tests.helpers.profiles import day_and_night
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS
 PAIR = LAPLACE.pair
@@ -77,9 +78,11 @@ def test_a_correct_mechanism_is_not_accused() -> None:
     assert "does not refute" in finding.statement
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_little_is_lost_against_the_best_event(subject: Any) -> None:
-    bound, reference, _ = np.median([measured(subject, 4000, seed) for seed in range(5)], axis=0)
+@pytest.mark.parametrize(
+    ("subject", "runs"), day_and_night((HALVED, 1), *((subject, 5) for subject in SUBJECTS))
+)
+def test_little_is_lost_against_the_best_event(subject: Any, runs: int) -> None:
+    bound, reference, _ = np.median([measured(subject, 4000, seed) for seed in range(runs)], axis=0)
     assert bound >= 0.95 * reference
 
 

@@ -20,6 +20,7 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 from tests.helpers.attacks import attacked, evidence_of
+from tests.helpers.profiles import day_and_night
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 2)), neighbour=np.array([[1.0, 0.0]]))
 
@@ -210,11 +211,11 @@ def fresh(x, rng):
 
 @pytest.mark.parametrize(
     ("name", "accused"),
-    [
+    day_and_night(
         ("shared", {"fresh processes", "forked workers"}),
         ("inherited", {"forked workers"}),
         ("fresh", set()),
-    ],
+    ),
 )
 def test_seeds_and_states_shared_by_processes(
     name: str, accused: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -252,6 +253,7 @@ def test_what_cannot_be_sent_to_a_process_is_inconclusive() -> None:
     assert findings["forked workers"].verdict == "no_violation_found"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", SUITE, ids=lambda bug: bug.name)
 def test_twins_of_the_planted_bugs_are_not_accused(bug: Any) -> None:
     twin = bug.twin()

@@ -33,6 +33,7 @@ from dpverify_mechanisms.projections.independent import (
     RademacherProjection,
 )
 from tests.helpers.attacks import evidence_of, finding_of
+from tests.helpers.profiles import day_and_night
 
 PURE = ApproxDP(epsilon=Fraction(1))
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -106,12 +107,11 @@ def test_breaks_numpys_normal() -> None:
 
 @pytest.mark.parametrize(
     "projection",
-    [
+    day_and_night(
+        OPORP(p=16, k=8, seed=3),
         GaussianProjection(p=16, k=8, seed=3),
         RademacherProjection(p=16, k=8, seed=3),
-        OPORP(p=16, k=8, seed=3),
-    ],
-    ids=["gaussian", "rademacher", "oporp"],
+    ),
 )
 def test_breaks_every_textbook_sketch(projection: Projection) -> None:
     sketch = LinearSketch.calibrated(
@@ -147,10 +147,11 @@ def test_breaks_zeros_phases_and_infinities(function: Any) -> None:
     assert audit(Subject(function=function), [PAIR]).verdict == "violation"
 
 
-def test_finds_nothing_on_the_exact_path() -> None:
-    finding = audit(Exact(), [PAIR], draws=20_000)
+@pytest.mark.parametrize(("draws", "share"), day_and_night((2000, 0.1), (20_000, 0.01)))
+def test_finds_nothing_on_the_exact_path(draws: int, share: float) -> None:
+    finding = audit(Exact(), [PAIR], draws=draws)
     assert finding.verdict == "no_violation_found"
-    assert finding.power["smallest_share"] < 0.01
+    assert finding.power["smallest_share"] < share
 
 
 @pytest.mark.nightly
@@ -173,8 +174,9 @@ def alarms(audits: int) -> int:
     )
 
 
-def test_level_on_true_nulls() -> None:
-    assert binom.sf(alarms(100) - 1, 100, 0.05) > 1e-3
+@pytest.mark.parametrize("runs", day_and_night(20, 100))
+def test_level_on_true_nulls(runs: int) -> None:
+    assert binom.sf(alarms(runs) - 1, runs, 0.05) > 1e-3
 
 
 def test_counting_the_training_draws_would_break_the_level(monkeypatch: pytest.MonkeyPatch) -> None:

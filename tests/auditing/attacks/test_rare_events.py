@@ -16,6 +16,7 @@ from dpverify.auditing.statistics.claim_test import curve_lines, floor
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.guarantee import PrivacyCurve
 from tests.helpers.attacks import evidence_of
+from tests.helpers.profiles import day_and_night
 
 ONE_HUNDREDTH = Fraction(1, 100)
 DRAWS = 932
@@ -66,15 +67,21 @@ def test_the_rare_event_is_chosen(subject: Rare) -> None:
     assert not choose(*training, delta=0.01).rare
 
 
-@pytest.mark.parametrize("subject", SUBJECTS[:3], ids=lambda subject: subject.name)
-def test_most_bugs_that_the_best_event_shows_are_found(subject: Rare) -> None:
-    """Of 20 runs with a power of 72 % fewer than 7 find it with probability 1e-4."""
-    found = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=FACTOR) for seed in range(20))
-    assert found >= 7
-    accused = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=1.0) for seed in range(20))
+@pytest.mark.parametrize(
+    ("subject", "runs", "least"),
+    day_and_night((SUBJECTS[1], 6, 1), *((subject, 20, 7) for subject in SUBJECTS[:3])),
+)
+def test_most_bugs_that_the_best_event_shows_are_found(
+    subject: Rare, runs: int, least: int
+) -> None:
+    """With a power of 72 % fewer of 20 runs find it with probability 1e-4, none of 6 with 5e-4."""
+    found = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=FACTOR) for seed in range(runs))
+    assert found >= least
+    accused = sum(finds(subject, ONE_HUNDREDTH, DRAWS, seed, factor=1.0) for seed in range(runs))
     assert accused <= 3  # at level 0.01, more with probability 4e-5
 
 
+@pytest.mark.nightly
 def test_the_whole_audit_finds_one() -> None:
     """With half as many draws again, at which the test of the best event hardly misses."""
     report = whole(SUBJECTS[1], ONE_HUNDREDTH, 3 * DRAWS // 2, 1, factor=FACTOR)

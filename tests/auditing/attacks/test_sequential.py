@@ -20,6 +20,7 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE, PlantedBug
 from tests.helpers.attacks import evidence_of
+from tests.helpers.profiles import day_and_night
 
 ALPHA = 0.05
 PAIR = Pair(name="0 against 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -52,17 +53,20 @@ def pairs_needed(mechanism: Laplace, seed: int, most: int = 2000) -> int:
     return evidence_of(found).draws if found.verdict == "violation" else most + 1
 
 
-@pytest.mark.parametrize(("others", "most"), [(0, 100), (7, 130)])
-def test_half_the_scale_is_found_in_few_pairs(others: int, most: int) -> None:
+@pytest.mark.parametrize(
+    ("others", "most", "runs"), day_and_night((0, 100, 15), (0, 100, 61), (7, 130, 61))
+)
+def test_half_the_scale_is_found_in_few_pairs(others: int, most: int, runs: int) -> None:
     """The best event known beforehand, with its best stake, needs 64 on average."""
-    needed = [pairs_needed(Laplace(0.5, others), seed) for seed in range(61)]
+    needed = [pairs_needed(Laplace(0.5, others), seed) for seed in range(runs)]
     assert np.median(needed) <= most
 
 
-def test_the_correct_twin_is_seldom_accused() -> None:
-    """150 runs with many looks each; 16 accusations have probability 1e-3 at level 0.05."""
-    accused = sum(pairs_needed(Laplace(1.0), seed, most=150) <= 150 for seed in range(150))
-    assert accused <= 16
+@pytest.mark.parametrize(("runs", "most"), day_and_night((30, 6), (150, 16)))
+def test_the_correct_twin_is_seldom_accused(runs: int, most: int) -> None:
+    """Runs with many looks each; more accusations have probability 1e-3 at level 0.05."""
+    accused = sum(pairs_needed(Laplace(1.0), seed, most=150) <= 150 for seed in range(runs))
+    assert accused <= most
 
 
 def test_the_wealth_is_that_of_the_bets_it_names() -> None:

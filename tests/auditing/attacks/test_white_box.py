@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.auditing.attacks.white_box import CHUNK, EventCounts, WhiteBoxAttack
+from dpverify.auditing.attacks import white_box
+from dpverify.auditing.attacks.white_box import EventCounts, WhiteBoxAttack
 from dpverify.auditing.finding import Finding
 from dpverify.auditing.outputs import samples as chunked
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
@@ -31,6 +32,15 @@ from dpverify_audits.planted.linear_sketch import noise_scaled
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.helpers.attacks import counted, evidence_of, finding_of
 from tests.helpers.claims import LEVEL, THOUSANDTH, Sketch
+from tests.helpers.profiles import day_and_night
+
+CHUNK = 60
+"""Draws that are made together, in these tests."""
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(white_box, "CHUNK", CHUNK)
 
 
 def run(
@@ -42,11 +52,11 @@ def run(
 
 def test_the_same_seed_gives_the_same_counts(small_sketch: Sketch) -> None:
     sketch = small_sketch()
-    assert run(sketch, 300) == run(sketch, 300)
-    assert run(sketch, 300) != run(sketch, 300, seed=4)
+    assert run(sketch, 50) == run(sketch, 50)
+    assert run(sketch, 50) != run(sketch, 50, seed=4)
 
 
-@pytest.mark.parametrize("draws", [CHUNK - 1, 2 * CHUNK + 37])
+@pytest.mark.parametrize("draws", day_and_night(2 * CHUNK + 7, CHUNK - 1))
 def test_workers_do_not_change_the_counts(
     small_sketch: Sketch, draws: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +69,7 @@ def test_workers_do_not_change_the_counts(
 def test_draws_are_all_made_and_counted(small_sketch: Sketch) -> None:
     sketch = small_sketch()
     tests = events(sketch.privacy(), THOUSANDTH, 1000, LEVEL)
-    for draws in (1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 37):
+    for draws in (1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 7):
         done: list[int] = []
         found = counted(sketch, tests, [-1e9], done.append, draws=draws, seed=3, workers=1)
         pairs = sketch.worst_pairs()
@@ -117,16 +127,16 @@ def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -
 
 def test_swapped_events_count_the_complement(small_sketch: Sketch) -> None:
     """{−L ≥ t} on the neighbour's side is all but {L > −t}; no loss equals the threshold."""
-    sketch, draws, threshold = small_sketch(), 700, 0.123456789
+    sketch, draws, threshold = small_sketch(), 70, 0.123456789
     tests = [Event(name="any", threshold=threshold, swapped=True, ordering=0.0)]
     found = counted(sketch, tests, [-threshold], draws=draws, seed=3, workers=1)
     swapped, plain = found.counts[0][0], found.roc[0]
     assert (swapped.hits, swapped.false_hits) == (draws - plain.false_hits, draws - plain.hits)
 
 
-def test_the_two_orders_are_alike(small_sketch: Sketch) -> None:
+@pytest.mark.parametrize("draws", day_and_night(300, 3000))
+def test_the_two_orders_are_alike(small_sketch: Sketch, draws: int) -> None:
     """Gaussian losses are symmetric, so both orders estimate the same two rates."""
-    draws = 3000
     for row in run(small_sketch(), draws).counts:
         for plain, swapped in zip(row[:3], row[3:], strict=True):
             for one, other in (
@@ -194,10 +204,10 @@ def test_events_of_a_known_loss(
     assert all(policy.startswith("replayable") for _, policy in mechanism.given)
 
 
-@pytest.mark.parametrize("noise", [1.0, 0.7])
-def test_rates_are_those_of_the_release(small_sketch: Sketch, noise: float) -> None:
+@pytest.mark.parametrize(("noise", "draws"), day_and_night((0.7, 400), (0.7, 2000), (1.0, 2000)))
+def test_rates_are_those_of_the_release(small_sketch: Sketch, noise: float, draws: int) -> None:
     """Each count in its own exact interval, 34 of them: false alarm rate below 1e-6."""
-    sketch, draws = small_sketch(), 2000
+    sketch = small_sketch()
     mechanism = sketch if noise == 1.0 else noise_scaled(sketch, noise)
     roc = roc_thresholds(sketch.privacy())
     level = 1e-6 / (2 * 2 * len(roc))
@@ -217,16 +227,17 @@ def audit(mechanism: WhiteBox, **settings: Any) -> Finding:
     return finding_of(WhiteBoxAttack(), mechanism, mechanism.worst_pairs(), **standard | settings)
 
 
-def test_an_audit_finds_noise_that_is_too_small(small_sketch: Sketch) -> None:
+@pytest.mark.parametrize("draws", day_and_night(300, 2000))
+def test_an_audit_finds_noise_that_is_too_small(small_sketch: Sketch, draws: int) -> None:
     sketch = small_sketch()
-    found = audit(noise_scaled(sketch, 0.5), draws=2000, seed=1)
+    found = audit(noise_scaled(sketch, 0.5), draws=draws, seed=1)
     assert found.verdict == "violation"
     assert found.audit == "white-box"
     assert found.level == 0.01
     assert found.pair is not None
     assert evidence_of(found).hits > evidence_of(found).false_hits
     assert "refuted" in found.statement
-    correct = audit(sketch, draws=2000, seed=1)
+    correct = audit(sketch, draws=draws, seed=1)
     assert correct.verdict == "no_violation_found"
     assert correct.epsilon_lower is not None
     assert 0 < correct.epsilon_lower < 2

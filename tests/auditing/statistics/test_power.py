@@ -30,7 +30,6 @@ from dpverify.auditing.statistics.power import (
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify_audits.planted.linear_sketch import noise_scaled
 from tests.helpers.claims import (
-    BY_DAY,
     LEVEL,
     LEVELS,
     MILLIONTH,
@@ -40,6 +39,7 @@ from tests.helpers.claims import (
     claim,
     expected,
 )
+from tests.helpers.profiles import day_and_night
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
@@ -80,15 +80,18 @@ def test_events_follow_from_the_claim_alone(small_sketch: Sketch) -> None:
     assert roc_thresholds(broken.privacy()) == roc_thresholds(sketch.privacy())
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), BY_DAY[:3])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "places"),
+    day_and_night((*TARGETS[0], 11), *((*target, 81) for target in TARGETS[:3])),
+)
 def test_the_tail_event_is_where_the_claim_promises_most(
-    epsilon: Fraction, delta: Fraction
+    epsilon: Fraction, delta: Fraction, places: int
 ) -> None:
     curve, draws = claim(epsilon, delta), 100_000
     tail = events(curve, delta, draws, LEVEL)[0].threshold
     at_tail = judge(expected(curve, tail, draws), curve, delta, LEVEL).epsilon_lower
     # Whole counts move the bound by up to about half a count of the rarer side.
-    for threshold in np.linspace(0, 2 * float(epsilon), 81).tolist():
+    for threshold in np.linspace(0, 2 * float(epsilon), places).tolist():
         other = judge(expected(curve, threshold, draws), curve, delta, LEVEL).epsilon_lower
         assert other <= at_tail * 1.03
     assert ceiling(curve, delta, draws, LEVEL) == pytest.approx(at_tail, rel=1e-9)
@@ -167,23 +170,25 @@ def detections(
     return found
 
 
-SLOW = pytest.mark.nightly
-POWER_CASES = [
-    (Fraction(2), THOUSANDTH, 2000),
-    pytest.param(Fraction(2), THOUSANDTH, 200, marks=SLOW),
-    pytest.param(Fraction(5), MILLIONTH, 100_000, marks=SLOW),
-    pytest.param(Fraction(1), Fraction(1, 10**5), 100_000, marks=SLOW),
-]
+POWER_CASES = day_and_night(
+    (Fraction(2), THOUSANDTH, 2000, 40),
+    (Fraction(2), THOUSANDTH, 2000, 200),
+    (Fraction(2), THOUSANDTH, 200, 200),
+    (Fraction(5), MILLIONTH, 100_000, 200),
+    (Fraction(1), Fraction(1, 10**5), 100_000, 200),
+)
 
 
 def planned(curve: Gaussian, delta: Fraction, draws: int) -> list[tuple[Event, float]]:
     return list(zip(events(curve, delta, draws, LEVELS[0])[:3], LEVELS, strict=True))
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "draws"), POWER_CASES)
-def test_the_promised_noise_scale_is_found(epsilon: Fraction, delta: Fraction, draws: int) -> None:
+@pytest.mark.parametrize(("epsilon", "delta", "draws", "runs"), POWER_CASES)
+def test_the_promised_noise_scale_is_found(
+    epsilon: Fraction, delta: Fraction, draws: int, runs: int
+) -> None:
     """In at least 99 % of audits; the test fails a true promise with probability 1e-6."""
-    curve, runs = claim(epsilon, delta), 200
+    curve = claim(epsilon, delta)
     scale = power(curve, epsilon, delta, draws, LEVELS).noise_scale
     assert scale is not None
     assert 0.05 < scale < 1
@@ -197,25 +202,27 @@ def test_the_promised_noise_scale_is_found(epsilon: Fraction, delta: Fraction, d
     found = detections(curve, delta, draws, at(scale), runs)
     assert binom.cdf(found, runs, 0.99) > 1e-6, found
     # The controls: the claim itself is not found, and the promise isn't far too modest.
-    false = detections(curve, delta, draws, at(1.0), 100)
-    assert binom.sf(false - 1, 100, sum(LEVELS)) > 1e-6, false
-    assert detections(curve, delta, draws, at((1 + scale) / 2), 50) < 40
+    false = detections(curve, delta, draws, at(1.0), runs // 2)
+    assert binom.sf(false - 1, runs // 2, sum(LEVELS)) > 1e-6, false
+    assert detections(curve, delta, draws, at((1 + scale) / 2), runs // 4) < 0.8 * (runs // 4)
 
 
-EXCESS_CASES = [
-    (Fraction(2), THOUSANDTH, 2000),
-    pytest.param(Fraction(2), THOUSANDTH, 20_000, marks=SLOW),
-    pytest.param(Fraction(5), MILLIONTH, 100_000, marks=SLOW),
-    pytest.param(Fraction(1), Fraction(1, 10**5), 100_000, marks=SLOW),
-]
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "draws"), [*EXCESS_CASES, (Fraction(1, 10), THOUSANDTH, 2000)]
+EXCESS_CASES = day_and_night(
+    (Fraction(2), THOUSANDTH, 2000, 60),
+    (Fraction(2), THOUSANDTH, 2000, 300),
+    (Fraction(1, 10), THOUSANDTH, 2000, 300),
+    (Fraction(2), THOUSANDTH, 20_000, 300),
+    (Fraction(5), MILLIONTH, 100_000, 300),
+    (Fraction(1), Fraction(1, 10**5), 100_000, 300),
 )
-def test_the_smallest_excess_is_found(epsilon: Fraction, delta: Fraction, draws: int) -> None:
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "draws", "runs"), EXCESS_CASES)
+def test_the_smallest_excess_is_found(
+    epsilon: Fraction, delta: Fraction, draws: int, runs: int
+) -> None:
     """In at least 99 % of audits; the test fails a true promise with probability 1e-6."""
-    curve, runs = claim(epsilon, delta), 300
+    curve = claim(epsilon, delta)
     excess = power(curve, epsilon, delta, draws, LEVELS).smallest_excess
     assert 0 < excess < 1
     (tail, level), *_ = planned(curve, delta, draws)
@@ -252,10 +259,18 @@ def test_quantiles_of_the_binomial_law(p: float, draws: int) -> None:
     assert planning.few_hits(p, draws) == binom.ppf((1 - DETECTION) / 2, draws, p)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), BY_DAY[:3])
-def test_power_grows_with_the_draws(epsilon: Fraction, delta: Fraction) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "sizes"),
+    day_and_night(
+        (*TARGETS[0], (100, 10**4)),
+        *((*target, (100, 1000, 10**4, 10**5)) for target in TARGETS[:3]),
+    ),
+)
+def test_power_grows_with_the_draws(
+    epsilon: Fraction, delta: Fraction, sizes: tuple[int, ...]
+) -> None:
     curve = claim(epsilon, delta)
-    stated = [power(curve, epsilon, delta, draws, LEVELS) for draws in (100, 1000, 10**4, 10**5)]
+    stated = [power(curve, epsilon, delta, draws, LEVELS) for draws in sizes]
     for few, many in pairwise(stated):
         assert many.noise_scale is not None
         assert (few.noise_scale or 0) <= many.noise_scale < 1
@@ -265,7 +280,8 @@ def test_power_grows_with_the_draws(epsilon: Fraction, delta: Fraction) -> None:
     assert stated[-1].reach <= float(epsilon)
 
 
-@pytest.mark.parametrize("draws", [pytest.param(draws, marks=SLOW) for draws in (20_000, 10**6)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("draws", [20_000, 10**6])
 def test_twice_the_claimed_delta_is_found_at_the_reach(draws: int) -> None:
     """On one of the events; the test fails a true promise with probability 1e-6."""
     epsilon, runs = Fraction(2), 100

@@ -218,7 +218,7 @@ def test_its_record_can_not_be_spoilt() -> None:
 
 def test_the_halved_scale_is_found_and_the_twin_is_not_accused() -> None:
     for function, verdict in ((laplace, "no_violation_found"), (halved, "violation")):
-        report = run.audit(adapted(function), draws=1000, kinds=ON_PAPER, workers=1, seed=3)
+        report = run.audit(adapted(function), draws=400, kinds=ON_PAPER, workers=1, seed=3)
         assert report.verdict == verdict
         assert sum(finding.level for finding in report.findings) <= 0.01
         drawn = [f for f in report.findings if f.audit in ("black-box", "sequential")]
