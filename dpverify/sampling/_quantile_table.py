@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, prod
+from math import comb, floor, frexp, prod
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ _ROW_BITS, _DEGREE = 6, 6
 _COARSE_OCTAVES, _COARSE_ROW_BITS, _COARSE_DEGREE = 16, 9, 3  # fewer: their bounds are alike
 _COARSE_SCALE = 2.0**36  # beyond, the coarse polynomials leave more than one word in 100 undecided
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
+_FEW = 8  # draws that Python makes sooner than numpy
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
 
 _MANTISSA_BITS = 52
@@ -123,6 +124,8 @@ class Polynomials:
         self, words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
     ) -> NDArray[np.intp]:
         """Fill `drawn` where the bounds decide; return the indices where they don't, in order."""
+        if words.size <= _FEW:
+            return self._round_few(words, scale, drawn)
         shift = _MANTISSA_BITS - self.row_bits
         before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1  # row 0, from exponent 0 on
         centre = 1 + 2.0 ** -(self.row_bits + 1)
@@ -171,6 +174,31 @@ class Polynomials:
             np.copyto(drawn[start : start + _BLOCK], rounded, casting="unsafe")
         return np.concatenate(undecided) if undecided else np.empty(0, np.intp)
 
+    def _round_few(
+        self, words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
+    ) -> NDArray[np.intp]:
+        """The same by Python's doubles, in the same operations, sooner than arrays are made."""
+        rows = 1 << self.row_bits
+        before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1
+        centre = 1 + 2.0 ** -(self.row_bits + 1)
+        undecided = []
+        for index, word in enumerate(words.tolist()):
+            fraction, exponent = frexp(float(word >> 1))  # in [½, 1), or 0
+            within = (2 * fraction - 1) * rows
+            row = max((exponent + 1022 << self.row_bits) + floor(within) - before, 0)
+            offset = 1 + (within - floor(within)) / rows - centre
+            first, *others = self.coefficients[row].tolist()
+            value = others.pop() * offset
+            for coefficient in reversed(others):
+                value = (value + coefficient) * offset
+            value = (value + first) * (-scale if word & 1 else scale)
+            if abs(value - np.rint(value)) < _limits(float(self.bounds[row]), scale):
+                drawn[index] = round(value)
+            else:
+                drawn[index] = 0
+                undecided.append(index)
+        return np.array(undecided, dtype=np.intp)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
@@ -190,7 +218,8 @@ def draw(
     """
     drawn = np.empty(prod(shape), dtype=np.int64)
     first, *others = (table.coarse, table.fine) if scale <= _COARSE_SCALE else (table.fine,)
-    places, left = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
+    places: list[NDArray[np.intp]] = []
+    left: list[NDArray[np.uint64]] = []
     for start in range(0, drawn.size, _BLOCK):
         part = drawn[start : start + _BLOCK]
         words = rng.words(part.size)
@@ -198,6 +227,8 @@ def draw(
         if undecided.size:
             places.append(start + undecided)
             left.append(words[undecided])
+    if not places:
+        return drawn.reshape(shape)
     index, words = np.concatenate(places), np.concatenate(left)
     for polynomials in others:
         if not index.size:

@@ -1,0 +1,36 @@
+"""The table of quantiles: a few words are rounded as many are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpverify.sampling import rounded_gaussian, rounded_laplace
+from dpverify.sampling._quantile_table import _FEW, Polynomials
+from dpverify.sampling.words import ReplayableWords
+
+
+def words() -> NDArray[np.uint64]:
+    """Uniform ones, of every size, and at the ends of the table's rows."""
+    drawn = ReplayableWords(1).words(4000)
+    powers = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    ends = [powers + np.uint64(step) for step in (0, 1, 2)] + [powers - np.uint64(1), ~powers]
+    return np.concatenate([drawn, drawn >> (drawn % np.uint64(64)), *ends])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1234.5, 2.0**36, 2.0**44])
+@pytest.mark.parametrize("kind", ["coarse", "fine"])
+@pytest.mark.parametrize("law", [rounded_gaussian, rounded_laplace])
+def test_few_words_are_rounded_as_many_are(law: object, kind: str, scale: float) -> None:
+    polynomials: Polynomials = getattr(law._table(), kind)  # type: ignore[attr-defined]
+    given = words()
+    together, apart = np.empty((2, given.size), np.int64)
+    undecided = polynomials.round(given, scale, together).tolist()
+    left = []
+    for start in range(0, given.size, _FEW):
+        part = slice(start, start + _FEW)
+        left += (start + polynomials.round(given[part], scale, apart[part])).tolist()
+    assert left == undecided
+    assert 0 < len(undecided) < given.size
+    assert np.array_equal(together, apart)
