@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dpverify.auditing.attacks.base import Attack, Target
@@ -49,7 +50,13 @@ from dpverify.auditing.outputs.journal import (
     to_plain,
 )
 from dpverify.auditing.outputs.memory import constant, copier, remembers
-from dpverify.auditing.outputs.samples import display_name, over_the_draw, sample_pair, whole
+from dpverify.auditing.outputs.samples import (
+    AlwaysRaisedError,
+    display_name,
+    over_the_draw,
+    sample_pair,
+    whole,
+)
 from dpverify.auditing.replay import attack_code, audit_code
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
@@ -74,6 +81,7 @@ __all__ = ["Selection", "applicable", "run"]
 
 _LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
+_RAISED = 200  # where all of those raised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,8 +342,12 @@ def _trials(
     unfit, still, all_whole = {}, [], True
     here = replace(config, workers=1)
     for pair in pairs:
+        sample = partial(sample_pair, mechanism, pair, here, "trial")
         try:
-            sides = sample_pair(mechanism, pair, here, "trial", draws=_TRIALS)
+            try:
+                sides = sample(draws=_TRIALS)
+            except AlwaysRaisedError:
+                sides = sample(draws=_RAISED)
         except DrawError as error:
             unfit[pair.name] = str(error)
             continue

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, Finding
 from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
-from dpverify.data.domain import is_sparse
+from dpverify.auditing.outputs.values import Value, kept, value_of
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 
@@ -24,8 +24,6 @@ LABELS = {
     "words": "the number of random words asked for, which shows in the running time",
 }
 """Names of the labels of a release, and what each is; the last one doesn't leave with it."""
-
-_SETS = (set, frozenset)
 
 
 @dataclass(slots=True)
@@ -126,9 +124,13 @@ class Trial:
             rng.count = 0
             try:
                 released: Any = released_once()
-                output = np.asarray(released.toarray() if is_sparse(released) else released)
-                behaviour = f"{type(released).__name__} {output.dtype} {output.shape}"
-                value = content(output)
+                output = kept(released)
+                if isinstance(output, Value):
+                    behaviour, value = output.structure, repr(output.leaves).encode()
+                else:
+                    array = np.asarray(output)
+                    behaviour = f"{type(released).__name__} {array.dtype} {array.shape}"
+                    value = content(array)
             except Exception as error:
                 behaviour = f"raised {type(error).__name__}"
                 value = b""  # the text is for the owner, and may well name a value
@@ -154,5 +156,4 @@ def content(output: NDArray[Any]) -> bytes:
     """All that an output says, as bytes that are equal for equal outputs."""
     if output.dtype != object:
         return output.tobytes()
-    # Sets have no order of their own.
-    return repr([sorted(map(repr, x)) if isinstance(x, _SETS) else x for x in output.flat]).encode()
+    return repr([value_of(kept(part)).leaves for part in output.flat]).encode()

@@ -1,4 +1,4 @@
-"""Numbers made of outputs, and the scores that are learned from them.
+"""Scores that are learned from the features of outputs.
 
 Everything here is a fixed function of an output once it has been learned from training outputs:
 post-processing, which cannot make a private release less private. So no choice made here can spoil
@@ -6,10 +6,7 @@ an audit's level as long as the draws that are counted are others; a bad choice 
 Every score learns from all training outputs: what shows once in 10,000 draws is not in the first
 5,000. Time and memory grow in proportion to the draws.
 
-**Features.** Numbers are flattened into columns, packed bytes unpacked into bits, sets turned into
-one indicator an item seen in training, and their size.
-
-**Scores** order the outputs, by likelihood ratio if they could. Of one column: its value, its
+They order the outputs, by likelihood ratio if they could. Of one column: its value, its
 distance from the median, and the likelihood ratio of two histograms. Of whole outputs that came
 more than once: how often on each side. Of many columns: those of the columns that differ most, the
 root mean square of all, and Fisher's linear discriminant. With scikit-learn installed, a logistic
@@ -24,79 +21,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Features", "Matrix", "Score", "features", "learned"]
+from dpverify.auditing.outputs.features import Matrix
 
-Matrix = NDArray[Any]
-"""Features of shape (draws, columns)."""
+__all__ = ["Score", "learned"]
 
 _COLUMNS = 8  # that are tried one by one
 _BINS = 40  # of a histogram
 _BLOCK = 5000  # rows that are scaled at once
 _FISHER = 400  # columns up to which covariances are estimated
 _LISTED = 4  # outputs that an event names
-_ITEMS = 1000  # of sets, the most frequent
-_INFINITE = 1e300  # stands for infinities, so that differences stay numbers
 _REACH = 1e3  # in units of the interquartile range: what a classifier sees of an outlier
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """How outputs become a matrix.
-
-    Attributes
-    ----------
-    names : of the columns
-    kind : of outputs
-    items : the column's item, for sets
-    """
-
-    names: tuple[str, ...]
-    kind: Literal["numbers", "bits", "sets"]
-    items: tuple[Any, ...] = ()
-
-    def matrix(self, outputs: NDArray[Any]) -> Matrix:
-        """Features of shape (draws, columns) from outputs of shape (draws, …), all finite."""
-        if self.kind == "sets":
-            place = {item: column for column, item in enumerate(self.items)}
-            counted = np.zeros((len(outputs), len(self.names)))
-            for row, output in enumerate(outputs):
-                counted[row, [place[item] for item in output if item in place]] = 1
-                counted[row, -1] = len(output)
-            return counted
-        flat = outputs.reshape(len(outputs), -1)
-        if self.kind == "bits":
-            return np.unpackbits(flat, axis=1)
-        return np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
-
-
-def features(outputs: NDArray[Any], *, unpack: bool = True) -> Features:
-    """The features of such outputs.
-
-    Parameters
-    ----------
-    outputs : training outputs of shape (draws, …), or `frozenset` objects of shape (draws,)
-    unpack : whether bytes are eight bits each, the first the highest; else they are numbers
-    """
-    if outputs.dtype == object:
-        items = _items(outputs)
-        names = (*(f"contains {item!r}" for item in items), "size of the set")
-        return Features(names=names, kind="sets", items=items)
-    shape = outputs.shape[1:]
-    kind: Literal["numbers", "bits"] = "numbers"
-    if unpack and outputs.dtype == np.uint8:
-        kind, shape = "bits", (*shape[:-1], 8 * (shape[-1] if shape else 1))
-    if shape[:1] == (1,):
-        shape = shape[1:]  # a data set of one row
-    word = "bit" if kind == "bits" else "output"
-    names = tuple(word + (str(list(place)) if place else "") for place in np.ndindex(*shape))
-    return Features(names=names, kind=kind)
 
 
 class Score(Protocol):
@@ -324,12 +264,6 @@ def _by_blocks(function: Callable[[Matrix], Matrix], matrix: Matrix) -> Matrix:
 
 def _inequality(name: str, threshold: float, above: bool) -> str:
     return f"{name} {'≥' if above else '≤'} {threshold:.6g}"
-
-
-def _items(outputs: NDArray[Any]) -> tuple[Any, ...]:
-    """The most frequent items of the sets, in an order that doesn't depend on hashes."""
-    counts = Counter(chain.from_iterable(outputs.tolist()))
-    return tuple(sorted(counts, key=lambda item: (-counts[item], repr(item)))[:_ITEMS])
 
 
 def _telling(first: NDArray[np.float32], second: NDArray[np.float32]) -> list[int]:

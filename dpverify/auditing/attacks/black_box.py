@@ -38,11 +38,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpverify.auditing.attacks._scores import Features, Matrix, Score, features, learned
+from dpverify.auditing.attacks._scores import Score, learned
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
-from dpverify.auditing.outputs.samples import sample_pair
+from dpverify.auditing.outputs.features import Features, Matrix, features
+from dpverify.auditing.outputs.samples import raised_in, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
@@ -192,10 +193,12 @@ class BlackBoxAttack(Attack):
         try:
             training = sample_pair(mechanism, pair, config, _TRAINING, draws=_TRAINED * draws)
             choice = choose(*training, delta=float(delta), lines=lines, unpack=self.unpack)
-            counts = choice.count(*sample_pair(mechanism, pair, config, COUNTED))
+            counted = sample_pair(mechanism, pair, config, COUNTED)
         except DrawError as error:
             return undrawn(self.name, error, level=config.alpha, pair=pair)
-        return _judged(choice, counts, claim, pair, delta, config.alpha)
+        finding = _judged(choice, choice.count(*counted), claim, pair, delta, config.alpha)
+        told = raised_in(*counted)
+        return replace(finding, statement=f"{finding.statement} {told}") if told else finding
 
 
 def _judged(

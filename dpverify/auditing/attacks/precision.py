@@ -22,8 +22,9 @@ is that some coordinate is deeper in its cell than the other side ever was (or i
 never was), for the cells in which the own side did so at least `_LEAST` times. The second eighth
 chooses among the views; the rest is counted and tested by the exact test of two binomials. An event
 is a function of the output, chosen by draws that the test doesn't use, so the level holds whatever
-was learned; each ordered pair has an equal share of it. Integer outputs are read as doubles, those
-beyond 2⁵³ as two: the last 32 bits, and the rest.
+was learned; each ordered pair has an equal share of it. Of outputs that aren't arrays of one shape
+the coordinates are features (`features`), learned from that eighth too. Integer outputs are read as
+doubles, those beyond 2⁵³ as two: the last 32 bits, and the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ from scipy.special import betaincinv
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, Verdict
+from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.samples import display_name, sample_pair, whole
+from dpverify.auditing.outputs.values import Value
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import Judgement, judge
 from dpverify.auditing.statistics.power import DETECTION, least_hits
@@ -206,6 +209,11 @@ _NOTHING = Judgement(epsilon_lower=0.0, refuted_at=None)
 def _coordinates(
     own: NDArray[Any], other: NDArray[Any], mechanism: Mechanism
 ) -> list[NDArray[np.float64]]:
+    if own.dtype == object and isinstance(own[0], Value):
+        # Learned where events are: what is counted has no part in it.
+        eighth = len(own) // 8
+        leaves = features(np.concatenate([own[:eighth], other[:eighth]]))
+        return [leaves.matrix(outputs) for outputs in (own, other)]
     for outputs in (own, other):
         if outputs.dtype.kind not in "biuf":
             raise ParameterError(

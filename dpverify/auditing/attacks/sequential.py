@@ -14,10 +14,11 @@ inequality passes 1/α with probability at most α **at any time**: looking afte
 
 **The choice** only decides how fast a bug is found. Every output becomes a row of scores: its own
 values, their sum, and one linear score fitted to earlier outputs (or the mechanism's log-likelihood
-ratio). Before each block, thresholds are the quantiles of earlier scores, rates are estimated there
-and drawn together a little, and the event, line and stake of the largest estimated growth
-E ln(1 + λW) are taken (Kelly 1956), at a part of that stake. Blocks grow in proportion to what was
-seen, so that the work stays linear.
+ratio). Of outputs that aren't arrays of one shape the values are features (`features`), which are
+learned from a few draws that are never bet on. Before each block, thresholds are the quantiles of
+earlier scores, rates are estimated there and drawn together a little, and the event, line and stake
+of the largest estimated growth E ln(1 + λW) are taken (Kelly 1956), at a part of that stake. Blocks
+grow in proportion to what was seen, so that the work stays linear.
 
 **Round-off.** Slopes and intercepts are rounded up, so that W errs downwards; a sum of n logarithms
 errs by less than n²·2⁻⁵⁰, which `_margin` takes off.
@@ -37,7 +38,8 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
-from dpverify.auditing.outputs.samples import display_name, one_side
+from dpverify.auditing.outputs.features import features
+from dpverify.auditing.outputs.samples import both_sides, display_name, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line
@@ -57,6 +59,7 @@ _DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
 _UNSEEN = 6  # pairs before the first bet
 _GROWTH = 0.03  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
+_LAYOUT = 32  # draws on each side that say of what kind outputs are
 
 
 def columns(outputs: NDArray[Any]) -> Scores:
@@ -77,7 +80,8 @@ def columns(outputs: NDArray[Any]) -> Scores:
 
 def _memberships(outputs: NDArray[Any]) -> Scores:
     values = np.zeros((len(outputs), _MOST_COLUMNS + 1))
-    for row, items in zip(values, outputs, strict=True):
+    for row, output in zip(values, outputs, strict=True):
+        items = output if isinstance(output, frozenset) else getattr(output, "raw", None) or ()
         row[[zlib.crc32(repr(item).encode()) % _MOST_COLUMNS for item in items]] = 1
         row[-1] = len(items)
     return values
@@ -117,7 +121,7 @@ def bet(
     lines: Sequence[Line],
     config: AuditConfig,
     *,
-    score: Callable[[NDArray[Any]], Scores] = columns,
+    score: Callable[[NDArray[Any]], Scores] | None = None,
 ) -> Finding:
     """Draw pairs of outputs until the claim is refuted or all of `config.draws` were drawn.
 
@@ -127,8 +131,8 @@ def bet(
     pair : the neighbours
     lines : the claim, as `claim_lines` makes it; of a curve, of several points
     config : a true claim is ever accused with probability at most its level
-    score : rows of scores from stacked outputs; the mechanism's log-likelihood ratio, as one
-        column, makes the audit white-box
+    score : rows of scores from stacked outputs, by default `columns`, or features; the mechanism's
+        log-likelihood ratio, as one column, makes the audit white-box
 
     Returns
     -------
@@ -141,6 +145,7 @@ def bet(
         If the mechanism can't be drawn from.
     """
     require(bool(lines), "lines", lines, "at least one")
+    score = score or _scores_of(mechanism, pair, config)
     bettor = _Bettor(np.array(lines, dtype=np.float64))
     seen, wealth = 0, 0.0
     own = other = np.empty((0, 0))
@@ -149,7 +154,7 @@ def bet(
     for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
-            scores = [_scores(mechanism, pair, side, number, score, config) for side in (0, 1)]
+            scores = _scores(mechanism, pair, number, score, config)
             if scores[0].shape != scores[1].shape or (
                 len(own) and own.shape[1:] != scores[0].shape[1:]
             ):
@@ -283,23 +288,41 @@ def _fitted(scores: Scores, weights: Scores) -> Scores:
     return np.column_stack([scores, scores @ weights])
 
 
+def _scores_of(
+    mechanism: Mechanism, pair: Pair, config: AuditConfig
+) -> Callable[[NDArray[Any]], Scores]:
+    """How outputs become scores, by draws of their own, which aren't bet on."""
+    sides = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
+    layout = features(np.concatenate(sides), unpack=False)
+
+    def scores(outputs: NDArray[Any]) -> Scores:
+        if sides[0].dtype != object:
+            fits = outputs.dtype != object and outputs.shape[1:] == sides[0].shape[1:]
+            return columns(outputs if fits else layout.matrix(outputs))
+        if isinstance(sides[0][0], frozenset):
+            return columns(outputs if outputs.dtype == object else outputs.astype(object))
+        return layout.matrix(outputs)[:, :_MOST_COLUMNS]
+
+    return scores
+
+
 def _scores(
     mechanism: Mechanism,
     pair: Pair,
-    side: int,
     number: int,
     score: Callable[[NDArray[Any]], Scores],
     config: AuditConfig,
-) -> Scores:
-    key = (config.seed, "sequential", f"pair {pair.name}", side, number)
-    outputs = one_side(mechanism, pair, side, CHUNK, key, config.time_limit)
-    found = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
-    if np.isnan(found).any():
+) -> list[Scores]:
+    """Of a chunk of both sides."""
+    key = (config.seed, "sequential", f"pair {pair.name}", number)
+    sides = both_sides(mechanism, pair, CHUNK, key, config.time_limit)
+    scores = [np.asarray(score(side), dtype=np.float64).reshape(CHUNK, -1) for side in sides]
+    if any(np.isnan(side).any() for side in scores):
         raise DrawError(
             f"{display_name(mechanism)} released what has no score, on the pair {pair.name!r}: "
             "infinities?"
         )
-    return found
+    return scores
 
 
 def _blocks(draws: int) -> Iterator[int]:

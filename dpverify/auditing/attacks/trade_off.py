@@ -41,7 +41,7 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
-from dpverify.auditing.outputs.samples import display_name, sample_pair
+from dpverify.auditing.outputs.samples import display_name, require_numbers, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
@@ -191,9 +191,12 @@ class TradeOffAttack(Attack):
         """The score, in words, and its values on both sides."""
         if isinstance(mechanism, WhiteBox):
             score = "log-likelihood ratio"
+            sides = sample_pair(mechanism, pair, config, "trade-off counted")
+            for side, outputs in enumerate(sides):
+                require_numbers(outputs, mechanism, pair, side)
             own, other = (
-                np.asarray(mechanism.log_likelihood_ratio(side, pair.record, pair.neighbour))
-                for side in sample_pair(mechanism, pair, config, "trade-off counted")
+                np.asarray(mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour))
+                for outputs in sides
             )
         else:
             training = sample_pair(mechanism, pair, config, "trade-off training")

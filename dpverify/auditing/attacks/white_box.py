@@ -24,7 +24,13 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
-from dpverify.auditing.outputs.samples import by_chunks, foreign_code, one_side, over_the_draw
+from dpverify.auditing.outputs.samples import (
+    by_chunks,
+    foreign_code,
+    one_side,
+    over_the_draw,
+    require_numbers,
+)
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power
@@ -218,6 +224,7 @@ def _chunk(
 ) -> NDArray[np.float64]:
     if not redraw:
         outputs = one_side(mechanism, pair, side, size, key, time_limit)
+        require_numbers(outputs, mechanism, pair, side)
 
         def score() -> NDArray[np.float64]:
             return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)

@@ -5,21 +5,30 @@ no result depends on the number of workers or on their order. The first chunk is
 process; the rest goes to workers (joblib, loky) only where it is work enough to pay for starting
 them.
 
-Nothing that a mechanism does passes silently: an exception, a release that takes longer than its
-time limit, a NaN, a change of shape, an output that is neither numbers nor a set, a worker that
-dies and a mechanism that breaks on its way to one all end in a `DrawError` that names the mechanism
-and the pair. What can't be pickled (a pointer into another library, the system's entropy source) is
-drawn from in this process, with the same result. The time limit interrupts Python code
-(`patience`); a call that hangs outside the interpreter is ended with its worker.
+Record and neighbour are drawn in turn, each two of them in an order that is drawn, but each from
+words of its own. What a mechanism keeps from one release to the next (a budget that ends, a count)
+falls on both sides alike then, and isn't taken for a difference between them.
+
+Any Python value is an output, and so is an exception (`values`). Nothing that a mechanism does
+passes silently: one that always raises, on both sides, a release that takes longer than its time
+limit, outputs of another structure from some release on, a worker that dies and a mechanism that
+breaks on its way to one all end in a `DrawError` that names the mechanism and the pair. What can't
+be pickled (a pointer into another library, the system's entropy source) is drawn from in this
+process, with the same result. The time limit interrupts Python code (`time_limit`); a call that
+hangs outside the interpreter is ended with its worker.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
-from numbers import Number
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -29,22 +38,27 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.time_limit import Late, within
+from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
-from dpverify.visible import raised, shown
+from dpverify.visible import raised
 
 __all__ = [
     "CHUNK",
+    "AlwaysRaisedError",
     "as_numbers",
+    "both_sides",
     "by_chunks",
     "copied",
     "display_name",
     "foreign_code",
     "one_side",
     "over_the_draw",
+    "raised_in",
     "releaser",
+    "require_numbers",
     "sample_pair",
     "whole",
 ]
@@ -53,6 +67,8 @@ _T = TypeVar("_T")
 
 CHUNK = 1000
 """Draws that share a stream of words."""
+_STRUCTURES = 5  # most frequent in a chunk, of which each may show that state is kept
+_SUSPECT = 1e-8
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
 
 
@@ -94,29 +110,37 @@ def sample_pair(
 
     Returns
     -------
-    For each side an array of shape (draws, …), or of `frozenset` objects, of shape (draws,).
+    For each side an array of shape (draws, …) of numbers; or of shape (draws,) of `frozenset`
+    objects, or of `Value` objects for anything else, also where outputs of a side are of several
+    kinds or shapes.
 
     Raises
     ------
+    AlwaysRaisedError
+        If every release raises.
     DrawError
-        If a release raises, is late, holds a NaN, changes its shape, or is neither numbers nor a
-        set; if a worker dies, or the mechanism breaks on its way to one.
+        If a release is late, or outputs change their structure once and for all; if a worker dies,
+        or the mechanism breaks on its way to one.
     """
     draws = config.draws if draws is None else draws
     require(draws >= 1, "draws", draws, "at least 1")
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
     case = (config.seed, stream, f"pair {pair.name!r}")
     tasks = [
-        (mechanism, pair, side, size, (*case, side, number), config.time_limit)
-        for side in (0, 1)
+        (mechanism, pair, size, (*case, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
-    chunks = list(by_chunks(one_side, tasks, config))
-    shapes = list(dict.fromkeys(chunk.shape[1:] for chunk in chunks))
-    if len(shapes) > 1:
-        raise _error(mechanism, pair, f"changed the shape of its release: {shapes[0]}, {shapes[1]}")
-    own, other = chunks[: len(sizes)], chunks[len(sizes) :]
-    return _joined(own, mechanism, pair), _joined(other, mechanism, pair)
+    chunks = list(by_chunks(both_sides, tasks, config))
+    own, other = _joined([side for sides in chunks for side in sides])
+    if own.dtype == object and all(
+        isinstance(output, Value) and output.raised for output in (*own, *other)
+    ):
+        raise AlwaysRaisedError(str(_error(mechanism, pair, f"raised {own[0].raised}")))
+    return own, other
+
+
+class AlwaysRaisedError(DrawError):
+    """A mechanism of which every release raised."""
 
 
 def by_chunks(
@@ -126,7 +150,7 @@ def by_chunks(
 
     Parameters
     ----------
-    function : of a mechanism, a pair, and more, which makes at most `CHUNK` draws
+    function : of a mechanism, a pair, and more, which makes at most `CHUNK` draws of each side
     tasks : of one mechanism and pair
     config : says how many processes; the errors are those of `sample_pair`
     """
@@ -139,7 +163,7 @@ def by_chunks(
         yield from (function(*task) for task in tasks[1:])
         return
     # More than a chunk may take: its own clock speaks first, if it can.
-    timeout = 2 * config.time_limit * CHUNK
+    timeout = 4 * config.time_limit * CHUNK
     try:
         yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -175,15 +199,12 @@ def one_side(
     key : seed and case of the stream
     mechanism, pair, time_limit : as for `sample_pair`, with its result and its error
     """
-    seed, *case = key
-    rng = ReplayableWords(int(seed), *case)
-    data = pair.neighbour if side else pair.record
     outputs: list[Any] = []
 
     def draw() -> None:
-        release = releaser(mechanism, data, size, rng)
+        release = _releasing(mechanism, pair, side, size, key, outputs)
         for _ in range(size):
-            outputs.append(release())  # noqa: PERF401
+            release()
 
     foreign_code(draw, mechanism, pair, side, outputs, time_limit)
     return _stacked(outputs, mechanism, pair, side)
@@ -205,6 +226,75 @@ def copied(data: Any) -> Any:
     if type(data) is np.ndarray and not data.dtype.hasobject:
         return data.copy("K")
     return copy.deepcopy(data)
+
+
+def both_sides(
+    mechanism: Mechanism,
+    pair: Pair,
+    size: int,
+    key: tuple[int | str, ...],
+    time_limit: float,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Releases of both sides in turn, each side from a stream of its own.
+
+    Parameters
+    ----------
+    size : of each side, how many
+    key : seed and case of the streams, the last part of which is a number
+    mechanism, pair, time_limit : as for `sample_pair`, with its result and its error
+    """
+    *case, number = key
+    outputs: tuple[list[Any], list[Any]] = ([], [])
+    seed, *names = case
+    order = (ReplayableWords(int(seed), *names, "order", number).words(size) % 2).tolist()
+
+    def draw() -> None:
+        releases = [
+            _releasing(mechanism, pair, side, size, (*case, side, number), outputs[side])
+            for side in (0, 1)
+        ]
+        for first in order:
+            releases[first]()
+            releases[1 - first]()
+
+    foreign_code(draw, mechanism, pair, None, _Total(outputs), time_limit)
+    own, other = (_stacked(outputs[side], mechanism, pair, side) for side in (0, 1))
+    return own, other
+
+
+@dataclass(frozen=True, slots=True)
+class _Total:
+    """As many as there are in all."""
+
+    parts: tuple[list[Any], ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def _releasing(
+    mechanism: Mechanism,
+    pair: Pair,
+    side: int,
+    size: int,
+    key: tuple[int | str, ...],
+    outputs: list[Any],
+) -> Callable[[], None]:
+    """Make one release at each of so many calls, and keep what it gives or raises."""
+    seed, *case = key
+    rng = ReplayableWords(int(seed), *case)
+    released = releaser(mechanism, pair.neighbour if side else pair.record, size, rng)
+
+    def release() -> None:
+        try:
+            output: Any = kept(released())
+        except DrawError:
+            raise
+        except (Exception, SystemExit) as error:
+            output = Value.of_raised(error)
+        outputs.append(output)
+
+    return release
 
 
 def foreign_code(
@@ -240,38 +330,68 @@ def foreign_code(
 
 
 def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:
-    """One array of all, numbers or frozensets."""
-    if _as_set(outputs[0]) is not None:
-        stacked = np.empty(len(outputs), dtype=object)
-        stacked[:] = [_as_set(output) for output in outputs]
-        if any(output is None for output in stacked):
-            raise _error(mechanism, pair, "released a set, and then none", side)
-        return stacked
-    if any(map(np.ma.isMaskedArray, outputs)):
-        way = " Let it return an array without a mask, as `filled` makes one."
-        raise _error(mechanism, pair, "released a masked array", side, way)
-    try:
-        numbers = as_numbers(outputs)
-    except ValueError:  # ragged
-        shapes = list(dict.fromkeys(np.shape(output) for output in outputs))
-        reason = f"changed the shape of its release: {shapes[0]}, {shapes[-1]}"
-        raise _error(mechanism, pair, reason, side) from None
-    if numbers.dtype.kind in "Oc" and all(isinstance(n, Number) for n in numbers.ravel().tolist()):
-        raise _inexact(mechanism, pair, numbers, side)
-    if numbers.dtype.kind not in "biuf" or not numbers.size:
-        reason = f"released neither numbers nor a set: {_first(outputs[0])}"
-        way = " Let it return a number, an array of numbers of one shape, or a set."
-        raise _error(mechanism, pair, reason, side, way)
-    if np.any(np.isnan(numbers)):
-        way = " Let it return a number that stands for it, and how often that appears is audited."
-        raise _error(mechanism, pair, "released a NaN", side, way)
-    return numbers
+    """One array of all: numbers, frozensets, or values."""
+    if all(isinstance(output, frozenset) for output in outputs):
+        return objects(outputs)
+    if not any(isinstance(output, frozenset | Value) for output in outputs):
+        with suppress(ValueError):  # ragged
+            numbers = as_numbers(outputs)
+            if numbers.dtype.kind in "biuf" and numbers.size and not np.isnan(numbers).any():
+                return numbers
+    values = [value_of(output) for output in outputs]
+    turned = _turned([value.structure for value in values])
+    if turned:
+        way = " Give the audit a function that makes it anew, with nothing kept, and releases once."
+        reason = f"keeps state: from some release on it gave {turned}"
+        first = next((value.raised for value in values if value.raised), "")
+        raise _error(mechanism, pair, reason + (f" ({first})" if first else ""), side, "." + way)
+    return objects(values)
 
 
-def _as_set(output: Any) -> frozenset[Any] | None:
-    if isinstance(output, np.ndarray) and output.dtype == object and output.size == 1:
-        output = output.item()
-    return frozenset(output) if isinstance(output, set | frozenset) else None
+def _turned(structures: Sequence[str]) -> str:
+    """How outputs changed once and for all, in words; empty where draws may well come so.
+
+    Independent draws come in any order with the same probability. Said with probability at most
+    1e-8 for each of the most frequent structures: where all that have it come first, or all come
+    last.
+    """
+    draws = len(structures)
+    for structure, count in Counter(structures).most_common(_STRUCTURES):
+        has = [each == structure for each in structures]
+        changes = sum(a != b for a, b in pairwise(has))
+        if changes == 1 and math.comb(draws, count) > 2 / _SUSPECT:
+            after = structures[-1]
+            return f"{after} where it had given {structures[0]}"
+    return ""
+
+
+def require_numbers(outputs: NDArray[Any], mechanism: Mechanism, pair: Pair, side: int) -> None:
+    """Refuse, by a `DrawError`, outputs that a score for arrays of one shape can't take."""
+    if outputs.dtype == object:
+        values = [output for output in outputs if isinstance(output, Value)]
+        raising = next((value.raised for value in values if value.raised), "")
+        if values:
+            structures = dict.fromkeys(value.structure for value in values)
+            said = f"raised {raising}" if raising else f"released {' and '.join(structures)}"
+            way = " Its likelihood ratio takes arrays of numbers, all of one shape, without NaN."
+            raise _error(mechanism, pair, said, side, way)
+
+
+def raised_in(record: NDArray[Any], neighbour: NDArray[Any]) -> str:
+    """What was raised, and how often, in a sentence; empty if nothing was."""
+    counts = [
+        Counter(output.raised for output in outputs if isinstance(output, Value) and output.raised)
+        if outputs.dtype == object
+        else Counter[str]()
+        for outputs in (record, neighbour)
+    ]
+    both = (counts[0] + counts[1]).most_common()
+    if not both:
+        return ""
+    often = f"{counts[0].total()} of {len(record)} times on the record"
+    often += f" and {counts[1].total()} of {len(neighbour)} on the neighbour"
+    others = f", and {len(both) - 1} other messages" if len(both) > 1 else ""
+    return f"It raised {often}: {both[0][0]}{others}."
 
 
 def as_numbers(outputs: Sequence[Any]) -> NDArray[Any]:
@@ -303,27 +423,28 @@ def _whole(output: Any) -> Iterator[int]:
             yield int(output)
 
 
-def _joined(chunks: Sequence[NDArray[Any]], mechanism: object, pair: Pair) -> NDArray[Any]:
-    joined = np.concatenate(chunks)
-    if joined.dtype.kind == "f" and any(float(n) != n for chunk in chunks for n in _whole(chunk)):
-        raise _inexact(mechanism, pair, np.concatenate([c.astype(object) for c in chunks]))
-    return joined
+def _joined(chunks: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Chunks of both sides in turn: an array for each side, of values if they are of two kinds."""
+    sides = chunks[0::2], chunks[1::2]
+    kinds = {(chunk.dtype == object, chunk.shape[1:]) for chunk in chunks}
+    if len(kinds) == 1:
+        own, other = (np.concatenate(side) for side in sides)
+        mixed = own.dtype == object and len({type(output) for output in (*own, *other)}) > 1
+        if not mixed and not any(
+            _inexact(joined, side) for joined, side in zip((own, other), sides, strict=True)
+        ):
+            return own, other
+    own, other = (
+        objects([value_of(output) for chunk in side for output in chunk]) for side in sides
+    )
+    return own, other
 
 
-def _inexact(
-    mechanism: object, pair: Pair, numbers: NDArray[Any], side: int | None = None
-) -> DrawError:
-    every = numbers.ravel().tolist()
-    first = next((n for n in every if not isinstance(n, float)), every[0])
-    reason = f"released a number that doubles and 64 bits don't hold, or not beside: {shown(first)}"
-    way = " Let it return parts that they hold: numerator and denominator, or divmod(n, 2**32)."
-    return _error(mechanism, pair, reason, side, way)
-
-
-def _first(output: Any) -> str:
-    """An output as the function returned it: adapters put it into an array."""
-    alone = isinstance(output, np.ndarray) and output.size == 1
-    return shown(output.item() if alone else output)
+def _inexact(joined: NDArray[Any], chunks: Sequence[NDArray[Any]]) -> bool:
+    """Whether doubles took the place of whole numbers that they don't hold."""
+    return joined.dtype.kind == "f" and any(
+        float(n) != n for chunk in chunks for n in _whole(chunk)
+    )
 
 
 def _error(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.samples import as_numbers, copied
+from dpverify.auditing.outputs.values import Value, kept
 from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.errors import ParameterError, require
@@ -405,10 +407,11 @@ _GENERATORS = ("rng", "generator")
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def _stacked(answers: Sequence[Any]) -> NDArray[Any]:
-    if isinstance(answers[0], set | frozenset):
-        sets = np.empty(len(answers), dtype=object)
-        sets[:] = answers
-        return sets
-    masked = any(map(np.ma.isMaskedArray, answers))
-    return np.ma.array(answers) if masked else as_numbers(answers)
+def _stacked(answers: list[Any]) -> Any:
+    """An array of numbers, a row each; of other answers a list, or the only one as it is."""
+    if not any(isinstance(kept(answer), frozenset | Value) for answer in answers):
+        with suppress(ValueError):  # ragged
+            numbers = as_numbers(answers)
+            if numbers.dtype != object:
+                return numbers
+    return answers if len(answers) > 1 else answers[0]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.auditing.attacks._scores import Score, features, learned
+from dpverify.auditing.attacks._scores import Score, learned
+from dpverify.auditing.outputs.features import features
 
 
 def scores(own: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Score]:

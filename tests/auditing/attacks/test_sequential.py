@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,10 +127,25 @@ def test_bad_input(values: dict[str, Any], message: str) -> None:
 
 
 def test_a_score_that_is_nan_is_an_error() -> None:
-    @dataclass(frozen=True)
-    class Broken(Laplace):
-        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
-            return np.full((1, 1), np.nan)
+    with pytest.raises(DrawError, match="released what has no score, on the pair '0 against 1'"):
+        bet(
+            Laplace(1.0),
+            PAIR,
+            ONE,
+            AuditConfig(alpha=0.1, draws=10, seed=1),
+            score=lambda outputs: np.full((len(outputs), 1), np.nan),
+        )
 
-    with pytest.raises(DrawError, match="released a NaN, on the pair '0 against 1'"):
-        bet(Broken(1.0), PAIR, ONE, AuditConfig(alpha=0.1, draws=10, seed=1))
+
+def test_outputs_without_an_order_are_bet_on() -> None:
+    @dataclass(frozen=True)
+    class Told(Laplace):
+        def release(self, records: Any, *, rng: Words) -> Any:
+            noisy = Laplace.release(self, records, rng=rng).item()
+            return math.nan if noisy > 2 else {"above": noisy > 0.5}
+
+    found = bet(Told(0.1), PAIR, ONE, AuditConfig(alpha=0.01, draws=500, seed=1))
+    assert found.verdict == "violation"
+    assert bet(Told(1.0), PAIR, ONE, AuditConfig(alpha=0.01, draws=500, seed=1)).verdict != (
+        "violation"
+    )

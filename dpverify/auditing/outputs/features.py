@@ -1,0 +1,265 @@
+"""Numbers made of outputs, of whatever kind these are.
+
+Features are learned from training outputs, of both sides together, and then a fixed function of one
+output. What is counted are other draws, so to look at their features is post-processing, which
+can't make a private release less private. So whatever was learned (which texts, keys and lengths
+there are, and how many of them have a column), an audit's level holds, and a bad choice costs power
+alone. What only a counted output says, a key that no training draw had, is left out.
+
+- *numbers*, arrays of one shape: flattened into columns;
+- *bits*: packed bytes, eight columns each;
+- *sets*: an indicator for each of the most frequent items, and the size;
+- *values*, whatever else there is (`dpverify.auditing.outputs.values`), or outputs of several of
+  these kinds: for each frequent leaf its number; whether it is there at all, if it isn't always;
+  whether it is one of the words, or of the numbers that come again and again, that were seen most.
+
+An output that isn't of the kind that all training outputs were has zeros, or no items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.auditing.outputs.values import Block, Value, value_of
+
+__all__ = ["Features", "Matrix", "features"]
+
+Matrix = NDArray[Any]
+"""Features of shape (draws, columns)."""
+
+_ITEMS = 1000  # of sets, the most frequent
+_INFINITE = 1e300  # stands for infinities, so that differences stay numbers
+_LEAVES = 500  # of values, the most frequent
+_LEAST = 2  # training outputs in which something came that has a column
+_WORDS = 40  # of one leaf
+_REPEATED = 4  # numbers of one leaf
+_OFTEN = 5  # training outputs in which such a number came
+_COLUMNS = 400  # of values; fewer where there are many draws
+_CELLS = 40_000_000  # of a matrix of values
+
+
+class Features(Protocol):
+    """How outputs become a matrix.
+
+    Attributes
+    ----------
+    names : of the columns
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        """Features of shape (draws, columns) from outputs of shape (draws, …), all finite."""
+        ...
+
+
+def features(outputs: NDArray[Any], *, unpack: bool = True) -> Features:
+    """The features of such outputs.
+
+    Parameters
+    ----------
+    outputs : training outputs of shape (draws, …), or `frozenset` or `Value` objects of shape
+        (draws,)
+    unpack : whether bytes are eight bits each, the first the highest; else they are numbers
+    """
+    if outputs.dtype == object:
+        if all(isinstance(output, frozenset) for output in outputs):
+            return _Sets(items=_items(outputs))
+        return _Values.of([value_of(output) for output in outputs])
+    shape = outputs.shape[1:]
+    kind: Literal["numbers", "bits"] = "numbers"
+    if unpack and outputs.dtype == np.uint8:
+        kind = "bits"
+    return _Numbers(kind=kind, shape=shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Numbers:
+    """Arrays of one shape."""
+
+    kind: Literal["numbers", "bits"]
+    shape: tuple[int, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        shape = self.shape
+        if self.kind == "bits":
+            shape = (*shape[:-1], 8 * (shape[-1] if shape else 1))
+        if shape[:1] == (1,):
+            shape = shape[1:]  # a data set of one row
+        word = "bit" if self.kind == "bits" else "output"
+        return tuple(word + (str(list(place)) if place else "") for place in np.ndindex(*shape))
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        if outputs.dtype == object or outputs.shape[1:] != self.shape:
+            outputs = np.stack([self._fitting(output) for output in outputs])
+        flat = outputs.reshape(len(outputs), -1)
+        if self.kind == "bits":
+            return np.unpackbits(flat.astype(np.uint8), axis=1)
+        return np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
+
+    def _fitting(self, output: Any) -> NDArray[Any]:
+        """The output, or zeros if it isn't of this kind; of this output alone."""
+        raw = value_of(output).raw
+        fits = isinstance(raw, np.ndarray) and raw.shape == self.shape
+        if self.kind == "bits":
+            fits = fits and raw.dtype == np.uint8
+        return np.nan_to_num(raw, posinf=np.inf) if fits else np.zeros(self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sets:
+    """Sets, by their items."""
+
+    items: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(f"contains {item!r}" for item in self.items), "size of the set")
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        place = {item: column for column, item in enumerate(self.items)}
+        counted = np.zeros((len(outputs), len(self.items) + 1))
+        for row, output in enumerate(outputs):
+            held = output.raw if isinstance(output, Value) else output
+            if isinstance(held, frozenset):
+                counted[row, [place[item] for item in held if item in place]] = 1
+                counted[row, -1] = len(held)
+        return counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """Where a leaf goes; `first` is None for what has no column."""
+
+    present: int | None
+    number: int | None
+    words: Mapping[str, int]
+    repeated: Mapping[float, int]
+    shape: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Values:
+    """Any values, by their leaves."""
+
+    names: tuple[str, ...]
+    leaves: Mapping[str, _Columns]
+
+    @classmethod
+    def of(cls, values: list[Value]) -> _Values:
+        """Learn which leaves there are, and what is frequent in them."""
+        seen: dict[str, _Seen] = {}
+        for row, value in enumerate(values):
+            for name, leaf in value.leaves:
+                seen.setdefault(name, _Seen()).note(row, leaf)
+        # The structure first: of events that show as much, scores prefer the first column's.
+        order = sorted(seen, key=lambda name: (name != "structure", -seen[name].rows, name))
+        names: list[str] = []
+        leaves = {}
+        most = min(_COLUMNS, max(_CELLS // len(values), _WORDS))
+        for name in order[:_LEAVES]:
+            if len(names) < most and seen[name].rows >= _LEAST:
+                leaves[name] = seen[name].columns(name, len(values), names)
+        return cls(names=tuple(names) or ("nothing",), leaves=leaves)
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        filled = np.zeros((len(outputs), len(self.names)))
+        for row, output in zip(filled, outputs, strict=True):
+            for name, leaf in value_of(output).leaves:
+                columns = self.leaves.get(name)
+                if columns is not None:
+                    for column, number in _filled(columns, leaf):
+                        row[column] = number
+        return np.clip(filled, -_INFINITE, _INFINITE)
+
+
+def _filled(columns: _Columns, leaf: Any) -> Iterator[tuple[Any, Any]]:
+    if columns.present is not None:
+        yield columns.present, 1.0
+    if isinstance(leaf, Block):
+        if columns.number is not None and leaf.shape == columns.shape:
+            numbers = leaf.numbers[:_COLUMNS]
+            yield slice(columns.number, columns.number + numbers.size), numbers
+    elif isinstance(leaf, str):
+        if leaf in columns.words:
+            yield columns.words[leaf], 1.0
+    else:
+        if columns.number is not None and columns.shape is None:
+            yield columns.number, leaf
+        if leaf in columns.repeated:
+            yield columns.repeated[leaf], 1.0
+
+
+class _Seen:
+    """What training outputs had in one leaf."""
+
+    def __init__(self) -> None:
+        self.rows, self.last = 0, -1
+        self.words: Counter[str] = Counter()
+        self.numbers: Counter[float] = Counter()
+        self.shapes: Counter[tuple[int, ...]] = Counter()
+
+    def note(self, row: int, leaf: Any) -> None:
+        self.rows += row != self.last
+        self.last = row
+        if isinstance(leaf, Block):
+            self.shapes[leaf.shape] += 1
+        elif isinstance(leaf, str):
+            self.words[leaf] += 1
+        else:
+            self.numbers[leaf] += 1
+
+    def columns(self, name: str, draws: int, names: list[str]) -> _Columns:
+        """Columns of the leaf, whose names are added; what was always the same has none."""
+
+        def added(column: str) -> int:
+            names.append(column)
+            return len(names) - 1
+
+        always = self.rows == draws
+        present = None if always else added(f"there is {name}")
+        number, shape = None, None
+        if len(self.numbers) > 1 or (self.numbers and self.words):
+            number = added(name)
+        elif self.shapes and not self.numbers:
+            shape = max(self.shapes, key=lambda each: (self.shapes[each], each))
+            number = len(names)
+            places = list(np.ndindex(shape))[:_COLUMNS]
+            names += [f"{name}{list(place)}" for place in places]
+        often = [n for n, count in self.numbers.items() if count >= _OFTEN]
+        often.sort(key=lambda n: (-self.numbers[n], n))
+        return _Columns(
+            present=present,
+            number=number,
+            words={
+                word: added(f"{name} is {word!r}") for word in self._frequent() if self._varies()
+            },
+            repeated={n: added(f"{name} is {n:g}") for n in often[:_REPEATED] if self._many()},
+            shape=shape,
+        )
+
+    def _frequent(self) -> list[str]:
+        words = [word for word, count in self.words.items() if count >= _LEAST]
+        return sorted(words, key=lambda word: (-self.words[word], word))[:_WORDS]
+
+    def _varies(self) -> bool:
+        return len(self.words) > 1 or bool(self.numbers)
+
+    def _many(self) -> bool:
+        """Whether the number itself doesn't say as much."""
+        return len(self.numbers) > 2
+
+
+def _items(outputs: NDArray[Any]) -> tuple[Any, ...]:
+    """The most frequent items of the sets, in an order that doesn't depend on hashes."""
+    counts = Counter(chain.from_iterable(outputs.tolist()))
+    return tuple(sorted(counts, key=lambda item: (-counts[item], repr(item)))[:_ITEMS])

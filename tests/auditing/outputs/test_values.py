@@ -1,0 +1,161 @@
+"""Any Python value as an output: what it says, and that nothing else decides it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import namedtuple
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from dpverify.auditing.outputs.features import features
+from dpverify.auditing.outputs.samples import _joined, _stacked, raised_in
+from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
+from dpverify.privacy import Pair
+
+MECHANISM: Any = "for messages"
+PAIR = Pair(name="any", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+
+
+class Colour(Enum):
+    RED = 1
+
+
+class Model:
+    """As scikit-learn's are, when they have learned."""
+
+    def __init__(self) -> None:
+        self.coef_ = np.array([1.5, math.nan])
+        self.fit_ = print
+        self.rng = np.random.default_rng(1)
+
+
+class Slots:
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 3
+
+
+Named = namedtuple("Named", "x y")  # noqa: PYI024 - as people write it
+
+
+@pytest.mark.parametrize(
+    ("output", "leaves"),
+    [
+        (None, {"output": "None"}),
+        ("yes", {"output": "yes"}),
+        ("about 41.5 of 60", {"output": "about # of #", "number 0 in output": 41.5}),
+        ("a b", {"'a' in output": 1.0}),
+        (b"\x01\x02", {"len(output)": 2.0, "output[1]": 2.0}),
+        (math.nan, {"output": "NaN"}),
+        (-math.inf, {"output": -math.inf}),
+        ([1, None], {"len(output)": 2.0, "output[0]": 1.0, "output[1]": "None"}),
+        ((False, True), {"len(output)": 2.0, "output[1]": 1.0, "sum(output)": 1.0}),
+        ([], {"len(output)": 0.0}),
+        ({"a": 2, "b": [3]}, {"len(output)": 2.0, "output['a']": 2.0, "output['b'][0]": 3.0}),
+        ({"x", "y"}, {"len(output)": 2.0, "'x' in output": 1.0}),
+        ([("ann", 4.5)], {"'ann' in output": 1.0, "output['ann'][1]": 4.5}),
+        ([{"who": "ann", "n": 4}], {"output['ann']['n']": 4.0, "output[0]['n']": 4.0}),
+        (Colour.RED, {"output": "Colour.RED"}),
+        (Named(1, "z"), {"output['x']": 1.0, "output['y']": "z"}),
+        (datetime.timedelta(minutes=1), {"output": 60.0}),
+        (datetime.date(1, 1, 2), {"output": 2.0}),
+        (datetime.datetime(1970, 1, 2), {"output": 86400.0}),
+        (np.datetime64("1970-01-03"), {"output": 2.0}),
+        (scipy.sparse.csr_array([[0, 7]]), {"stored in output": 1.0, "output[(0, 1)]": 7.0}),
+        (Model(), {"output.coef_[0]": 1.5, "output.coef_[1]": "NaN"}),
+        (Slots(), {"output.count": 3.0}),
+        (np.array(["a", "b"]), {"output[0]": "a", "'b' in output": 1.0}),
+        ((n for n in (1, 2)), {"len(output)": 2.0, "output[1]": 2.0}),
+        (np.array([0.0, -0.0]), {"output[1]": "-0.0"}),
+        (Fraction(1, 3), {"output.numerator": 1.0, "output.denominator": 3.0}),
+    ],
+)
+def test_leaves(output: Any, leaves: dict[str, Any]) -> None:
+    found = value_of(kept(output)).leaves
+    assert set(leaves.items()) <= set(found)
+
+
+def test_tables_by_row_and_by_what_stands_in_a_row() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"city": ["b", "a"], "n": [2.5, 1.5]})
+    both = dict(value_of(frame).leaves), dict(value_of(frame.iloc[::-1]).leaves)
+    for leaves in both:
+        assert leaves["output['a']['n']"] == 1.5
+        assert leaves["output['b']['n']"] == 2.5
+    assert both[0]["output[0]['n']"] != both[1]["output[0]['n']"]
+    grouped = dict(value_of(frame.groupby("city")["n"].sum()).leaves)
+    assert "'a' in output" in grouped or grouped["len(output)"] == 2
+
+
+def test_large_arrays_are_blocks() -> None:
+    leaves = dict(value_of({"a": np.arange(100.0)}).leaves)
+    block = leaves["output['a']"]
+    assert isinstance(block, Block)
+    assert block.numbers[7] == 7
+    outputs = objects([value_of({"a": np.arange(100.0) + n}) for n in range(5)])
+    assert features(outputs).matrix(outputs)[3].max() == 102 + 0.0
+
+
+def test_a_value_is_what_it_was_when_it_was_released() -> None:
+    shared = [1, "x"]
+    first = kept(shared)
+    shared[0] = 2
+    assert dict(first.leaves)["output[0]"] == 1
+    numbers = np.zeros(2)
+    second = kept(numbers)
+    numbers += 1
+    assert second.tolist() == [0, 0]
+
+
+def test_a_place_in_memory_says_nothing() -> None:
+    class Plain:
+        pass
+
+    assert value_of(Plain()) == value_of(Plain())
+    told = [Value.of_raised(ValueError(f"no {Plain()!r}")) for _ in range(2)]
+    assert told[0] == told[1]
+
+
+def test_what_refers_to_itself_ends() -> None:
+    endless: list[Any] = []
+    endless += [endless, endless, "x"]
+    assert value_of(endless).structure
+
+
+def test_other_draws_have_no_part_in_an_output() -> None:
+    """Alone, among numbers, or beside another kind: the same leaves, hence the same features."""
+    for odd in (None, "x", [1, 2, 3], math.nan, {"a": 1}, 2**70, frozenset("a")):
+        for output in (1.5, 3, True, [1.0, 2.0], (4, 5), np.array([6, 7]), 2.0**60, {"b"}):
+            alone = _stacked([kept(output)], MECHANISM, PAIR, 0)
+            among = _stacked([kept(output), kept(odd)], MECHANISM, PAIR, 0)
+            assert value_of(alone[0]) == value_of(among[0])
+            joined, _ = _joined([alone, alone, among, alone])
+            assert value_of(joined[0]) == value_of(alone[0])
+            learned = features(alone)
+            assert np.array_equal(learned.matrix(alone)[0], learned.matrix(among)[0])
+
+
+def test_features_are_learned_from_training_outputs_alone() -> None:
+    training = objects([value_of({"a": n % 3, "b": "x"}) for n in range(12)])
+    learned = features(training)
+    fresh = objects([value_of({"a": 1, "c": 5, "b": "y"}), Value.of_raised(KeyError("b"))])
+    matrix = learned.matrix(fresh)
+    assert not any("'c'" in name or "'y'" in name for name in learned.names)
+    assert matrix.shape == (2, len(learned.names))
+    assert np.all(np.isfinite(matrix))
+    assert not matrix[1].any()
+
+
+def test_what_was_raised_is_counted() -> None:
+    calm = np.zeros(4)
+    raising = objects([Value.of_raised(ValueError("odd")), *(value_of(1.0) for _ in range(3))])
+    assert raised_in(calm, calm) == ""
+    told = raised_in(raising, calm)
+    assert "1 of 4 times on the record and 0 of 4 on the neighbour: ValueError: odd" in told
