@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.neighbours import Space, drawn_pairs, fits, start_of
-from dpverify.auditing.outputs.samples import display_name, sample_pair
+from dpverify.auditing.outputs.samples import always_raises, display_name, sample_pair
 from dpverify.data.adjacency import Adjacency, Edge
 from dpverify.data.domain import Domain, is_sparse
 from dpverify.errors import DrawError, ParameterError, require
@@ -207,6 +207,8 @@ def _bound(
                 sample(Pair(name=pair.name, record=side, neighbour=side))
                 return math.inf
         raise
+    if always_raises(own) != always_raises(other):
+        return math.inf
     return choose(
         own, other, delta=float(config.delta_for(mechanism.privacy())), classifiers=False
     ).bound

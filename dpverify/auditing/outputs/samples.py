@@ -48,6 +48,7 @@ from dpverify.visible import raised
 __all__ = [
     "CHUNK",
     "AlwaysRaisedError",
+    "always_raises",
     "as_numbers",
     "both_sides",
     "by_chunks",
@@ -132,9 +133,7 @@ def sample_pair(
     ]
     chunks = list(by_chunks(both_sides, tasks, config))
     own, other = _joined([side for sides in chunks for side in sides])
-    if own.dtype == object and all(
-        isinstance(output, Value) and output.raised for output in (*own, *other)
-    ):
+    if always_raises(own) and always_raises(other):
         raise AlwaysRaisedError(str(_error(mechanism, pair, f"raised {own[0].raised}")))
     return own, other
 
@@ -375,6 +374,11 @@ def require_numbers(outputs: NDArray[Any], mechanism: Mechanism, pair: Pair, sid
             said = f"raised {raising}" if raising else f"released {' and '.join(structures)}"
             way = " Its likelihood ratio takes arrays of numbers, all of one shape, without NaN."
             raise _error(mechanism, pair, said, side, way)
+
+
+def always_raises(outputs: NDArray[Any]) -> bool:
+    """Whether all of them are exceptions."""
+    return outputs.dtype == object and all(getattr(each, "raised", "") for each in outputs)
 
 
 def raised_in(record: NDArray[Any], neighbour: NDArray[Any]) -> str:
