@@ -46,15 +46,12 @@ _CELLS = 40_000_000  # of a matrix of values
 
 
 class Features(Protocol):
-    """How outputs become a matrix.
-
-    Attributes
-    ----------
-    names : of the columns
-    """
+    """How outputs become a matrix."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        ...
 
     def matrix(self, outputs: NDArray[Any]) -> Matrix:
         """Features of shape (draws, columns) from outputs of shape (draws, …), all finite."""
