@@ -1,10 +1,11 @@
-"""The exactly rounded Laplace law: its table, the path that is rarely taken, and its pure ε."""
+"""Exactly rounded noises: their laws, their tables, and the path that is rarely taken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import mpmath
@@ -17,12 +18,79 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import to_arb
 from dpverify.errors import ParameterError
-from dpverify.sampling import rounded_laplace as laplace
+from dpverify.sampling import rounded_gaussian, rounded_laplace
 from dpverify.sampling._quantile_table import Polynomials
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
-SCALES = [2.0**-6, 0.3, 1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44]
+Table = Literal["coarse", "fine"]
+SCALES = (1.0, 1.5, 16.0, 1003.5701763166312, 2.0**20, 2.0**34, 2.0**44)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """A noise of scale 1, in mpmath.
+
+    Attributes
+    ----------
+    sampler : makes the noise of a scale
+    module : of it and its table
+    tail : P[Z > x] for x ≥ 0
+    quantile : z with P[Z > z] = p ≤ 1/2
+    variance : of the real noise
+    reach : the last draw of 64 bits lies within so many scales
+    far : beyond so many scales lies less than 1e-60
+    scales : at which the table is tested
+    small : at which moments are summed up
+    refused : a scale that is too small
+    """
+
+    sampler: Callable[..., Any]
+    module: ModuleType
+    tail: Callable[[Any], Any]
+    quantile: Callable[[Any], Any]
+    variance: int
+    reach: int
+    far: int
+    scales: tuple[float, ...]
+    small: tuple[float, ...]
+    refused: float
+
+
+GAUSSIAN = Law(
+    sampler=RoundedGaussian,
+    module=rounded_gaussian,
+    tail=lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2,
+    quantile=lambda p: mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * p),
+    variance=1,
+    reach=39,
+    far=40,
+    scales=SCALES,
+    small=(1.0, 1.5, 16.0),
+    refused=0.5,
+)
+LAPLACE = Law(
+    sampler=RoundedLaplace,
+    module=rounded_laplace,
+    tail=lambda x: mpmath.exp(-x) / 2,
+    quantile=lambda p: -mpmath.log(2 * p),
+    variance=2,
+    reach=50,
+    far=200,
+    scales=(2.0**-6, 0.3, *SCALES),
+    small=(2.0**-6, 0.3, 1.0, 16.0),
+    refused=0.015,
+)
+laws = pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE], ids=["Gaussian", "Laplace"])
+tables = pytest.mark.parametrize("table", ["coarse", "fine"])
+
+
+def of_each(select: Callable[[Law], tuple[float, ...]]) -> pytest.MarkDecorator:
+    """Each law with each of its scales."""
+    cases = [(law, scale) for law in (GAUSSIAN, LAPLACE) for scale in select(law)]
+    ids = [f"{law.sampler.__name__}-{scale}" for law, scale in cases]
+    return pytest.mark.parametrize(("law", "scale"), cases, ids=ids)
 
 
 @pytest.fixture(autouse=True)
@@ -45,23 +113,23 @@ class Chosen:
         return np.array(taken, dtype=np.uint64)
 
 
-def tail(x: Any) -> Any:
-    return mpmath.exp(-x) / 2
-
-
-def boundary(value: int, scale: float) -> tuple[int, int]:
+def boundary(law: Law, value: int, scale: float) -> tuple[int, int]:
     """Cell of 64 bits where the draw passes from `value` + 1 to `value`, and the next 64 bits."""
-    p = tail((mpmath.mpf(2 * value + 1) / 2) / mpmath.mpf(scale))
+    p = law.tail((mpmath.mpf(2 * value + 1) / 2) / mpmath.mpf(scale))
     bits = int(mpmath.floor(p * mpmath.mpf(2) ** 128))
     return bits >> 64, bits & (2**64 - 1)
 
 
+def polynomials(law: Law, table: Table) -> Polynomials:
+    found: Polynomials = getattr(law.module._table(), table)
+    return found
+
+
 def table_path(
-    words: list[int], scale: float, table: Literal["coarse", "fine"] = "fine"
+    law: Law, words: list[int], scale: float, table: Table = "fine"
 ) -> tuple[list[int], list[int]]:
     drawn = np.zeros(len(words), dtype=np.int64)
-    polynomials: Polynomials = getattr(laplace._table(), table)
-    open_words = polynomials.round(np.array(words, dtype=np.uint64), scale, drawn)
+    open_words = polynomials(law, table).round(np.array(words, dtype=np.uint64), scale, drawn)
     return drawn.tolist(), open_words.tolist()
 
 
@@ -75,37 +143,36 @@ def edge_words() -> list[int]:
     return [2 * cell + sign for cell in sorted(cells) for sign in (0, 1)]
 
 
-@pytest.mark.parametrize("table", ["coarse", "fine"])
-@pytest.mark.parametrize("scale", SCALES)
-def test_table_agrees_with_ball_arithmetic_alone(
-    scale: float, table: Literal["coarse", "fine"]
-) -> None:
+@tables
+@of_each(lambda law: law.scales)
+def test_table_agrees_with_ball_arithmetic_alone(law: Law, scale: float, table: Table) -> None:
     words = edge_words() + ReplayableWords(1, "table", f"scale {scale}").words(400).tolist()
-    drawn, open_words = table_path(words, scale, table)
-    sampler = RoundedLaplace(scale=scale)
+    drawn, open_words = table_path(law, words, scale, table)
+    sampler = law.sampler(scale=scale)
     for index in set(range(len(words))) - set(open_words):
         assert drawn[index] == sampler.decide(words[index], rng=Chosen()), words[index]
 
 
-@pytest.mark.parametrize("table", ["coarse", "fine"])
+@laws
+@tables
 def test_a_table_that_is_wrong_would_be_noticed(
-    monkeypatch: pytest.MonkeyPatch, table: Literal["coarse", "fine"]
+    monkeypatch: pytest.MonkeyPatch, law: Law, table: Table
 ) -> None:
-    right = laplace._table()
-    polynomials: Polynomials = getattr(right, table)
-    worse = polynomials.coefficients.copy()
+    found = polynomials(law, table)
+    worse = found.coefficients.copy()
     worse[:, 2:] = 0
-    wrong = replace(right, **{table: replace(polynomials, coefficients=worse)})
-    monkeypatch.setattr(laplace, "_table", lambda: wrong)
+    wrong = replace(law.module._table(), **{table: replace(found, coefficients=worse)})
+    monkeypatch.setattr(law.module, "_table", lambda: wrong)
     with pytest.raises(AssertionError):
-        test_table_agrees_with_ball_arithmetic_alone(2.0**20, table)
+        test_table_agrees_with_ball_arithmetic_alone(law, 2.0**20, table)
 
 
-@pytest.mark.parametrize("table", ["coarse", "fine"])
-def test_bounds_hold_between_the_rows_ends(table: Literal["coarse", "fine"]) -> None:
+@laws
+@tables
+def test_bounds_hold_between_the_rows_ends(law: Law, table: Table) -> None:
     """|ẑ − z(p)| ≤ E at random points, with the quantile from mpmath."""
-    polynomials: Polynomials = getattr(laplace._table(), table)
-    rows = 1 << polynomials.row_bits
+    found = polynomials(law, table)
+    rows = 1 << found.row_bits
     cells = (ReplayableWords(2, "rows").words(300) >> np.uint64(1)).astype(np.int64).tolist()
     cells += [
         2**47 + 12345,
@@ -115,7 +182,7 @@ def test_bounds_hold_between_the_rows_ends(table: Literal["coarse", "fine"]) -> 
     ]  # the last octaves, where cells are wide
     cells += [2**62 + row * 2**62 // rows for row in range(0, rows, rows // 64)]  # rows' ends
     for cell in cells:
-        least = 63 - polynomials.octaves
+        least = 63 - found.octaves
         if cell < 2**least:
             continue
         double = float(cell)
@@ -125,51 +192,54 @@ def test_bounds_hold_between_the_rows_ends(table: Literal["coarse", "fine"]) -> 
         place = relative - row / rows - 1 / (2 * rows)
         index = 1 + (int(exponent) - 1 - least) * rows + row
         value = 0.0
-        for coefficient in polynomials.coefficients[index, ::-1].tolist():
+        for coefficient in found.coefficients[index, ::-1].tolist():
             value = value * place + coefficient
         for p in (mpmath.mpf(cell), mpmath.mpf(cell) + 1 - mpmath.mpf(2) ** -40):
             probability = p / mpmath.mpf(2) ** 64
-            z = -mpmath.log(2 * probability)
-            assert abs(z - value) <= polynomials.bounds[index]
+            assert abs(law.quantile(probability) - value) <= found.bounds[index]
 
 
+@laws
 def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, law: Law
 ) -> None:
-    right = laplace._table()
+    right = law.module._table()
     fine = np.repeat(right.fine.bounds, 8)[1 - right.coarse.bounds.size :]
     bounds = np.concatenate([[np.inf], fine])
     wrong = replace(right, coarse=replace(right.coarse, bounds=bounds))
-    monkeypatch.setattr(laplace, "_table", lambda: wrong)
+    monkeypatch.setattr(law.module, "_table", lambda: wrong)
     with pytest.raises(AssertionError):
-        test_bounds_hold_between_the_rows_ends("coarse")
+        test_bounds_hold_between_the_rows_ends(law, "coarse")
 
 
+@laws
 @pytest.mark.parametrize(("table", "scale"), [("coarse", 2.0**34), ("fine", 2.0**38)])
-def test_bounds_leave_few_words_undecided(table: Literal["coarse", "fine"], scale: float) -> None:
+def test_bounds_leave_few_words_undecided(law: Law, table: Table, scale: float) -> None:
     words = ReplayableWords(3, "share").words(100_000).tolist()
-    assert len(table_path(words, scale, table)[1]) < 500
+    assert len(table_path(law, words, scale, table)[1]) < 500
 
 
-def test_blocks_of_a_large_sample_are_drawn_in_the_streams_order() -> None:
+@laws
+def test_blocks_of_a_large_sample_are_drawn_in_the_streams_order(law: Law) -> None:
     scale = 2.0**40  # where the fine table leaves some words undecided, too
-    sampler = RoundedLaplace(scale=scale)
+    sampler = law.sampler(scale=scale)
     words = ReplayableWords(4, "blocks").words(20_000).tolist()
     drawn = sampler.sample((200, 100), rng=ReplayableWords(4, "blocks"))
     exact = [sampler.decide(word, rng=Chosen()) for word in words[::7]]
     assert drawn.ravel()[::7].tolist() == exact
 
 
+@laws
 @pytest.mark.parametrize("scale", [16.0, 1000.0, 2.0**30, 2.0**44])
 @pytest.mark.parametrize("deviations", [0.0, 0.3, 1.7, 4.0])
-def test_undecided_words_are_taken_and_right(scale: float, deviations: float) -> None:
+def test_undecided_words_are_taken_and_right(law: Law, scale: float, deviations: float) -> None:
     """The cell with the boundary in it asks for 64 more bits; its neighbours don't."""
     value = int(deviations * scale)
-    cell, more = boundary(value, scale)
-    sampler = RoundedLaplace(scale=scale)
+    cell, more = boundary(law, value, scale)
+    sampler = law.sampler(scale=scale)
     for sign, side in ((0, 1), (1, -1)):
         word = 2 * cell + sign
-        assert table_path([word], scale)[1] == [0]
+        assert table_path(law, [word], scale)[1] == [0]
         if more > 0:
             assert sampler.decide(word, rng=Chosen(more - 1)) == side * (value + 1)
         if more < 2**64 - 1:
@@ -178,58 +248,62 @@ def test_undecided_words_are_taken_and_right(scale: float, deviations: float) ->
         assert sampler.decide(word + 2, rng=Chosen()) == side * value
 
 
-def test_sample_gives_undecided_words_theirs_after_all_others() -> None:
+@laws
+def test_sample_gives_undecided_words_theirs_after_all_others(law: Law) -> None:
     scale = 1000.0
-    (first, one), (second, two) = boundary(700, scale), boundary(1200, scale)
-    easy = 2 * boundary(900, scale)[0] + 2**40
+    (first, one), (second, two) = boundary(law, 700, scale), boundary(law, 1200, scale)
+    easy = 2 * boundary(law, 900, scale)[0] + 2**40
     source = Chosen(2 * first, easy, 2 * second + 1, one - 1, two + 1)
-    drawn = RoundedLaplace(scale=scale).sample((3,), rng=source)
+    drawn = law.sampler(scale=scale).sample((3,), rng=source)
     assert drawn[0] == 701
     assert drawn[2] == -1200
     assert source.left == []
 
 
-def test_a_cell_on_the_boundary_twice_is_split_twice() -> None:
-    p = tail(mpmath.mpf(5) / 2 / 16) * mpmath.mpf(2) ** 192
+@laws
+def test_a_cell_on_the_boundary_twice_is_split_twice(law: Law) -> None:
+    p = law.tail(mpmath.mpf(5) / 2 / 16) * mpmath.mpf(2) ** 192
     bits = int(mpmath.floor(p))
     cell, more, last = bits >> 128, (bits >> 64) & (2**64 - 1), bits & (2**64 - 1)
-    sampler = RoundedLaplace(scale=16.0)
+    sampler = law.sampler(scale=16.0)
     assert sampler.decide(2 * cell, rng=Chosen(more, last - 1)) == 3
     assert sampler.decide(2 * cell, rng=Chosen(more, last + 1)) == 2
 
 
-@given(st.integers(0, 2**64 - 1))
-def test_sign_bit_negates(word: int) -> None:
-    sampler = RoundedLaplace(scale=37.25)
-    drawn, _ = table_path([word, word ^ 1], 37.25)
+@laws
+@given(word=st.integers(0, 2**64 - 1))
+def test_sign_bit_negates(law: Law, word: int) -> None:
+    sampler = law.sampler(scale=37.25)
+    drawn, _ = table_path(law, [word, word ^ 1], 37.25)
     assert drawn[0] == -drawn[1]
-    assert abs(sampler.decide(word | 2**63, rng=ReplayableWords(0))) < 37.25 * 50
+    assert abs(sampler.decide(word | 2**63, rng=ReplayableWords(0))) < 37.25 * law.reach
 
 
-@pytest.mark.parametrize("scale", [2.0**-6, 0.3, 1.0, 16.0])
-def test_probabilities_and_moments(scale: float) -> None:
+@of_each(lambda law: law.small)
+def test_probabilities_and_moments(law: Law, scale: float) -> None:
     s = mpmath.mpf(scale)
-    reach = int(200 * scale) + 2
+    reach = int(law.far * scale) + 2
     total = second = fourth = mpmath.mpf(0)
     for n in range(-reach, reach + 1):
         low, high = (mpmath.mpf(2 * abs(n) + side) / 2 / s for side in (-1, 1))
-        exact = tail(low) - tail(high) if n else 1 - 2 * tail(high)
+        exact = law.tail(low) - law.tail(high) if n else 1 - 2 * law.tail(high)
         total, second, fourth = total + exact, second + n**2 * exact, fourth + n**4 * exact
         if abs(n) < 6 * scale:
-            enclosure = RoundedLaplace(scale=scale).probability(n)
+            enclosure = law.sampler(scale=scale).probability(n)
             assert enclosure.lower <= exact <= enclosure.upper
             assert enclosure.width < 1e-13
     assert abs(total - 1) < mpmath.mpf(10) ** -60
-    sampler = RoundedLaplace(scale=scale)
+    sampler = law.sampler(scale=scale)
     for enclosure, moment in ((sampler.variance(), second), (sampler.fourth_moment(), fourth)):
         assert enclosure.lower <= moment <= enclosure.upper
         assert enclosure.width < 1e-13
-    # The naive variance is outside: 2b² is not what is drawn.
-    assert not sampler.variance().lower <= 2 * s * s <= sampler.variance().upper
+    # The naive variance is outside: that of the real noise is not what is drawn.
+    assert not sampler.variance().lower <= law.variance * s * s <= sampler.variance().upper
 
 
-def test_replays_and_depends_on_the_stream_alone() -> None:
-    sampler = RoundedLaplace(scale=2.0**34)  # where some words are undecided
+@laws
+def test_replays_and_depends_on_the_stream_alone(law: Law) -> None:
+    sampler = law.sampler(scale=2.0**34)  # where some words are undecided
     one = sampler.sample((50, 400), rng=ReplayableWords(9, "one"))
     assert (one == sampler.sample((50, 400), rng=ReplayableWords(9, "one"))).all()
     assert (one != sampler.sample((50, 400), rng=ReplayableWords(9, "two"))).any()
@@ -238,10 +312,10 @@ def test_replays_and_depends_on_the_stream_alone() -> None:
     assert sampler.sample((0, 3), rng=ReplayableWords(9)).shape == (0, 3)
 
 
-@pytest.mark.parametrize("scale", [float("nan"), 0.015, 0.0, -3.0, 2.0**45, float("inf")])
-def test_scale_outside_its_domain(scale: float) -> None:
+@of_each(lambda law: (float("nan"), law.refused, 0.0, -3.0, 2.0**45, float("inf")))
+def test_scale_outside_its_domain(law: Law, scale: float) -> None:
     with pytest.raises(ParameterError, match="scale="):
-        RoundedLaplace(scale=scale)
+        law.sampler(scale=scale)
 
 
 @pytest.mark.parametrize("scale", [2.0**-6, 0.3, 1.0, 7.25, 1000.0])
