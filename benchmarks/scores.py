@@ -10,119 +10,47 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import binom
 
 from benchmarks.kept import Kept
 from benchmarks.peers.install import installed
-from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.scores import Design, audit_scores
+from tests.helpers.null_scores import (
+    ALPHA,
+    DELTA,
+    NULLS,
+    Law,
+    Null,
+    Scores,
+    above,
+    laplace,
+    most,
+    normal,
+    response,
+)
 
 __all__ = ["LAWS", "NULLS", "Null", "above", "most"]
 
-ALPHA = 0.05
-DELTA = Fraction(1, 10**5)
-FALSE_ALARM = 1e-4
-"""Probability with which a bound that keeps its level is called one that doesn't."""
 _BLOCK = 100  # runs that are kept together
 _SIZES = (10, 100, 1000, 10_000)
 
-Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
-Law = Callable[[int, np.random.Generator], Scores]
 
-
-def _normal(distance: float, count: int, rng: np.random.Generator) -> Scores:
-    return rng.normal(distance, 1, count), rng.normal(0, 1, count)
-
-
-def _laplace(count: int, rng: np.random.Generator) -> Scores:
-    return rng.laplace(1, 1, count), rng.laplace(0, 1, count)
-
-
-def _response(count: int, rng: np.random.Generator) -> Scores:
-    """Randomized response with ε = 1: two values, and nothing but ties."""
-    keep = math.e / (1 + math.e)
-    own, other = rng.random((2, count)) < keep
-    return own.astype(float), 1 - other.astype(float)
-
-
-def _canaries(count: int, rng: np.random.Generator) -> Scores:
-    """One run with ε = 1: as many canaries, each in by a fair coin; scores share one normal."""
-    own, other = _response(count, rng)
-    inside = rng.random(count) < 0.5
-    shared = rng.normal()
-    return own[inside] + shared, other[~inside] + shared
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Null:
-    """Scores of a known ε.
-
-    Attributes
-    ----------
-    name : in words
-    law : draws so many of each side
-    delta, epsilon : what they attain exactly
-    design : how they come about
-    """
-
-    name: str
-    law: Law
-    delta: Fraction = Fraction(0)
-    epsilon: float = 0.0
-    design: Design = "independent"
-
-
-_TENTH = Fraction(1, 10)
-NULLS = (
-    Null(name="equal sides", law=partial(_normal, 0.0), delta=DELTA),
-    Null(name="Laplace, ε = 1", law=_laplace, epsilon=1.0),
-    Null(name="randomized response, ε = 1", law=_response, epsilon=1.0),
-    Null(
-        name="Gaussian, Δ = σ, δ = 0.1",
-        law=partial(_normal, 1.0),
-        delta=_TENTH,
-        epsilon=Gaussian(sigma=1).epsilon_at(_TENTH).upper,
-    ),
-    Null(name="one run, ε = 1", law=_canaries, epsilon=1.0, design="one-run"),
-)
 LAWS: dict[str, Law] = {
-    "normal, 1 apart": partial(_normal, 1.0),
-    "normal, 2 apart": partial(_normal, 2.0),
-    "normal, 4 apart": partial(_normal, 4.0),
-    "normal, 8 apart": partial(_normal, 8.0),
-    "Laplace, ε = 1": _laplace,
-    "randomized response, ε = 1": _response,
+    "normal, 1 apart": partial(normal, 1.0),
+    "normal, 2 apart": partial(normal, 2.0),
+    "normal, 4 apart": partial(normal, 4.0),
+    "normal, 8 apart": partial(normal, 8.0),
+    "Laplace, ε = 1": laplace,
+    "randomized response, ε = 1": response,
 }
-
-
-def above(null: Null, count: int, first: int, runs: int) -> int:
-    """How many bounds of runs from `first` on are above the true ε."""
-    wrong = 0
-    for seed in range(first, first + runs):
-        own, other = null.law(count, np.random.default_rng((seed, count)))
-        if min(own.size, other.size) >= 2:
-            audit = audit_scores(own, other, delta=null.delta, alpha=ALPHA, design=null.design)
-            wrong += audit.epsilon_lower > null.epsilon
-    return wrong
-
-
-def most(runs: int) -> int:
-    """How many bounds above the true ε are compatible with the level."""
-    return int(binom.ppf(1 - FALSE_ALARM, runs, ALPHA))
 
 
 def _drawn(law: Law, count: int, seed: int) -> Scores:

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.execution.test_other_arithmetic import CORE
+from tests.helpers.core import CORE
 
 __all__ = ["ENVIRONMENTS", "TESTS", "answers", "compared", "main", "make"]
 

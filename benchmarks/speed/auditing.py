@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.auditors import ALPHA, SUBJECTS, Laplace, Subject, measured
 from benchmarks.peers.install import UNPUBLISHED, installed
 from benchmarks.peers.sniper import Draw, snipe
 from benchmarks.speed.table import Row
 from dpverify.auditing.attacks.black_box import COUNTED
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.samples import CHUNK, one_side, sample_pair
+from tests.helpers.textbook import ALPHA, SUBJECTS, Laplace, Subject, measured
 
 __all__ = ["by_release", "by_the_million", "reaching", "rows"]
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.auditors import SUBJECTS, measured
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.protocol import Case
 from benchmarks.speed.accounting import bits
@@ -38,6 +37,7 @@ from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     RademacherProjection,
 )
+from tests.helpers.textbook import SUBJECTS, measured
 
 __all__ = ["costs", "rows"]
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from benchmarks.__main__ import kept, page, stored
 from benchmarks.accountants import Answers
-from benchmarks.auditors import SUBJECTS
 from benchmarks.peers import install
 from benchmarks.peers.dpverify import ours
 from benchmarks.peers.install import ENVIRONMENTS, HERE, Peer, installed, make, requirements
@@ -27,6 +26,7 @@ from benchmarks.speed.growth import costs
 from benchmarks.speed.table import Growth, Row, growths, markdown
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.enclosure import Enclosure
+from tests.helpers.textbook import SUBJECTS
 
 ROW = Row(area="accounting", work="w", unit="ms", ours=1.0, peer="p", theirs=4.0, aim=0.2)
 ABSENT = Row(area="auditing", work="w", unit="s", ours=1.0, peer="p", theirs=None, note="a|b")

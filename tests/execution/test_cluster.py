@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from benchmarks.auditors import SUBJECTS
 from dpverify.auditing.attacks.white_box import EventCounts
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
@@ -44,6 +43,7 @@ from dpverify_mechanisms.linear.sketch import LinearSketch
 from tests.conftest import CONFIGURATION
 from tests.helpers.attacks import counted
 from tests.helpers.paths import ROOT
+from tests.helpers.textbook import SUBJECTS
 
 HALVED = SUBJECTS[2]
 # Without pages, but not without a server for them, which would listen everywhere.

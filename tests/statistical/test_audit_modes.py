@@ -1,6 +1,6 @@
 """Every mode of audit on true claims, whole runs of it, with a control that must be accused.
 
-Runs are those of `benchmarks.levels`, which prints the table of 10,000 of each; their seeds are
+Runs are those of which `benchmarks.levels` prints the table of 10,000 of each; their seeds are
 fixed, and drawn anew a mode that spends exactly its level would fail with probability 1e-4.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.levels import MODES, Mode, accusations, most
+from tests.helpers.levels import MODES, Mode, accusations, most
 
 QUICK, CONTROLS, RUNS = 100, 40, 10_000
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.scores import NULLS, Null, above, most
 from dpverify.auditing.attacks import scores
+from tests.helpers.null_scores import NULLS, Null, above, most
 
 QUICK, RUNS = 10, 10_000
 

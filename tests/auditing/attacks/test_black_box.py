@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.auditors import SUBJECTS, Laplace, measured
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import black_box as blackbox
 from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
@@ -28,6 +27,7 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from tests.helpers.attacks import finding_of
 from tests.helpers.profiles import day_and_night
+from tests.helpers.textbook import SUBJECTS, Laplace, measured
 
 LAPLACE, RESPONSE, HALVED, BITS = SUBJECTS
 PAIR = LAPLACE.pair

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from benchmarks.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.black_box import choose
@@ -17,6 +16,7 @@ from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.guarantee import PrivacyCurve
 from tests.helpers.attacks import evidence_of
 from tests.helpers.profiles import day_and_night
+from tests.helpers.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
 
 ONE_HUNDREDTH = Fraction(1, 100)
 DRAWS = 932

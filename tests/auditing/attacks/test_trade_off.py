@@ -11,7 +11,6 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from benchmarks.auditors import SUBJECTS
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian
 from dpverify.auditing.attacks import trade_off as tradeoff
@@ -19,6 +18,7 @@ from dpverify.auditing.attacks.trade_off import TradeOffAttack, band, coverage
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.errors import ParameterError
 from tests.helpers.attacks import finding_of
+from tests.helpers.textbook import SUBJECTS
 
 ALPHA = 0.05
 DELTA = Fraction(1, 10**5)

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.auditors import SUBJECTS
 from dpverify.auditing.outputs import time_limit
 from dpverify.auditing.outputs.samples import foreign_code
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError
+from tests.helpers.textbook import SUBJECTS
 
 LIMIT = 0.1
 HALVED = SUBJECTS[2]
