@@ -57,7 +57,7 @@ from dpverify.auditing.outputs.samples import (
     sample_pair,
     whole,
 )
-from dpverify.auditing.replay import attack_code, audit_code
+from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
 from dpverify.auditing.settings import KINDS, OMITTABLE, AuditKind, Omittable
@@ -179,6 +179,7 @@ def run(
     trials = step("trials", lambda: _trials(mechanism, known, copied, config))
     unfit, remembering = trials["unfit"], trials["remembers"]
     target = Target(mechanism, known, frozenset(unfit), space)
+    named = (selection.pairs is None and not searching) or names_own(target)
     attacks: list[Attack] = [ATTACKS[kind] for kind in chosen]
     if only_whole:
         audited: list[Attack] = [PrecisionAttack(only_whole=True)] if trials["whole"] else []
@@ -194,7 +195,7 @@ def run(
         level = levels.get(attack.name, 0.0)
         plain = step(
             attack.name,
-            lambda: to_plain(_findings(attack, target, config, level), known),
+            lambda: to_plain(_findings(attack, target, config, level, named), known),
             done=lambda plain: not any(finding["failed"] for finding in plain),
         )
         return from_plain(plain, known)
@@ -236,10 +237,12 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     return curve
 
 
-def _findings(attack: Attack, target: Target, config: AuditConfig, level: float) -> list[Finding]:
+def _findings(
+    attack: Attack, target: Target, config: AuditConfig, level: float, own: bool
+) -> list[Finding]:
     """Of one attack, with the code that repeats it; where it can't be made, the reason."""
     config = config.at_level(level) if level else config
-    code = attack_code(attack, target, config)
+    code = attack_code(attack, target, config, own=own)
     try:
         return [replace(finding, replay=code) for finding in attack.run(target, config)]
     except ClusterError:  # says nothing of the mechanism

@@ -26,18 +26,24 @@ from dpverify.auditing.outputs.journal import fingerprint
 from dpverify.data.domain import is_sparse
 from dpverify.visible import shown
 
-__all__ = ["attack_code", "audit_code"]
+__all__ = ["attack_code", "audit_code", "names_own"]
 
 _LISTED = 64  # numbers of an array that are written one by one
 
 
-def attack_code(attack: Attack, target: Target, config: AuditConfig) -> str:
-    """Code that makes the attack again and prints its findings."""
+def attack_code(attack: Attack, target: Target, config: AuditConfig, *, own: bool) -> str:
+    """Code that makes the attack again and prints its findings.
+
+    Parameters
+    ----------
+    attack, target, config : what is made
+    own : whether the pairs are those that the mechanism names
+    """
     writer = _Writer()
     mechanism = target.mechanism
     head = writer.mechanism(mechanism)
     pairs = "mechanism.worst_pairs()"
-    if not _own(target):
+    if not own:
         head += writer.assigned("pairs", list(target.pairs))
         pairs = "pairs"
     options = ""
@@ -72,7 +78,7 @@ def audit_code(mechanism: Any, **options: Any) -> str:
     )
 
 
-def _own(target: Target) -> bool:
+def names_own(target: Target) -> bool:
     """Whether the pairs are those that the mechanism names."""
     if not hasattr(target.mechanism, "worst_pairs"):
         return False

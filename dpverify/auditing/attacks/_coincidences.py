@@ -29,7 +29,7 @@ import numpy as np
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content
 from dpverify.auditing.finding import CoincidenceEvidence, Finding
-from dpverify.auditing.outputs.samples import display_name, foreign_code
+from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
@@ -65,8 +65,9 @@ def rows(trial: Trial, pair: Pair) -> Finding:
 
     def draw() -> str:
         """Why two rows can't be compared, if they can't."""
+        release = releaser(trial.mechanism, twice, trial.config.draws, rng)
         for _ in range(trial.config.draws):
-            output = np.asarray(trial.mechanism.release(twice.copy(), rng=rng))
+            output = np.asarray(release())
             if output.ndim == 0 or len(output) != 2:
                 return f"the release of two rows has shape {output.shape}"
             released.append([content(np.asarray(row)) for row in output])
