@@ -23,10 +23,14 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.install import UNPUBLISHED, installed
 from benchmarks.peers.sniper import Draw, snipe
-from benchmarks.speed.table import Row
+from benchmarks.speed.table import REPETITIONS, Row
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import COUNTED
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.samples import CHUNK, one_side, sample_pair
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import Attribute, Replace
+from dpverify.privacy import Mechanism, Pair
 from tests.helpers.textbook import ALPHA, SUBJECTS, Laplace, Subject, measured
 
 __all__ = ["by_release", "by_the_million", "reaching", "rows"]
@@ -44,6 +48,7 @@ REPORTED = {
 
 def rows() -> Iterator[Row]:
     """Every comparison."""
+    yield from _called()
     measured(SUBJECTS[1], 100, 0)  # loads what learns scores
     ours = _Ours()
     yield from _scored(ours)
@@ -60,6 +65,65 @@ def rows() -> Iterator[Row]:
             theirs=None,
             note=f"{UNPUBLISHED}; reported were {settings}; ours {own:.3f} from {draws:,}",
         )
+
+
+# --- A plain loop over a function
+
+
+def _noisy(record: NDArray[np.float64], rng: np.random.Generator) -> float:
+    return float(record[0] + rng.laplace())
+
+
+def _mean(data: NDArray[np.float64], rng: np.random.Generator) -> float:
+    return float(data.mean() + rng.laplace())
+
+
+def _called() -> Iterator[Row]:
+    """What an audit's draw of a function costs, beside calls of it with one generator."""
+    claim = ApproxDP(epsilon=1)
+    rng = np.random.default_rng(0)
+    for function, data, of in (
+        (_noisy, np.zeros((1, 1)), "one record of one number"),
+        (_mean, np.zeros((20, 3)), "a data set of 20 rows"),
+    ):
+        single = len(data) == 1
+        mechanism = adapt(
+            function,
+            adjacency=Attribute(beta=1) if single else Replace(),
+            claim=claim,
+            of="record" if single else "dataset",
+        )
+        pair = Pair(name="zeros", record=data, neighbour=data + 1)
+        argument = data[0] if single else data
+
+        def drawn(mechanism: Mechanism = mechanism, pair: Pair = pair) -> None:
+            one_side(mechanism, pair, 0, CHUNK, (0, "calls"), 10.0)
+
+        def looped(function: Any = function, argument: Any = argument) -> None:
+            for _ in range(CHUNK):
+                function(argument, rng)
+
+        ours, theirs = (_a_call(work) for work in (drawn, looped))
+        yield Row(
+            area=AREA,
+            work=f"Laplace noise on {of}: a draw",
+            unit="processor µs",
+            ours=ours,
+            peer="a plain loop over the function",
+            theirs=theirs,
+            note=f"{ours - theirs:.1f} of ours a call: a copy of the data, a generator of its own, "
+            "a time limit, and checks of what comes out",
+        )
+
+
+def _a_call(work: Callable[[], None]) -> float:
+    """Median microseconds of processor time for each of a chunk's calls."""
+    taken = []
+    for _ in range(REPETITIONS):
+        start = process_time()
+        work()
+        taken.append((process_time() - start) / CHUNK * 1e6)
+    return median(taken)
 
 
 @dataclass(slots=True)

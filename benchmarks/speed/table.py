@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import linear_regression, median
 from time import perf_counter
 
-__all__ = ["Elsewhere", "Growth", "Row", "growths", "markdown", "timed"]
+__all__ = ["REPETITIONS", "Elsewhere", "Growth", "Row", "growths", "markdown", "timed"]
 
 REPETITIONS = 15
 
