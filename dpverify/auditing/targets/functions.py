@@ -409,6 +409,8 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 def _stacked(answers: list[Any]) -> Any:
     """An array of numbers, a row each; of other answers a list, or the only one as it is."""
+    if len(answers) == 1 and type(answers[0]) is float:  # most functions' answer
+        return np.array(answers)
     if not any(isinstance(kept(answer), frozenset | Value) for answer in answers):
         with suppress(ValueError):  # ragged
             numbers = as_numbers(answers)
