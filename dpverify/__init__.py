@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpverify.auditing.audit import audit
     from dpverify.auditing.finding import Finding
     from dpverify.auditing.report import Report
+    from dpverify.auditing.targets.command import Command
     from dpverify.auditing.targets.functions import adapt
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.certify import certify
@@ -67,6 +68,7 @@ __all__ = [
     "BitFlip",
     "Box",
     "Certificate",
+    "Command",
     "DPVerifyError",
     "DiscreteGaussian",
     "Edge",
@@ -122,6 +124,7 @@ _MODULES = {
     "dpverify.auditing.audit": ("audit",),
     "dpverify.auditing.report": ("Report",),
     "dpverify.auditing.finding": ("Finding",),
+    "dpverify.auditing.targets.command": ("Command",),
     "dpverify.auditing.targets.functions": ("adapt",),
     "dpverify.catalogue": ("mechanism", "mechanisms"),
     "dpverify.certificate.certify": ("certify",),

@@ -12,6 +12,8 @@ from dpverify.auditing.engine import Selection, run
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import AuditKind, Omittable
+from dpverify.auditing.targets.command import Command
+from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Adjacency, Of
 from dpverify.data.domain import Domain
@@ -32,6 +34,8 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     of: Of | None = None,
     attributes: int | None = None,
     rows: int | Sequence[int] | None = None,
+    many: bool = False,
+    features: Callable[[Any], Any] | None = None,
     pairs: Sequence[Pair] | None = None,
     search: bool | None = None,
     kinds: Iterable[AuditKind] | None = None,
@@ -51,13 +55,20 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     ----------
     subject : mechanism or callable
         Anything with `release`, `adjacency` and `privacy`, or what `adapt` takes: a function of a
-        record or a data set (and numpy's generator), an OpenDP measurement, a diffprivlib
-        mechanism.
+        record or a data set (and numpy's generator), a `Command`, an estimator with `fit`, an
+        OpenDP measurement, a mechanism of diffprivlib or PyDP.
     epsilon, delta : real
         What a function claims; delta is 0 by default. Of a mechanism, which has its own claim,
         delta is where ε is bounded: by default the one that fits the claim.
     adjacency, domain, of, attributes, rows
         Of a function, as for `adapt`: whom the claim protects, and what data sets are made of.
+    many : bool
+        Whether a function makes many draws at once, f(data, n, rng), for audits of a million. That
+        these are independent is your word: no audit of them tests it.
+    features : callable
+        What is audited in place of an output: a function of it that gives numbers, or any value.
+        Post-processing, which can't make a private output less private; so it is for what a leak
+        needs to be seen, such as a hash that is released with its seed.
     pairs : sequence of Pair
         Neighbours; by default the mechanism's own worst pairs, else those of a search.
     search : bool
@@ -113,6 +124,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         "of": of,
         "attributes": attributes,
         "rows": rows,
+        "many": many or None,
     }
     config = AuditConfig(
         delta=at,
@@ -124,7 +136,13 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     )
     selection = Selection(kinds=kinds, without=without, pairs=pairs, search=search)
     mechanism = _mechanism(subject, at, {n: v for n, v in words.items() if v is not None})
-    return run(mechanism, config, selection, replay=replay, journal=journal, progress=progress)
+    if features is not None:
+        mechanism = Encoded(mechanism, features)
+    try:
+        return run(mechanism, config, selection, replay=replay, journal=journal, progress=progress)
+    finally:
+        if isinstance(subject, Command):
+            subject.close()
 
 
 def _mechanism(subject: Any, delta: Fraction | None, words: dict[str, Any]) -> Mechanism:

@@ -102,6 +102,8 @@ _WORDS = (
     "of",
     "attributes",
     "rows",
+    "many",
+    "features",
     "pairs",
     "search",
     "kinds",

@@ -202,7 +202,7 @@ def one_side(
 
     def draw() -> None:
         release = _releasing(mechanism, pair, side, size, key, outputs)
-        for _ in range(size):
+        while len(outputs) < size:
             release()
 
     foreign_code(draw, mechanism, pair, side, outputs, time_limit)
@@ -255,6 +255,8 @@ def both_sides(
         for first in order:
             releases[first]()
             releases[1 - first]()
+            if len(outputs[0]) == size:
+                break
 
     foreign_code(draw, mechanism, pair, None, _Total(outputs), time_limit)
     own, other = (_stacked(outputs[side], mechanism, pair, side) for side in (0, 1))
@@ -279,10 +281,17 @@ def _releasing(
     key: tuple[int | str, ...],
     outputs: list[Any],
 ) -> Callable[[], None]:
-    """Make one release at each of so many calls, and keep what it gives or raises."""
+    """Make one release at each of so many calls, and keep what it gives or raises; or all at once.
+
+    Where a mechanism makes several at once (`release_many`), what that raises is of no single draw.
+    """
     seed, *case = key
     rng = ReplayableWords(int(seed), *case)
-    released = releaser(mechanism, pair.neighbour if side else pair.record, size, rng)
+    data = pair.neighbour if side else pair.record
+    batch = getattr(mechanism, "release_many", None)
+    if batch is not None:
+        return lambda: outputs.extend(map(kept, batch(copied(data), size, rng=rng)))
+    released = releaser(mechanism, data, size, rng)
 
     def release() -> None:
         try:

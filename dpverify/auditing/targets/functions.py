@@ -1,8 +1,10 @@
 """Adapters: other people's mechanisms, audited as they stand.
 
 An audit draws from anything that has `release(records, *, rng)`, an adjacency and a claim. `adapt`
-makes that of a plain function, of an object with `randomise` (diffprivlib) and of an object with
-`input_carrier_type` that is called (OpenDP). Those libraries aren't imported.
+makes that of a plain function, of a `Command`, of an object with `randomise` (diffprivlib), with
+`quick_result` (PyDP) or with `fit` (scikit-learn), and of one with `input_carrier_type` that is
+called (OpenDP). Those libraries aren't imported: objects are known by these names, and one that has
+several of them is refused.
 
 **Of what it is a function.** A function of one record and a function of a data set are different
 mechanisms, and neither can be told from the other by looking. So the adjacency says which it is
@@ -29,14 +31,16 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.samples import as_numbers, copied
 from dpverify.auditing.outputs.values import Value, kept
+from dpverify.auditing.targets.command import Command
+from dpverify.auditing.targets.estimators import Fitted
 from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.domain import Domain, is_sparse, shape_of
-from dpverify.errors import ParameterError, require
+from dpverify.errors import DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism
 from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
-from dpverify.visible import raised
+from dpverify.visible import raised, shown
 
 __all__ = ["Adapted", "adapt"]
 
@@ -60,6 +64,7 @@ class Adapted(Mechanism):
     attributes, rows : p and the possible n of the data sets that an audit makes; None where it
         can't make any, and pairs must be named
     name : what a person calls it
+    many : whether the function gives many outputs, as many as its second argument says
     """
 
     function: Callable[..., Any]
@@ -73,6 +78,7 @@ class Adapted(Mechanism):
     attributes: int | None
     rows: tuple[int, ...] | None
     name: str
+    many: bool = False
 
     @property
     def replayable(self) -> bool:
@@ -121,6 +127,24 @@ class Adapted(Mechanism):
         rows = 1 if self.of == "dataset" else len(np.atleast_2d(records))
         return self._releaser(records, generators(rng, rows * count))
 
+    @property
+    def release_many(self) -> Callable[..., Sequence[Any]]:
+        """So many outputs at once, of a function that makes them so.
+
+        Raises
+        ------
+        AttributeError
+            If it makes one at a time.
+        """
+        if not self.many:
+            raise AttributeError("release_many")
+
+        def released(data: Any, count: int, *, rng: Words) -> Sequence[Any]:
+            made = next(generators(rng, 1)) if self.replayable else None
+            return self._several(_only_row(data) if self.of == "record" else data, count, made)
+
+        return released
+
     def with_generator(self, records: Any, rng: Any) -> Any:
         """Release with a generator of the caller's, which a grey-box check records."""
         return self._releaser(records, repeat(rng))()
@@ -133,13 +157,24 @@ class Adapted(Mechanism):
         return lambda: _stacked([self._answer(row, next(made)) for row in rows])
 
     def _answer(self, data: Any, generator: Any) -> Any:
+        return self._several(data, 1, generator)[0] if self.many else self._called(data, generator)
+
+    def _several(self, data: Any, count: int, generator: Any) -> Sequence[Any]:
+        """So many outputs of one call."""
+        outputs: Sequence[Any] = self._called(data, generator, count)
+        if not hasattr(outputs, "__len__") or len(outputs) != count:
+            said = f"{len(outputs)} outputs" if hasattr(outputs, "__len__") else shown(outputs)
+            raise DrawError(f"{self.name} gave {said} where {count} were asked for.")
+        return outputs
+
+    def _called(self, data: Any, generator: Any, *count: int) -> Any:
         match self.generator:
             case None:
-                return self.function(self._argument(data))
+                return self.function(self._argument(data), *count)
             case "":
-                return self.function(self._argument(data), generator)
+                return self.function(self._argument(data), *count, generator)
             case name:
-                return self.function(self._argument(data), **{name: generator})
+                return self.function(self._argument(data), *count, **{name: generator})
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
@@ -161,16 +196,20 @@ def adapt(
     attributes: int | None = None,
     rows: int | Sequence[int] | None = None,
     name: str | None = None,
+    many: bool = False,
 ) -> Mechanism:
-    """Make a mechanism of a function, an OpenDP measurement or a diffprivlib mechanism.
+    """Make a mechanism of a function, a command, or an object of another library.
 
     Parameters
     ----------
-    function : f(data, rng) with numpy's generator, f(data), an object with `randomise`, or a
-        measurement with `input_carrier_type`. The last two get Python's own numbers, and floats,
-        whole ones or truth values as they want them: a measurement says what it takes, an object
-        with `randomise` is asked once, by a call with 0. A second parameter without a default, or
-        one named `rng` or `generator`, is the generator.
+    function : f(data, rng) with numpy's generator, f(data), a `Command`, an object with
+        `randomise`, `quick_result` or `fit`, or a measurement with `input_carrier_type`. These, and
+        objects with `randomise` or `quick_result`, get Python's own numbers: floats, whole ones or
+        truth values as they want them: a measurement says what it takes, an object with
+        `randomise` is asked once, by a call with 0. Of an object with `fit` a copy is fitted for
+        every draw, and what it learned, attributes that end in `_`, is the output; data that are a
+        tuple (X, y) are its two arguments. A function's second parameter without a default, or one
+        named `rng` or `generator`, is the generator.
     adjacency, claim : whom it says it protects, and how well; the adjacency is one of
         `dpverify.data.adjacency`, or an object with `unit` and `relates(data, neighbour)`
     of : "record" for a function of one record, called with an array of shape (p,); "dataset" for
@@ -182,6 +221,8 @@ def adapt(
     rows : n of the data sets that an audit makes, one or several sizes; needed for a function of a
         data set unless pairs are named. Some bugs show at some sizes only.
     name : for messages; by default the function's own
+    many : whether the function makes many draws at once: f(data, n, rng) or f(data, n), which gives
+        n outputs. That they are independent is the caller's word, which no audit of them tests.
 
     Raises
     ------
@@ -204,12 +245,26 @@ def adapt(
     takes: Takes = "data"
     element: Element = "any"
     called, generator = function, None
-    if callable(getattr(function, "randomise", None)):
-        called, takes, element = function.randomise, "number", _asked(function)
-    elif hasattr(function, "input_carrier_type"):
-        takes, element = _carried(str(function.input_carrier_type))
+    ways = ("randomise", "quick_result", "fit", "input_carrier_type")
+    offered = [way for way in ways if hasattr(function, way)]
+    rule = "one of these alone, to know what is audited"
+    require(len(offered) < 2, ", ".join(offered), function, rule, _WRAPPED)
+    if isinstance(function, Command):
+        require(not many, "many", many, "said of a Command where it is made")
+        many, generator = function.many, "" if function.seeded else None
+    elif offered:
+        require(not many, "many", many, "left out for an object", _WRAPPED)
+        match offered[0]:
+            case "randomise":
+                called, takes, element = function.randomise, "number", _asked(function)
+            case "quick_result":
+                called, takes = function.quick_result, "numbers"
+            case "fit":
+                called = Fitted(function)
+            case "input_carrier_type":
+                takes, element = _carried(str(function.input_carrier_type))
     else:
-        generator = _generator(function)
+        generator = _generator(function, many=many)
     name = name or str(getattr(function, "__name__", type(function).__name__))
     kind = _declared(of, adjacency, takes)
     if takes == "number" or (takes == "numbers" and kind == "dataset"):
@@ -237,7 +292,11 @@ def adapt(
         attributes=attributes,
         rows=sizes,
         name=name,
+        many=many,
     )
+
+
+_WRAPPED = "Wrap it in a function: lambda data, rng: …"
 
 
 def _whole(name: str, value: Any) -> int:
@@ -364,8 +423,11 @@ def _as_element(element: Element, value: Any) -> Any:
             return bool(value)
 
 
-def _generator(function: Any) -> str | None:
-    """How a function takes numpy's generator: second (""), by this name, or not at all (None)."""
+def _generator(function: Any, *, many: bool = False) -> str | None:
+    """How a function takes numpy's generator: second (""), by this name, or not at all (None).
+
+    Of one that makes many draws, after their number.
+    """
     rule = "a function of a record or a data set, alone or with numpy's generator"
     way_out = "Wrap it in one: lambda data, rng: …"
     require(callable(function), "function", function, rule, way_out)
@@ -380,6 +442,11 @@ def _generator(function: Any) -> str | None:
     except ValueError as error:  # some functions of extension modules have none
         raise ParameterError("function", function, rule, way_out) from error
     kinds, parameters = inspect.Parameter, list(signature.parameters.values())
+    if many:
+        rule = "one of data and a number of draws, and numpy's generator if it takes one"
+        require(len(parameters) > 1, "function", function, rule, "Leave out `many`.")
+        del parameters[1]
+        signature = signature.replace(parameters=parameters)
     if any(parameter.kind == kinds.VAR_POSITIONAL for parameter in parameters):
         rule = f"one that says its arguments: {signature} doesn't tell whether it takes a generator"
         raise ParameterError("function", function, rule, way_out)

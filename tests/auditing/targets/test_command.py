@@ -1,0 +1,145 @@
+"""Programs in any language, over JSON lines: what they answer, and how they fail and end."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpverify as dpv
+from dpverify.auditing.targets.command import Command
+from dpverify.errors import DrawError, ParameterError
+from dpverify.privacy import Pair
+
+READ = "import json, os, random, sys\nfor line in sys.stdin:\n request = json.loads(line)\n "
+SUM = "print(json.dumps(sum(x for [x] in request['data'])), flush=True)"
+RNG = np.random.default_rng(1)
+PAIR = Pair(name="one row", record=[[1.0]], neighbour=[[1.0], [1.0]])
+
+
+class Rows:
+    """One row more or less."""
+
+    unit = "one row"
+    of = "dataset"
+
+    def relates(self, data: Any, neighbour: Any) -> bool:
+        return abs(len(data) - len(neighbour)) == 1
+
+
+def program(body: str, **declared: bool) -> Command:
+    return Command([sys.executable, "-c", READ + body], **declared)
+
+
+def audited(command: Any, **words: Any) -> dpv.Report:
+    settings: dict[str, Any] = {"epsilon": 1, "adjacency": Rows(), "pairs": [PAIR], "workers": 1}
+    return dpv.audit(command, **settings | {"kinds": ["black-box"], "draws": 200} | words)
+
+
+def children() -> set[str]:
+    """Processes that this one started and that have not been waited for."""
+    tasks = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return set(tasks.read_text().split()) if tasks.exists() else set()
+
+
+def test_one_process_answers_every_request_and_ends() -> None:
+    before = children()
+    command = program("print(json.dumps([os.getpid(), request['data']]), flush=True)")
+    first, second = command([[1.0]]), command(np.array([[2.0]]))
+    assert first == [second[0], [[1.0]]]
+    assert second[1] == [[2.0]]
+    copy = pickle.loads(pickle.dumps(command))  # noqa: S301 - our own
+    assert copy == command
+    assert copy([[1.0]])[0] != first[0]
+    copy.close()
+    del command
+    assert children() == before
+
+
+def test_a_seed_decides_all() -> None:
+    command = program("print(random.Random(request['seed']).random(), flush=True)", seeded=True)
+    one, two = (command([], np.random.default_rng(3)) for _ in range(2))
+    assert one == two != command([], np.random.default_rng(4))
+    command.close()
+
+
+BROKEN = {
+    "rubbish": ("print('done.', flush=True)", "wrote a line that isn't JSON: done."),
+    "two lines": ("print(1); print(2, flush=True)", "wrote a line that no request asked for"),
+    "ends": (
+        "sys.exit('no money left')",
+        "ended, with exit status 1. Its standard error: no money",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_goes_wrong_is_inconclusive_with_its_standard_error(name: str) -> None:
+    body, says = BROKEN[name]
+    before = children()
+    report = audited(program(body))
+    assert report.verdict == "inconclusive"
+    assert says in str(report)
+    assert children() == before
+
+
+def test_one_that_hangs_is_ended_with_what_it_started() -> None:
+    before = children()
+    start = time.perf_counter()
+    body = "import subprocess; subprocess.run(['sleep', '60'])"
+    report = audited(program(body), time_limit=0.3)
+    assert report.verdict == "inconclusive"
+    assert "took longer than 0.3 s" in str(report)
+    assert time.perf_counter() - start < 20
+    assert children() == before
+
+
+def test_what_can_not_be_started_or_asked() -> None:
+    assert "can't be started" in str(audited(Command("no-such-program-at-all")))
+    with pytest.raises(DrawError, match="JSON can't hold the data"):
+        program(SUM)([[float("nan")]])
+    with pytest.raises(ParameterError, match="a program and its arguments"):
+        Command([])
+
+
+NOISE = (
+    "rng = random.Random(request['seed']); "
+    "draws = request.get('draws', 1)\n for _ in range(draws): "
+    "print(len(request['data']) + SCALE * (rng.expovariate(1) - rng.expovariate(1)))\n "
+    "sys.stdout.flush()"
+)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize(("scale", "verdict"), [("1", "no_violation_found"), (".4", "violation")])
+def test_a_program_is_audited(scale: str, verdict: str, many: bool) -> None:
+    command = program(NOISE.replace("SCALE", scale), seeded=True, many=many)
+    assert audited(command).verdict == verdict
+
+
+@pytest.mark.nightly
+def test_workers_change_nothing() -> None:
+    before = children()
+    command = program(NOISE.replace("SCALE", "1"), seeded=True)
+    one, two = (audited(command, draws=2000, workers=workers) for workers in (1, 2))
+    assert one.findings[0].statement == two.findings[0].statement
+    assert len(children() - before) <= 3  # loky's own
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_program_of_node() -> None:
+    script = """
+    require('readline').createInterface({input: process.stdin}).on('line', line => {
+      const noise = Math.log(Math.random()) - Math.log(Math.random());
+      console.log(JSON.stringify({count: JSON.parse(line).data.length + SCALE * noise}));
+    });"""
+    for scale, verdict in (("1", "no_violation_found"), ("0.4", "violation")):
+        command = Command(["node", "-e", script.replace("SCALE", scale)])
+        assert audited(command).verdict == verdict
