@@ -20,12 +20,13 @@ would be sure at the first.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from multiprocessing.connection import Connection
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from joblib.externals.loky.backend import context as loky
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content
 from dpverify.auditing.finding import CoincidenceEvidence, Finding
@@ -38,9 +39,10 @@ from dpverify.visible import raised
 
 __all__ = ["STARTS", "between", "consecutive", "rows"]
 
-Start = Literal["spawn", "fork"]
-
-STARTS: dict[str, Start] = {"fresh processes": "spawn", "forked workers": "fork"}
+STARTS: Mapping[str, Callable[[], Any]] = {
+    "fresh processes": partial(loky.get_context, "loky"),  # unlike "spawn", it runs no script again
+    "forked workers": partial(multiprocessing.get_context, "fork"),
+}
 """Ways to start the two processes that `between` compares."""
 
 _EQUAL = ((1.0, 0.0),)  # the line p ≤ q
@@ -116,7 +118,7 @@ def consecutive(trial: Trial, pair: Pair) -> Finding:
 
 def between(trial: Trial, pair: Pair, name: str) -> Finding:
     """The same places in two processes, against different places within one of them."""
-    context: Any = multiprocessing.get_context(STARTS[name])
+    context = STARTS[name]()
     receivers, children = [], []
     try:
         for number in range(2):

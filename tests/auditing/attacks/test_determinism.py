@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -248,9 +251,33 @@ class Subject:
 
 
 def test_what_cannot_be_sent_to_a_process_is_inconclusive() -> None:
-    findings = run(lambda x, rng: laplace(x, rng), processes=True)
+    lock = threading.Lock()
+
+    def locked(x: Any, rng: np.random.Generator) -> Any:
+        with lock:
+            return laplace(x, rng)
+
+    findings = run(locked, processes=True)
     assert findings["fresh processes"].verdict == "inconclusive"
     assert findings["forked workers"].verdict == "no_violation_found"
+
+
+@pytest.mark.nightly
+def test_a_script_is_not_run_again(tmp_path: Path) -> None:
+    """By a process that is started for it, without a guard of the script's own."""
+    script = tmp_path / "script.py"
+    script.write_text("""
+import dpverify as dpv
+
+def noisy(x, rng):
+    return x + rng.laplace(size=1)
+
+print(dpv.audit(noisy, epsilon=1, adjacency=dpv.Attribute(1), of="record", attributes=1,
+                kinds=["determinism"], draws=40))
+""")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert run.stdout.count("fresh processes") == run.stdout.count("claim:") == 1
+    assert run.stderr == ""
 
 
 @pytest.mark.nightly
