@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpverify.auditing.report import Report
     from dpverify.auditing.targets.command import Command
     from dpverify.auditing.targets.functions import adapt
+    from dpverify.auditing.targets.primitives import ensure_equal, primitive
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.certify import certify
     from dpverify.certificate.open_release import open_release
@@ -102,9 +103,11 @@ __all__ = [
     "certify",
     "compose",
     "design",
+    "ensure_equal",
     "mechanism",
     "mechanisms",
     "open_release",
+    "primitive",
     "sign",
     "verify",
 ]
@@ -126,6 +129,7 @@ _MODULES = {
     "dpverify.auditing.finding": ("Finding",),
     "dpverify.auditing.targets.command": ("Command",),
     "dpverify.auditing.targets.functions": ("adapt",),
+    "dpverify.auditing.targets.primitives": ("ensure_equal", "primitive"),
     "dpverify.catalogue": ("mechanism", "mechanisms"),
     "dpverify.certificate.certify": ("certify",),
     "dpverify.designs": ("design",),

@@ -9,7 +9,8 @@ levels too. Exhaustive checks draw nothing and need no share.
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
 outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
 outputs are few; grey-box wherever the audit's words decide what is drawn, which is inconclusive
-outside its model and leaves the report's verdict to the others. Where the guarantee is over the
+outside its model and leaves the report's verdict to the others; frozen outputs where it is asked
+for by name. Where the guarantee is over the
 draw of public randomness, releases at one draw may differ by more than is claimed, so only the
 white-box attack is made, which draws it anew each time.
 Profiles leave out the precision of doubles: trial draws then say whether all outputs are whole

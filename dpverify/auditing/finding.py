@@ -30,6 +30,7 @@ __all__ = [
     "BetEvidence",
     "CheckEvidence",
     "CoincidenceEvidence",
+    "DeclarationEvidence",
     "DependenceEvidence",
     "EventEvidence",
     "Evidence",
@@ -132,6 +133,23 @@ class DependenceEvidence(EventEvidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeclarationEvidence(Evidence):
+    """Of frozen-outputs: a declaration in the code that two runs disprove.
+
+    Attributes
+    ----------
+    declaration, place : which, and its line
+    moved, allowed : by how much its value moved between the neighbours, and may; 1 and 0 of what
+        must be equal
+    """
+
+    declaration: str
+    place: str
+    moved: float
+    allowed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BandEvidence(Evidence):
     """Of trade-off: what the confidence band on the ROC of a score says of the claim.
 
@@ -189,7 +207,8 @@ class Finding:
     audit : its kind
     verdict : violation, no_violation_found or inconclusive
     statement : what was found, in one sentence for a person
-    level : probability with which a true claim is accused; 0 for exact enumeration alone
+    level : probability with which a true claim is accused; 0 for exact enumeration, and for a
+        declaration in the code that two runs disprove, alone
     pair : the neighbours on which it rests, if on some
     epsilon_lower : lower confidence limit of ε at the claimed δ, if one is computed
     evidence : counts, probabilities and outputs that show it, if there are any

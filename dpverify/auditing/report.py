@@ -19,6 +19,7 @@ __all__ = ["Report"]
 _MEANINGS: Mapping[AuditKind, str] = {
     "exhaustive": "exact probabilities of all outputs are further apart than the claim allows",
     "grey-box": "the noise asked for doesn't cover what changes without it, as fresh draws confirm",
+    "frozen-outputs": "the code breaks a declaration of its own, or its calls lose too much",
     "determinism": "the noise isn't fresh, or the behaviour shows which neighbour it was",
     "precision": "low bits of the floats show which neighbour it was, whatever the scale",
     "white-box": "outputs of large likelihood ratio are too frequent for the claim",

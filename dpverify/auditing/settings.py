@@ -45,6 +45,7 @@ __all__ = [
 AuditKind = Literal[
     "exhaustive",
     "grey-box",
+    "frozen-outputs",
     "determinism",
     "precision",
     "white-box",

@@ -18,7 +18,15 @@ from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["Call", "Recorder", "RecordingGenerator", "RecordingWords", "recorded"]
+__all__ = [
+    "Call",
+    "Recorder",
+    "RecordingGenerator",
+    "RecordingWords",
+    "asking_line",
+    "placed",
+    "recorded",
+]
 
 Law = Literal["normal", "laplace"]
 _OTHERS = frozenset(
@@ -27,7 +35,16 @@ _OTHERS = frozenset(
     if not name.startswith("_")
     and name not in {"normal", "laplace", "standard_normal", "bit_generator", "spawn"}
 )
-_NOT_CALLERS = ("dpverify.auditing.attacks._recording", "dpverify.sampling", "numpy")
+_NOT_CALLERS = (
+    "dpverify.auditing.attacks._recording",
+    "dpverify.auditing.attacks._tape",
+    "dpverify.auditing.attacks._taped_call",
+    "dpverify.auditing.attacks._taped_sources",
+    "dpverify.auditing.targets.primitives",
+    "dpverify.sampling",
+    "numpy",
+    "random",
+)
 """Modules through which a mechanism asks for noise."""
 
 
@@ -51,9 +68,7 @@ class Call:
     @property
     def place(self) -> str:
         """The line, for a person."""
-        path, number = self.line
-        relative = Path(path).is_relative_to(Path.cwd())
-        return f"{Path(path).relative_to(Path.cwd()) if relative else Path(path).name}:{number}"
+        return placed(self.line)
 
 
 @dataclass(slots=True)
@@ -74,7 +89,7 @@ class Recorder:
     def ask(self, method: Law, scale: Any, shape: tuple[int, ...], *, whole: bool) -> NDArray[Any]:
         """Note a call for noise, and give the chosen noise of this shape."""
         scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), shape).ravel()
-        self.calls.append(Call(method, tuple(scales.tolist()), shape, _line()))
+        self.calls.append(Call(method, tuple(scales.tolist()), shape, asking_line()))
         start, count = sum(given.size for given in self.given), scales.size
         units = np.zeros(count)
         chosen = self.noise[start : start + count]
@@ -87,10 +102,17 @@ class Recorder:
 
     def other(self, method: str, shape: tuple[int, ...]) -> None:
         """Note a call for anything else."""
-        self.calls.append(Call(method, (), shape, _line()))
+        self.calls.append(Call(method, (), shape, asking_line()))
 
 
-def _line() -> tuple[str, int]:
+def placed(line: tuple[str, int]) -> str:
+    """File and number of a line, for a person."""
+    path, number = line
+    relative = Path(path).is_relative_to(Path.cwd())
+    return f"{Path(path).relative_to(Path.cwd()) if relative else Path(path).name}:{number}"
+
+
+def asking_line() -> tuple[str, int]:
     """Where the mechanism asks: the innermost line that isn't a noise source's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

@@ -8,6 +8,7 @@ from dpverify.auditing.attacks.base import Attack
 from dpverify.auditing.attacks.black_box import BlackBoxAttack
 from dpverify.auditing.attacks.determinism import DeterminismAttack
 from dpverify.auditing.attacks.exhaustive import ExhaustiveAttack
+from dpverify.auditing.attacks.frozen_outputs import FrozenOutputsAttack
 from dpverify.auditing.attacks.grey_box import GreyBoxAttack
 from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.sequential import SequentialAttack
@@ -22,6 +23,7 @@ ATTACKS: Mapping[AuditKind, Attack] = {
     for attack in (
         ExhaustiveAttack(),
         GreyBoxAttack(),
+        FrozenOutputsAttack(),
         DeterminismAttack(),
         PrecisionAttack(),
         WhiteBoxAttack(),

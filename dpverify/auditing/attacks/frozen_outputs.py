@@ -1,0 +1,503 @@
+"""Frozen outputs: a mechanism's calls for noise on D, replayed on a neighbour D′.
+
+The calls are recorded on D and replayed on D′ with their outputs frozen (`_tape`), so that what
+depends on earlier noise is the same on both sides, and control flow and inputs can be compared call
+by call. (The idea is that of Cebere, Erb, Desfontaines, Bellet and Fitzsimons 2026; this is not
+their code.)
+
+**What is looked at.** Given the same outputs so far the next call should be of the same kind, scale
+and shape. Additive noise on an input that moves by d loses Σdᵢ/bᵢ (Laplace) or is Gaussian with
+μ² = Σ(dᵢ/σᵢ)²; a choice loses the largest logarithm of the ratio of its probabilities, a marked
+primitive or a library's call what it declares. The accountant composes these, and the sum is held
+against the claim. At last, all outputs being frozen, the mechanism's own output should be the same,
+and so should what it raises, warns, logs and prints.
+
+**What is proven, and of which pairs.** Between the pair's data sets and given the recorded outputs,
+which the mechanism itself drew on one of them, the input of a call is what its run on each says: a
+deterministic number, if two runs on each side agree, which is checked, in an order (D, D′, D′, D)
+in which what a mechanism keeps between runs shows as a difference. So two statements are certain,
+and are violations *of a declaration in the code*, at this pair and these outputs:
+
+- a marked primitive's input moves by more than the sensitivity that it declares (`primitive`), by
+  more than round-off (1e-9 of the inputs);
+- what must not depend on the data does (`ensure_equal`).
+
+Neither says that the claim is false; who declared less than the truth may have more noise than is
+needed. Nothing is proven about other pairs and other outputs.
+
+**What is only shown.** Everything else is a proposal. The sum of losses is an upper bound of what
+the calls reveal, which for sparse vectors, noisy maxima and rejection is far from what the output
+does. So a sum above the claim, an output that depends on the data although all calls agree, and
+calls that differ are named with their line; then an event is chosen and counted on fresh draws of
+`release` (`confirm`), whose violation has its level. What these don't confirm is inconclusive:
+smooth sensitivity and sparse vector are right. So is what can't be measured: random numbers that no
+input is added to, generators that were made beforehand. That no violation is found says that the
+calls are covered at the pairs and the outputs that were tried.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.accounting.composition.compose import compose
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace
+from dpverify.auditing.attacks._noise_model import ROUND_OFF, Raised
+from dpverify.auditing.attacks._proposals import Event, Proposal, confirm
+from dpverify.auditing.attacks._tape import Tape
+from dpverify.auditing.attacks._taped_call import Diverged, TapedCall, digest
+from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
+from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence
+from dpverify.auditing.neighbours import extreme_pairs
+from dpverify.auditing.outputs.samples import copied, display_name, foreign_code
+from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.targets.primitives import taped
+from dpverify.enclosure import rational
+from dpverify.errors import DPVerifyError, DrawError
+from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.privacy import Pair
+from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import raised
+
+__all__ = ["FrozenOutputsAttack"]
+
+_NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
+_USUAL = Fraction(1, 10**6)  # δ at which a single loss is told
+_LISTED = 64  # Laplace variables that are composed exactly; of more the pure epsilons add up
+
+# How much a pair shows, the most last.
+_COVERED, _OUTSIDE, _ELSEWHERE, _CALLS_DIFFER, _TOO_MUCH, _UNCOVERED, _ONE_SIDE, _BROKEN = range(8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenOutputsAttack(Attack):
+    """Replays a mechanism's calls for noise at the neighbours, with their outputs frozen.
+
+    It is made where it is asked for by name. The mechanism draws from a generator that it is given
+    (`with_generator`), from global functions or by libraries. Where data sets may be made
+    (`Target.space`), extreme pairs are tried too.
+
+    Parameters
+    ----------
+    recordings : of each pair, with outputs of their own, on either side in turn
+    """
+
+    name: ClassVar[AuditKind] = "frozen-outputs"
+    counts_failures: ClassVar[bool] = True
+    recordings: int = 3
+
+    def unasked(self, mechanism: Any) -> bool:
+        return False
+
+    def run(self, target: Target, config: AuditConfig) -> list[Finding]:
+        """A violation of a declaration, or where fresh draws confirm what the replay suggests.
+
+        None found where the calls are covered at all pairs that were tried; else inconclusive.
+        """
+        mechanism, pairs = target.mechanism, list(target.pairs)
+        if target.space is not None:
+            domain, attributes, rows = target.space
+            pairs += extreme_pairs(mechanism.adjacency, domain, attributes, rows=rows)
+        claim = mechanism.privacy()
+        allowed = claimed_epsilon(claim, config.delta_for(claim))
+        seen = [
+            _at(mechanism, pair, claim, allowed, number, config)
+            for pair in pairs
+            for number in range(self.recordings)
+        ]
+        best = max(seen, key=lambda one: (one.rank, one.distance))
+        statement = f"{display_name(mechanism)}, at the pair “{best.pair.name}”: {best.reason}"
+        evidence: Any = NoiseEvidence(distance=best.distance, claimed_epsilon=allowed)
+        if best.rank == _BROKEN:
+            verdict, evidence = "violation", best.broken
+        else:
+            verdict = "no_violation_found" if best.rank == _COVERED else "inconclusive"
+        finding = Finding(
+            audit=self.name,
+            verdict=verdict,  # type: ignore[arg-type]
+            statement=statement,
+            level=0.0 if best.rank == _BROKEN else config.alpha,
+            pair=best.pair,
+            evidence=evidence,
+            failed=best.failed,
+        )
+        if not _CALLS_DIFFER <= best.rank <= _ONE_SIDE:
+            return [finding]
+        proposal = Proposal(pair=best.pair, reason=best.reason, event=best.event, evidence=evidence)
+        try:
+            counted = confirm(mechanism, proposal, self.name, config)
+        except DrawError as error:
+            return [replace(finding, statement=f"{statement}. Could not be confirmed: {error}")]
+        if counted.verdict == "violation":
+            return [counted]
+        return [replace(counted, verdict="inconclusive")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What one recording shows; the distance is the largest move of an input, in its noise."""
+
+    pair: Pair
+    rank: int
+    reason: str
+    distance: float = 0.0
+    event: Event | None = None
+    broken: DeclarationEvidence | None = None
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run did; outputs and side effects as digests."""
+
+    tape: Tape
+    output: str = ""
+    raised: str = ""
+    diverged: str = ""
+    said: list[str] = field(default_factory=list)
+
+    def agrees(self, other: _Run) -> bool:
+        """Whether two runs on the same data did the same."""
+        own, theirs = self.tape, other.tape
+        return (
+            (self.output, self.raised, self.diverged, self.said, own.facts)
+            == (other.output, other.raised, other.diverged, other.said, theirs.facts)
+            and len(own.calls) == len(theirs.calls)
+            and all(_same_inputs(a, b) for a, b in zip(own.calls, theirs.calls, strict=True))
+        )
+
+
+def _same_inputs(one: TapedCall, other: TapedCall) -> bool:
+    if one.inputs is None or other.inputs is None:
+        return one.inputs is other.inputs
+    return np.array_equal(one.inputs, other.inputs, equal_nan=True)
+
+
+def _at(
+    mechanism: Any,
+    pair: Pair,
+    claim: PrivacyCurve,
+    allowed: float,
+    number: int,
+    config: AuditConfig,
+) -> _Seen:
+    """What one recording shows at a pair; a run that is late fails."""
+    seed = int(ReplayableWords(config.seed, "frozen-outputs", pair.name, number).words(1)[0])
+    sides = (pair.record, pair.neighbour)
+    own, other = sides if number % 2 == 0 else sides[::-1]
+    runs: list[Any] = []
+
+    def run(data: Any, recorded: Tape | None = None) -> _Run:
+        runs.append(_run(mechanism, data, Tape(seed, recorded)))
+        return runs[-1]  # type: ignore[no-any-return]
+
+    def all_four() -> tuple[_Run, ...]:
+        first = run(own)
+        return first, run(other, first.tape), run(other, first.tape), run(own, first.tape)
+
+    try:
+        first, second, third, fourth = foreign_code(
+            all_four, mechanism, pair, None, runs, config.time_limit
+        )
+    except DrawError as error:
+        return _Seen(pair=pair, rank=_OUTSIDE, reason=str(error), failed=True)
+    if not (first.agrees(fourth) and second.agrees(third)):
+        reason = (
+            "outside the model: it draws from elsewhere or keeps something between runs, as two "
+            "runs on one data set with the same outputs differ"
+        )
+        return _Seen(pair=pair, rank=_ELSEWHERE, reason=reason)
+    return _judged(pair, first, second, claim, allowed)
+
+
+def _judged(pair: Pair, first: _Run, second: _Run, claim: PrivacyCurve, allowed: float) -> _Seen:
+    """What a recording and its replay on the neighbour show."""
+    calls = list(zip(first.tape.calls, second.tape.calls, strict=False))
+    if second.diverged:  # the last call is the one that differs
+        calls = calls[: len(second.tape.calls) - 1]
+    moves = [_moved(*both) for both in calls]
+    losses = [_loss(call, move) for (call, _), move in zip(calls, moves, strict=True)]
+    sized = [_relative(call, move) for (call, _), move in zip(calls, moves, strict=True)]
+
+    def say(rank: int, reason: str, **more: Any) -> _Seen:
+        return _Seen(pair=pair, rank=rank, reason=reason, distance=max(sized, default=0.0), **more)
+
+    broken = _broken(first, second, calls)
+    if broken is not None:
+        return say(_BROKEN, _breach(broken), broken=broken)
+    if first.raised and second.raised:
+        return say(_OUTSIDE, f"outside the model: it raised {first.raised}", failed=True)
+    if first.raised or second.raised:
+        reason = f"with the same outputs it raised {first.raised or second.raised} on one side"
+        return say(_ONE_SIDE, reason, event=Event(name="it raises", holds=Raised(True)))
+    if second.diverged or len(first.tape.calls) > len(second.tape.calls):
+        reason = second.diverged or _alone(first.tape.calls[len(second.tape.calls)])
+        return say(_CALLS_DIFFER, f"outside the model: {reason}")
+    unmeasured = [
+        f"{call.raw} (call {call.number} at {call.place})"
+        for call, twin in calls
+        if call.raw and not _located(call, twin)
+    ] + [
+        f"the input of call {call.number}, {call.kind} at {call.place}"
+        for (call, _), move in zip(calls, moves, strict=True)
+        if not math.isfinite(move)
+    ]
+    outside = f"outside the model: {', '.join(unmeasured[:2])} can't be measured"
+    if first.output != second.output:
+        reason = "with the outputs of all its calls frozen its own output depends on the data"
+        return say(_UNCOVERED, f"{reason}; {outside}" if unmeasured else reason)
+    total = None if unmeasured else _composed(calls, losses)
+    if total is not None and total.delta_at(allowed).lower > claim.delta_at(allowed).upper:
+        return say(_TOO_MUCH, _too_much(calls, losses, allowed))
+    if unmeasured:
+        return say(_OUTSIDE, outside)
+    if first.said != second.said:
+        return say(_OUTSIDE, "what it warns, logs or prints depends on the data")
+    return say(_COVERED, f"{_counted(len(calls))} covered by the claim at what was tried")
+
+
+def _counted(count: int) -> str:
+    return "1 call for noise is" if count == 1 else f"{count} calls for noise are"
+
+
+def _alone(call: TapedCall) -> str:
+    return f"call {call.number}, {call.kind} at {call.place}, is made on one side alone"
+
+
+def _breach(broken: DeclarationEvidence) -> str:
+    """The disproved declaration, in words."""
+    how = f"moves by {broken.moved:.6g}, and at most {broken.allowed:.6g} is declared"
+    if broken.declaration.startswith("ensure_equal"):
+        how = "differs between the neighbours"
+    return f"{broken.declaration} at {broken.place}: given the same outputs so far it {how}"
+
+
+def _located(call: TapedCall, twin: TapedCall) -> bool:
+    """Whether additive noise had its input as its location."""
+    additive = call.kind in ("normal", "laplace") and not call.sums and call.raw.startswith("noise")
+    return additive and bool(np.any(call.inputs) or np.any(twin.inputs))
+
+
+def _moved(call: TapedCall, twin: TapedCall) -> float:
+    """By how much the input moves, in the norm that its noise has; infinite if unmeasured."""
+    if call.inputs is None and twin.inputs is None:
+        return 0.0 if call.kind not in ("marked", "opendp") else math.inf
+    if call.inputs is None or twin.inputs is None:
+        return math.inf
+    if call.kind == "opendp":
+        return _between(str(call.loss.input_metric), call.inputs, twin.inputs)
+    if call.inputs.shape != twin.inputs.shape:
+        return math.inf
+    if call.kind == "choice":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.log(call.inputs) - np.log(twin.inputs)
+        ratios = ratios[(call.inputs > 0) | (twin.inputs > 0)]
+        return float(np.max(np.abs(ratios), initial=0.0))
+    difference = np.abs(call.inputs - twin.inputs)
+    if np.any(np.isnan(difference)):
+        return math.inf
+    if call.declared is not None:
+        return float(np.linalg.norm(difference, _NORMS[call.declared.norm]))
+    if call.kind in ("normal", "laplace"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            units = np.where(difference == 0, 0.0, difference / (call.scales * call.factors))
+        return float(np.linalg.norm(units, 1 if call.kind == "laplace" else 2))
+    return float(difference.sum())
+
+
+def _between(metric: str, one: NDArray[Any], other: NDArray[Any]) -> float:
+    """The distance of two inputs in a metric of OpenDP's, by its name; infinite if unknown."""
+    if metric.startswith(("SymmetricDistance", "InsertDelete")):
+        counts, others = Counter(one.tolist()), Counter(other.tolist())
+        return float(((counts - others) + (others - counts)).total())
+    if one.shape != other.shape:
+        return math.inf
+    if metric.startswith(("ChangeOne", "Hamming")):
+        return float(np.count_nonzero(one != other))
+    for name, norm in {"Absolute": 1, "L1": 1, "L2": 2, "LInf": np.inf}.items():
+        if metric.startswith(name):
+            return float(np.linalg.norm(one - other, norm))
+    return math.inf
+
+
+def _relative(call: TapedCall, move: float) -> float:
+    return move / max(float(call.declared.sensitivity), 1e-300) if call.declared else move
+
+
+def _broken(
+    first: _Run, second: _Run, calls: list[tuple[TapedCall, TapedCall]]
+) -> DeclarationEvidence | None:
+    """A declaration that the runs disprove: an input's move, or a fact that isn't equal."""
+    for call, twin in calls:
+        declared = call.declared
+        if declared is None or call.inputs is None or twin.inputs is None:
+            continue
+        if call.inputs.shape != twin.inputs.shape:
+            continue
+        sizes = np.abs(np.concatenate([call.inputs, twin.inputs]))
+        move = _moved(call, twin)
+        most = float(rational("sensitivity", declared.sensitivity))
+        slack = ROUND_OFF * (most + float(np.max(sizes, initial=0.0)) * max(call.inputs.size, 1))
+        if math.isfinite(move) and move > most + slack:
+            return DeclarationEvidence(
+                declaration=f"primitive {declared.name} (call {call.number})",
+                place=call.place,
+                moved=move,
+                allowed=most,
+            )
+    compared = len(calls)
+    for one, other in zip(first.tape.facts, second.tape.facts, strict=False):
+        if one[:2] != other[:2] or one[0] > compared:
+            break
+        if one[2] != other[2]:
+            return DeclarationEvidence(
+                declaration=f"ensure_equal({one[1]!r})", place=one[3], moved=1.0, allowed=0.0
+            )
+    return None
+
+
+def _loss(call: TapedCall, move: float) -> PrivacyCurve | None:
+    """How private the call is where its input moves so far; None where it doesn't."""
+    if move == 0:
+        return None
+    if call.declared is not None:
+        return call.declared.noise
+    if call.kind == "normal":
+        return Gaussian.from_mu_squared((Fraction(move) * (1 - Fraction(ROUND_OFF))) ** 2)
+    if call.kind == "opendp":
+        return _of_measurement(call.loss, move)
+    if call.kind == "diffprivlib":
+        epsilon, most = call.loss["epsilon"], call.loss["sensitivity"]
+        times = move / most if most else 1.0
+        pure = call.loss["delta"] == 0
+        return ApproxDP(
+            epsilon=_rounded(epsilon * times if pure else epsilon),
+            delta=Fraction(call.loss["delta"]),
+        )
+    return ApproxDP(epsilon=_rounded(move))
+
+
+def _rounded(size: float) -> Fraction:
+    """Nine digits, and then below the truth."""
+    return Fraction(f"{size:.9g}") * (1 - Fraction(ROUND_OFF))
+
+
+def _of_measurement(measurement: Any, move: float) -> PrivacyCurve:
+    """What OpenDP's own map says of this move."""
+    sets = ("Symmetric", "InsertDelete", "ChangeOne", "Hamming")
+    whole = str(measurement.input_metric).startswith(sets)
+    lost = measurement.map(round(move) if whole else move)
+    if isinstance(lost, tuple):
+        return ApproxDP(epsilon=_rounded(lost[0]), delta=Fraction(lost[1]))
+    if "Concentrated" in str(measurement.output_measure):
+        return Gaussian.from_mu_squared(2 * _rounded(lost))
+    return ApproxDP(epsilon=_rounded(lost))
+
+
+def _composed(
+    calls: list[tuple[TapedCall, TapedCall]], losses: list[PrivacyCurve | None]
+) -> PrivacyCurve | None:
+    """All losses together."""
+    curves = [
+        loss
+        for (call, _), loss in zip(calls, losses, strict=True)
+        if loss is not None and call.kind != "laplace"
+    ]
+    sizes = []
+    for call, twin in calls:
+        if call.kind == "laplace" and call.inputs is not None and twin.inputs is not None:
+            moves = np.abs(call.inputs - twin.inputs)
+            moved = moves > 0
+            units = moves[moved] / (call.scales * call.factors)[moved]
+            sizes += [_rounded(size) for size in units.tolist()]
+    if 0 < len(sizes) <= _LISTED:
+        curves.append(Laplace.of_row(sizes, scale=1))
+    elif sizes:
+        curves.append(ApproxDP(epsilon=sum(sizes, Fraction(0))))
+    if len(curves) < 2:
+        return curves[0] if curves else None
+    try:
+        return compose(*curves)
+    except DPVerifyError:  # no way to compose these: nothing is said of their sum
+        return None
+
+
+def _too_much(
+    calls: list[tuple[TapedCall, TapedCall]], losses: list[PrivacyCurve | None], allowed: float
+) -> str:
+    """The call that loses most, and the sum's excess, in words."""
+    charged = [
+        (loss.epsilon_at(_USUAL).upper, call)
+        for (call, _), loss in zip(calls, losses, strict=True)
+        if loss is not None
+    ]
+    most, call = max(charged, key=lambda item: item[0])
+    one = f"call {call.number}, {call.kind} at {call.place}, loses {most:.6g}"
+    if len(charged) == 1:
+        return f"{one}, and ε = {allowed:.6g} is claimed"
+    moving = f"{len(charged)} calls whose inputs move"
+    return f"{moving} lose more together than the claimed ε = {allowed:.6g}; most: {one}"
+
+
+def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
+    """One run, with everything that leaves it."""
+    run = _Run(tape=tape)
+    function: Callable[[Any], Any] = _releasing(mechanism, tape)
+    with _heard(run.said), patched(tape), taped(tape):
+        try:
+            output = function(copied(data))
+        except Diverged as differing:
+            run.diverged = str(differing)
+        except Exception as error:
+            run.raised = raised(error)
+        else:
+            run.output = digest(output)
+    return run
+
+
+def _releasing(mechanism: Any, tape: Tape) -> Callable[[Any], Any]:
+    if hasattr(mechanism, "with_generator"):
+        generator = TapedGenerator(tape)
+        return lambda data: mechanism.with_generator(data, generator)
+    words = ReplayableWords(0, "frozen-outputs")
+    return lambda data: copy.deepcopy(mechanism).release(data, rng=words)
+
+
+@contextmanager
+def _heard(said: list[str]) -> Iterator[None]:
+    """Note warnings, log lines and what is printed."""
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(f"log {record.name} {record.levelname} {record.getMessage()}")
+
+    out, listener, root = io.StringIO(), Listener(), logging.getLogger()
+    root.addHandler(listener)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as warned,
+            redirect_stdout(out),
+            redirect_stderr(out),
+        ):
+            warnings.simplefilter("always")
+            yield
+    finally:
+        root.removeHandler(listener)
+    said += [f"warning {entry.category.__name__} {entry.message}" for entry in warned]
+    said += [f"printed {out.getvalue()}"] if out.getvalue() else []
