@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 __all__ = [
@@ -156,6 +158,10 @@ def place(path: Iterable[str | int]) -> str:
 
 
 def _text(value: object) -> str:
+    """As a user would write it: a fraction as its decimal, where that has at most 28 digits."""
+    if isinstance(value, Fraction) and value.denominator > 1:
+        decimal = Decimal(value.numerator) / Decimal(value.denominator)
+        value = decimal if decimal == value else value
     try:
         return str(value)
     except ValueError:  # Python prints no whole number of more than 4,300 digits

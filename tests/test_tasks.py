@@ -47,7 +47,7 @@ def test_what_cannot_be_calibrated_is_refused() -> None:
         (dpv.ApproxDP, {}, "kind=ApproxDP must be one of"),
         (dpv.Gaussian, {"delta": 0}, "delta=0 must be positive with Gaussian noise"),
         (dpv.DiscreteGaussian, {"delta": 0}, "delta=0 must be in .* unbounded"),
-        (dpv.DiscreteGaussian, {"sensitivity": 1.5}, "sensitivity=3/2 must be a whole number"),
+        (dpv.DiscreteGaussian, {"sensitivity": 1.5}, "sensitivity=1.5 must be a whole number"),
         (dpv.Laplace, {"sensitivty": 1}, "Did you mean sensitivity"),
         (dpv.Laplace, {"epsilon": "much"}, "epsilon=much must be a finite real number"),
         (dpv.RandomizedResponse, {"values": 1}, "values=1 must be at least 2"),

@@ -302,7 +302,7 @@ def _total(releases: Sequence[_Release], delta: Fraction, word: OwnersWord) -> T
     total = composition.compose(*parts, same_records=word.same_records)
     epsilon = total.curve.epsilon_at(delta)
     rule = "larger: the privacy loss of these releases is unbounded with at least this probability"
-    require(epsilon.upper < math.inf, "delta", exact_string(delta), rule)
+    require(epsilon.upper < math.inf, "delta", delta, rule)
     largest = Fraction(epsilon.upper)
     return Total(
         protects=word.unit or total.adjacency.unit,

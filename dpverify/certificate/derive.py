@@ -157,7 +157,7 @@ class Plan:
     def of(cls, inputs: Inputs, mechanism: Certifiable) -> Plan:
         """The plan of inputs whose mechanism was built."""
         alpha, delta = inputs.alpha, inputs.delta
-        require(0 < alpha < 1, "alpha", exact_string(alpha), "in (0, 1)")
+        require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
         pairs, estimators = mechanism.worst_pairs(), mechanism.estimators()
         level = shares(float(alpha), _SHARES)
         levels = planning.levels(level["attack"], len(pairs))

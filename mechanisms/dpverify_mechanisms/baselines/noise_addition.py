@@ -125,7 +125,7 @@ class NoiseAddition(Certifiable):
                 require(
                     bound <= self.domain.high - self.domain.low,
                     "beta",
-                    exact_string(bound),
+                    bound,
                     f"at most {width}, the width of the domain",
                     "No attribute can move further, so the width gives the same protection.",
                 )

@@ -142,7 +142,7 @@ def check_bound(domain: Vectors, adjacency: Adjacency) -> None:
     if adjacency.beta > width:
         raise ParameterError(
             "beta",
-            exact_string(adjacency.beta),
+            adjacency.beta,
             f"at most {exact_string(width)}, the width of the domain",
             "No attribute can move further, so the width gives the same protection.",
         )

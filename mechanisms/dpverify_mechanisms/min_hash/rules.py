@@ -33,7 +33,7 @@ from dpverify.accounting.curves.randomized_response import (
     keep_probability,
     keep_probability_curve,
 )
-from dpverify.enclosure import Enclosure, exact_string, to_arb
+from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import read_numbers
@@ -336,7 +336,7 @@ def _bisect(
 
 def _ratio(epsilon: Fraction, steps: int) -> int:
     """Smallest n ≥ 2²⁴ with steps·ln(2⁶⁴/n) ≤ ε: the logarithm is irrational unless ε is 0."""
-    require(epsilon > 0, "epsilon", exact_string(epsilon), "positive for noise")
+    require(epsilon > 0, "epsilon", epsilon, "positive for noise")
     for precision in (128, 512, 4096):
         with ctx.workprec(precision):
             bound: arb = (-to_arb(epsilon) / steps).exp() * _COIN

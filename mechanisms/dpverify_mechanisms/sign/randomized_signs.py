@@ -254,7 +254,7 @@ def grid_of_signs(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
             if bound > width:
                 raise ParameterError(
                     "beta",
-                    exact_string(bound),
+                    bound,
                     f"at most {exact_string(width)}, the width of the domain",
                     "No attribute can move further, so the width gives the same protection.",
                 )

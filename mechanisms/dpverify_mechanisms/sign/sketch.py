@@ -335,7 +335,7 @@ class SignSketch(RandomizedSigns):
         require(
             farthest**2 * self.projection.p >= least**2,
             "least_norm",
-            exact_string(least),
+            least,
             "at most the largest norm in the domain, sqrt(attributes) times its larger end",
         )
 
