@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from attrs import evolve
 
 from dpverify.accounting.curves.rank_one import max_gamma
 from dpverify.accounting.published import (
@@ -98,8 +99,8 @@ def linear(epsilon: Fraction) -> Iterator[Row]:
         sigma = exact.facts()["noise"]["sigma"].upper
         best = SquaredDistance(sketch=exact).noise_variance(DISTANCE)
         for statement, level in levels.items():
-            noise = replace(exact.noise, scale=exact.noise.scale * level.upper / sigma)
-            louder = SquaredDistance(sketch=replace(exact, noise=noise)).noise_variance(DISTANCE)
+            noise = evolve(exact.noise, scale=exact.noise.scale * level.upper / sigma)
+            louder = SquaredDistance(sketch=evolve(exact, noise=noise)).noise_variance(DISTANCE)
             yield Row(
                 mechanism=name,
                 statement=statement,
@@ -124,7 +125,7 @@ def signs(epsilon: Fraction) -> Row:
     )
     budget = float(epsilon) / differing_signs(512, 1024, Fraction(1, 10), DELTA).upper
     odds = Fraction(math.exp(budget))
-    published = replace(exact, rule=Ladder.response(odds / (1 + odds)))
+    published = evolve(exact, rule=Ladder.response(odds / (1 + odds)))
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-1, 1, (2, 1024))
     variances = [sketch.estimators()[0].variance(x, y) for sketch in (published, exact)]
@@ -159,7 +160,7 @@ def min_hash(epsilon: Fraction) -> Row:
     loss = exact.rule.loss(buckets).upper
     budget = loss * float(epsilon) / level.upper
     odds = Fraction(math.exp(budget))
-    published = replace(exact, rule=BucketResponse(keep=_coin(odds / (odds + buckets - 1))))
+    published = evolve(exact, rule=BucketResponse(keep=_coin(odds / (odds + buckets - 1))))
     x = np.zeros((1, 2000))
     y = np.zeros((1, 2000))
     x[0, :500], y[0, 250:750] = 1, 1

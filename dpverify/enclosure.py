@@ -38,7 +38,9 @@ __all__ = [
     "enclose",
     "exact",
     "exact_string",
+    "floor_of",
     "rational",
+    "root_string",
     "short_string",
     "squared",
     "to_arb",
@@ -270,6 +272,12 @@ def exact_string(value: Fraction) -> str:
     return f"{_EXACT_DECIMAL.normalize(quotient):f}"
 
 
+def root_string(square: Fraction) -> str:
+    """Square root of a fraction as in `exact_string`, or ``√(a/b)`` where it is irrational."""
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    return exact_string(root) if root * root == square else str(SquareRoot(square))
+
+
 def short_string(value: Fraction) -> str:
     """Four significant digits, however large or small: for messages."""
     return f"{Decimal(value.numerator) / Decimal(value.denominator):.4g}"
@@ -296,6 +304,28 @@ def enclose(compute: Callable[[], arb], *, width: float = 1e-14) -> Enclosure:
                 return Enclosure.of_ball(ball)
         precision *= 2
     raise NumericalError(f"no enclosure of relative width {width} with {_LAST_PRECISION} bits")
+
+
+def floor_of(compute: Callable[[], arb]) -> int:
+    """⌊x⌋ of a number that isn't whole, or is computed exactly, at rising precision.
+
+    Parameters
+    ----------
+    compute : returns a ball that holds the value, at the precision in force when it is called.
+
+    Raises
+    ------
+    NumericalError
+        If the precision limit is reached first.
+    """
+    precision = _FIRST_PRECISION
+    while precision <= _LAST_PRECISION:
+        with ctx.workprec(precision):
+            floor = compute().floor().unique_fmpz()
+        if floor is not None:
+            return int(floor)
+        precision *= 2
+    raise NumericalError(f"a whole number stays undecided with {_LAST_PRECISION} bits")
 
 
 def _require_usual_doubles() -> None:

@@ -7,7 +7,6 @@ them what a constructor takes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,10 @@ from dpverify.enclosure import Exact, Real, SquareRoot, exact, rational
 from dpverify.errors import require
 
 __all__ = [
+    "COIN",
     "positive",
     "positive_rational",
-    "read_numbers",
+    "to_coin",
     "to_count",
     "to_positive",
     "to_positive_rational",
@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 
+COIN = 2**64
+"""One random word decides a coin: its probability is a whole number of these parts."""
 _MAX_COUNT = 2**4096  # far beyond any size, and few enough digits for Python to print
 
 
@@ -55,23 +57,16 @@ def whole(name: str, value: Real) -> int:
     return number.numerator
 
 
-def read_numbers(made: Any) -> None:
-    """Read the fields of a frozen dataclass that are annotated as exact or whole numbers, in place.
-
-    For ``__post_init__``, before anything is checked: `made` is still being made.
-    """
-    readers: dict[str, Callable[[str, Any], Any]] = {"Fraction": rational, "int": whole}
-    for field in dataclasses.fields(made):
-        kind, _, optional = str(field.type).partition(" | ")
-        value = getattr(made, field.name)
-        if kind in readers and (value is not None or optional != "None"):
-            object.__setattr__(made, field.name, readers[kind](field.name, value))
-
-
 def _count(name: str, value: Real) -> int:
     number = whole(name, value)
     require(number >= 1, name, value, "at least 1")
     require(number <= _MAX_COUNT, name, "larger", "at most 2**4096")
+    return number
+
+
+def _coin(name: str, value: Real) -> Fraction:
+    number = rational(name, value)
+    require(COIN % number.denominator == 0, name, value, "a multiple of 2**-64")
     return number
 
 
@@ -101,7 +96,11 @@ if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
         """A whole number of at least 1."""
         raise NotImplementedError
 
+    def to_coin(value: Real) -> Fraction:
+        """A coin's probability, a multiple of 1/`COIN`; its range is the caller's."""
+        raise NotImplementedError
+
 else:
     to_rational = _named(rational)
     to_positive, to_positive_rational = _named(positive), _named(positive_rational)
-    to_whole, to_count = _named(whole), _named(_count)
+    to_whole, to_count, to_coin = _named(whole), _named(_count), _named(_coin)

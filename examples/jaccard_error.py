@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from attrs import evolve
 
 from dpverify.accounting.curves.randomized_response import keep_probability
 from dpverify.data.adjacency import Items
@@ -38,7 +38,7 @@ def published(sketch: MinHash, size: int) -> MinHash:
     differ = Fraction(1, size) * Fraction(1, 2)
     steps = min(k, math.ceil(published_differing(k, differ, DELTA).upper))
     keep = keep_probability(EPSILON, positions=max(steps, 1))
-    return replace(sketch, rule=BucketResponse(keep=keep))
+    return evolve(sketch, rule=BucketResponse(keep=keep))
 
 
 def errors(sketch: MinHash, size: int, repetitions: int) -> list[float]:

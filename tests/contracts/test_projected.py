@@ -237,7 +237,7 @@ def _(mechanism: LinearSketch, one: Any, two: Any) -> None:
     before = mechanism
     if mechanism.at == "input":  # what is noised is the gridded record itself
         p = mechanism.projection.p
-        before = replace(mechanism, projection=IdentityProjection(p=p, k=p), at="output")
+        before = evolve(mechanism, projection=IdentityProjection(p=p, k=p), at="output")
     moved = np.abs(before.noiseless(one) - before.noiseless(two)).ravel().astype(int).tolist()
     charged = mechanism.facts()["sensitivity"]
     assert sum(moved) ** 2 <= Fraction(charged["l1_squared_in_steps"])
@@ -361,7 +361,7 @@ def test_the_check_can_fail(name: str, outside: str | None) -> None:
             wider = Items(changes=6)
         case Edge():
             wider = Edge(weight=Fraction(1))
-            mechanism = replace(mechanism, adjacency=Edge(weight=Fraction(1, 4)))
+            mechanism = evolve(mechanism, adjacency=Edge(weight=Fraction(1, 4)))
         case Row():
             wider = Row(radius=Fraction(3))
     rng = np.random.default_rng(7)

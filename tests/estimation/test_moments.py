@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
@@ -241,7 +241,7 @@ def test_every_draw_has_its_own_noise_and_its_own_projection(small_sketch: Sketc
     assert len(set(estimates[0].tolist())) == 50
     assert sum(seen) == 50
     # With next to no noise, what still varies is the projection.
-    quiet = replace(sketch, noise=RoundedGaussian(scale=1.0))
+    quiet = evolve(sketch, noise=RoundedGaussian(scale=1.0))
     estimator = quiet.estimators()[0]
     (distances,) = draw_estimates(quiet, [estimator], probe(x, y), draws=50, seed=3)
     noise_alone = SquaredDistance(sketch=quiet, realised=True).variance(x, y)

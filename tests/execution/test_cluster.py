@@ -13,14 +13,16 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
+from dpverify._fields import field_values
 from dpverify.auditing.attacks.white_box import EventCounts
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
@@ -248,7 +250,7 @@ def test_a_cluster_that_is_lost_accuses_no_certificate(
         checks.check_certificate(certificate, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Hanging(LinearSketch):
     """Releases at home alone."""
 
@@ -265,8 +267,7 @@ def test_a_release_that_hangs_on_a_worker(
     two: LocalCluster, small_sketch: Callable[..., LinearSketch]
 ) -> None:
     honest = small_sketch()
-    own = {each.name: getattr(honest, each.name) for each in fields(LinearSketch)}
-    mechanism = Hanging(**own, home=os.getpid())
+    mechanism = Hanging(**field_values(honest), home=os.getpid())
     with workplace(backend="dask", scheduler=two.address):
         report = audit(mechanism, kinds=["white-box"], draws=1100, seed=1, time_limit=0.5)
         # The workers are free again.

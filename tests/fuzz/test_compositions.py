@@ -187,9 +187,9 @@ def test_a_gaussian_of_almost_no_noise() -> None:
 
 
 def test_numbers_are_read_when_a_loss_is_made() -> None:
-    assert GaussianLoss(mu_squared=0.25) == GaussianLoss(mu_squared=Fraction(1, 4))  # type: ignore[arg-type]
+    assert GaussianLoss(mu_squared=0.25) == GaussianLoss(mu_squared=Fraction(1, 4))
     for make, message in (
-        (lambda: LaplaceLoss(shift="x"), "shift=x must be a finite real number"),  # type: ignore[arg-type]
+        (lambda: LaplaceLoss(shift="x"), "shift=x must be a finite real number"),
         (lambda: GaussianLoss(mu_squared=Fraction(10**400)), r"from 2\*\*-400 to 2\*\*400"),
         (lambda: Composed(losses=((LAPLACE, 2.5),)), "multiplicity=2.5"),  # type: ignore[arg-type]
         (lambda: Composed(losses=((LAPLACE, "3"),)), "multiplicity=3"),  # type: ignore[arg-type]

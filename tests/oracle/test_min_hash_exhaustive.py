@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve, frozen
 from flint import arb, ctx
 from numpy.typing import NDArray
 
@@ -101,7 +101,7 @@ def law(sketch: MinHash, values: Values) -> list[Fraction]:
     hashes = sketch.hashes
     assert isinstance(hashes, TabledHashes)
     marks = tuple((value,) * hashes.items for value in values)
-    given = replace(sketch, hashes=replace(hashes, marks=marks))
+    given = evolve(sketch, hashes=evolve(hashes, marks=marks))
     distribution = given.distribution(np.ones(hashes.items))
     assert sum(distribution.values()) == 1
     return [distribution[output] for output in sorted(distribution)]
@@ -239,7 +239,7 @@ class _IgnoresSimilarity(MinHash):
         return 1 - self.least_similarity()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _KeepsTooOften(BucketResponse):
     """Keeps with 2⁻¹⁰ more than it claims."""
 
@@ -248,7 +248,7 @@ class _KeepsTooOften(BucketResponse):
         return true.law(value, buckets)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _ShiftsByOne(BucketNoise):
     """Claims as if buckets that differ were 1 apart."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import mpmath
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -415,7 +415,7 @@ def test_seeds_realise_every_matrix_as_often_as_they_should(projection: Projecti
     realisations = every(projection)
     weights = Counter(matrix.tobytes() for matrix in realisations)
     draws = 100 * len(weights)
-    found = Counter(key(replace(projection, seed=seed).matrix) for seed in range(draws))
+    found = Counter(key(evolve(projection, seed=seed).matrix) for seed in range(draws))
     assert set(found) == set(weights)
     means = {name: draws * weight / len(realisations) for name, weight in weights.items()}
     statistic = sum((found[name] - mean) ** 2 / mean for name, mean in means.items())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.accounting.composition.compose import compose
@@ -186,12 +186,12 @@ def test_what_is_realised_for_one_is_not_averaged_over_for_another() -> None:
             compose(*order)
     assert compose(noisy, signs(seed=2)).given == ("gaussian projections of seed 1",)
     # With the noise before the projection the matrix plays no part.
-    assert compose(replace(noisy, at="input"), signs()).draws
+    assert compose(evolve(noisy, at="input"), signs()).draws
 
 
 def test_tables_may_overlap_with_any_others() -> None:
     first = mechanism(TINY, RESPONSE)
-    other = replace(first, hashes=first.hashes.redrawn(1))
+    other = evolve(first, hashes=first.hashes.redrawn(1))
     with pytest.raises(ParameterError, match="overlap"):
         compose(first, other, same_records=True)
 

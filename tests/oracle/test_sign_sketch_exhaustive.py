@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 from flint import arb, ctx
 from numpy.typing import NDArray
 
@@ -32,7 +31,7 @@ ATTRIBUTE = Attribute(beta=Fraction(1))
 LADDERS = (Ladder.response, Ladder.smooth, Ladder.steepest)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Given(Projection):
     """A projection of chosen entries."""
 
@@ -227,7 +226,7 @@ def test_whole_records_cross_from_level_to_level(ladder: Any) -> None:
     plain = calibrated(given((1,), (1,), (1,), (1,)), Ladder.response, adjacency=Record(), steps=2)
     rule = ladder(keep_probability(EPSILON))
     flip = rule.flips[min(2, len(rule.flips) - 1)]
-    found = worst(replace(plain, rule=rule))
+    found = worst(evolve(plain, rule=rule))
     assert found == Fraction(UNIT - flip, flip)
     assert found <= rule.ratio(adjacent=False)
     assert at_most(found, EPSILON) is (ladder == Ladder.response)
@@ -302,17 +301,17 @@ class CeilingFirst(_Changed):
 def test_planted_rules_are_caught(bug: Any, projection: Projection) -> None:
     sketch = calibrated(projection, Ladder.smooth)
     assert at_most(worst(sketch), EPSILON)
-    assert not at_most(worst(replace(sketch, rule=bug(sketch.rule))), EPSILON)
+    assert not at_most(worst(evolve(sketch, rule=bug(sketch.rule))), EPSILON)
 
 
 def test_algorithm_7_as_printed_loses_its_level_times_epsilon() -> None:
     """L = ⌈√k/β⌉ = 2 for a 2 × 2 Rademacher matrix (scale 1/√2): twice the claim."""
     plain = given((1, 1), (1, -1))
-    scaled = replace(calibrated(plain, Ladder.smooth), projection=plain)
+    scaled = evolve(calibrated(plain, Ladder.smooth), projection=plain)
     ladder = scaled.rule
     assert isinstance(ladder, Ladder)
     printed = PrintedAlgorithm7(ladder=ladder, levels=(2, 2))
-    found = worst(replace(scaled, rule=printed))
+    found = worst(evolve(scaled, rule=printed))
     assert found == Fraction(UNIT - ladder.flips[2], ladder.flips[2]) ** 2
     assert not at_most(found, EPSILON)
     assert at_most(found, 2 * EPSILON + Fraction(1, 10**9))
@@ -369,7 +368,7 @@ def test_individual_set_must_hold_the_boundary() -> None:
     )
     rule = sketch.rule
     assert isinstance(rule, IndividualResponse)
-    bare = replace(sketch, rule=replace(rule, held=(False,)))
+    bare = evolve(sketch, rule=evolve(rule, held=(False,)))
     assert ratio(law(bare, (0,)), law(bare, (2,))) is None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import mpmath
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 
 from dpverify.enclosure import to_arb
 from dpverify.errors import ParameterError
-from dpverify.sampling import rounded_gaussian, rounded_laplace
 from dpverify.sampling._quantile_table import Polynomials
+from dpverify.sampling._quantile_table import Table as Tables
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
@@ -35,7 +34,6 @@ class Law:
     Attributes
     ----------
     sampler : makes the noise of a scale
-    module : of it and its table
     tail : P[Z > x] for x ≥ 0
     quantile : z with P[Z > z] = p ≤ 1/2
     variance : of the real noise
@@ -47,7 +45,6 @@ class Law:
     """
 
     sampler: Callable[..., Any]
-    module: ModuleType
     tail: Callable[[Any], Any]
     quantile: Callable[[Any], Any]
     variance: int
@@ -57,10 +54,13 @@ class Law:
     small: tuple[float, ...]
     refused: float
 
+    def table(self) -> Tables:
+        tables: Tables = self.sampler(scale=1.0)._table()
+        return tables
+
 
 GAUSSIAN = Law(
     sampler=RoundedGaussian,
-    module=rounded_gaussian,
     tail=lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2,
     quantile=lambda p: mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * p),
     variance=1,
@@ -72,7 +72,6 @@ GAUSSIAN = Law(
 )
 LAPLACE = Law(
     sampler=RoundedLaplace,
-    module=rounded_laplace,
     tail=lambda x: mpmath.exp(-x) / 2,
     quantile=lambda p: -mpmath.log(2 * p),
     variance=2,
@@ -121,7 +120,7 @@ def boundary(law: Law, value: int, scale: float) -> tuple[int, int]:
 
 
 def polynomials(law: Law, table: Table) -> Polynomials:
-    found: Polynomials = getattr(law.module._table(), table)
+    found: Polynomials = getattr(law.table(), table)
     return found
 
 
@@ -161,8 +160,8 @@ def test_a_table_that_is_wrong_would_be_noticed(
     found = polynomials(law, table)
     worse = found.coefficients.copy()
     worse[:, 2:] = 0
-    wrong = replace(law.module._table(), **{table: replace(found, coefficients=worse)})
-    monkeypatch.setattr(law.module, "_table", lambda: wrong)
+    wrong = replace(law.table(), **{table: replace(found, coefficients=worse)})
+    monkeypatch.setattr(law.sampler, "_table", lambda self: wrong)
     with pytest.raises(AssertionError):
         test_table_agrees_with_ball_arithmetic_alone(law, 2.0**20, table)
 
@@ -203,11 +202,11 @@ def test_bounds_hold_between_the_rows_ends(law: Law, table: Table) -> None:
 def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
     monkeypatch: pytest.MonkeyPatch, law: Law
 ) -> None:
-    right = law.module._table()
+    right = law.table()
     fine = np.repeat(right.fine.bounds, 8)[1 - right.coarse.bounds.size :]
     bounds = np.concatenate([[np.inf], fine])
     wrong = replace(right, coarse=replace(right.coarse, bounds=bounds))
-    monkeypatch.setattr(law.module, "_table", lambda: wrong)
+    monkeypatch.setattr(law.sampler, "_table", lambda self: wrong)
     with pytest.raises(AssertionError):
         test_bounds_hold_between_the_rows_ends(law, "coarse")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
+from dpverify._fields import field_values
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
@@ -100,7 +101,7 @@ def _expected_norm(sketch: LinearSketch) -> float:
     return float(_BETA) / Enclosure.of_exact(sketch.sensitivity()).upper
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _HalfNoisy(LinearSketch):
     """Leaves the second half of every sketch without noise."""
 
@@ -114,8 +115,7 @@ class _HalfNoisy(LinearSketch):
 
 def half_noisy(sketch: LinearSketch) -> Certifiable:
     """The sketch with noise on its first half."""
-    same = {field.name: getattr(sketch, field.name) for field in fields(sketch) if field.init}
-    return Mislabelled(claim=sketch, actual=_HalfNoisy(**same))
+    return Mislabelled(claim=sketch, actual=_HalfNoisy(**field_values(sketch)))
 
 
 def _scaled(

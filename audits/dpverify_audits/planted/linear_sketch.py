@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
@@ -72,8 +73,8 @@ def whole_steps() -> LinearSketch:
 
 def noise_scaled(sketch: LinearSketch, factor: float) -> Certifiable:
     """The sketch with its noise scaled by `factor` and its claim unchanged."""
-    noise = replace(sketch.noise, scale=sketch.noise.scale * factor)
-    return Mislabelled(claim=sketch, actual=replace(sketch, noise=noise))
+    noise = evolve(sketch.noise, scale=sketch.noise.scale * factor)
+    return Mislabelled(claim=sketch, actual=evolve(sketch, noise=noise))
 
 
 def half_sensitivity(sketch: LinearSketch) -> Certifiable:
@@ -95,7 +96,7 @@ class _HalvesToEven(Grid):
 def halves_to_even(sketch: LinearSketch) -> Certifiable:
     """The sketch on a grid that rounds halves to even."""
     return Mislabelled(
-        claim=sketch, actual=replace(sketch, grid=_HalvesToEven(step=sketch.grid.step))
+        claim=sketch, actual=evolve(sketch, grid=_HalvesToEven(step=sketch.grid.step))
     )
 
 
@@ -111,7 +112,7 @@ def _moved_by_two(sketch: LinearSketch, threshold: float) -> tuple[float, float]
     return own, other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _DistanceWithNoise(SquaredDistance):
     """Leaves the noise in: E‖a + e − b − f‖² = ‖a − b‖² + 2kv."""
 

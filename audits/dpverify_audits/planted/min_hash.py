@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import RandomizedResponse, keep_probability
@@ -78,7 +78,7 @@ def drawn() -> MinHash:
 
 
 def _with_rule(sketch: MinHash, rule: BucketRule) -> Certifiable:
-    return Enumerable(claim=sketch, actual=replace(sketch, rule=rule))
+    return Enumerable(claim=sketch, actual=evolve(sketch, rule=rule))
 
 
 def _keep(sketch: MinHash) -> Fraction:
@@ -98,7 +98,7 @@ def _equivalent(keep: Callable[[MinHash], Fraction]) -> Callable[[MinHash, float
     return rates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _AnyBucket(BucketResponse):
     """Reports any of all B buckets where it should report another one."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
+
+from attrs import evolve
 
 from dpverify.data.adjacency import BitFlip
 from dpverify.data.domain import Box
@@ -33,7 +34,7 @@ def distances() -> NoiseAddition:
 def for_one_distance(mechanism: NoiseAddition) -> Certifiable:
     """The mechanism with noise for one entry that changes."""
     noise = RoundedGaussian(scale=mechanism.noise.scale * _FACTOR)
-    return Mislabelled(claim=mechanism, actual=replace(mechanism, noise=noise))
+    return Mislabelled(claim=mechanism, actual=evolve(mechanism, noise=noise))
 
 
 BUGS: tuple[PlantedBug[NoiseAddition], ...] = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.data.adjacency import BitFlip
@@ -39,10 +39,10 @@ def bits() -> RandomizedResponse:
 
 def flipping(mechanism: RandomizedResponse, flip: Fraction) -> Certifiable:
     """The mechanism with another flip probability."""
-    return Enumerable(claim=mechanism, actual=replace(mechanism, flip=flip))
+    return Enumerable(claim=mechanism, actual=evolve(mechanism, flip=flip))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _WholeBytes(RandomizedResponse):
     """Flips the bits of whole bytes alone."""
 

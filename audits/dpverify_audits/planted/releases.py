@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -160,7 +161,7 @@ def reports_bug(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=True)
 class _Silent(RoundedLaplace):
     """No noise, of the scale that it has."""
 

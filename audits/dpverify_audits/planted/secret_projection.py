@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc
@@ -42,10 +42,10 @@ def covariance() -> CovarianceSketch:
 
 def with_floor(sketch: CutSketch, w: Fraction) -> Certifiable:
     """The sketch with another smoothing."""
-    return Mislabelled(claim=sketch, actual=replace(sketch, w=w))
+    return Mislabelled(claim=sketch, actual=evolve(sketch, w=w))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Unshrunk(CutSketch):
     """Adds the floor without shrinking the weights: w·I + L."""
 
@@ -83,7 +83,7 @@ def one_direction(sketch: CutSketch) -> Fraction:
 
 def _unsquared(sketch: CovarianceSketch) -> CovarianceSketch:
     """The sketch with w, to three digits, in the place of w²."""
-    return replace(sketch, w_squared=Fraction(round(math.sqrt(sketch.w_squared) * 1024), 1024))
+    return evolve(sketch, w_squared=Fraction(round(math.sqrt(sketch.w_squared) * 1024), 1024))
 
 
 def _turned(sketch: CovarianceSketch, threshold: float) -> Rates:

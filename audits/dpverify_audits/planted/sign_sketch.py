@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import keep_probability
@@ -83,7 +84,7 @@ def ternary() -> SignSketch:
 
 
 def _with_rule(sketch: SignSketch, rule: FlipRule) -> Certifiable:
-    return Enumerable(claim=sketch, actual=replace(sketch, rule=rule))
+    return Enumerable(claim=sketch, actual=evolve(sketch, rule=rule))
 
 
 def _ladder(sketch: SignSketch) -> Ladder:

@@ -22,7 +22,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves._roots import certified_solution
+from dpverify.accounting.solve import certified_solution
 from dpverify.enclosure import Enclosure, enclose, to_arb
 
 __all__ = ["LATTICE_PRECISION", "Doubles", "LatticeLaw"]

@@ -21,8 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, reduce
-from operator import mul
+from functools import lru_cache
 from typing import Literal, Self
 
 import numpy as np
@@ -48,8 +47,11 @@ from dpverify.accounting.losses.base import (
     Losses,
     PrivacyLoss,
     Step,
+    escaping,
     log_moment,
+    most_lost,
     step_ball,
+    sum_string,
     transform,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
@@ -107,6 +109,9 @@ class Composed(PrivacyCurve):
     def losses(self) -> Losses:
         """The losses, each with how often it occurs."""
         return self._losses
+
+    def __str__(self) -> str:
+        return sum_string(self._losses) + (f", {self.unit}" if self.unit else "")
 
     @property
     def method(self) -> Literal["gaussian", "laplace", "lattice", "enumeration", "inversion"]:
@@ -183,7 +188,7 @@ class _Direction:
     losses: Losses
 
     def delta_at(self, eps: Fraction) -> Enclosure:
-        infinity_mass = self._infinity_mass()
+        infinity_mass = escaping(self.losses)
         if self._beyond(eps):
             end = Enclosure.of_exact(infinity_mass)
             return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
@@ -206,7 +211,7 @@ class _Direction:
         raise NumericalError(f"delta({eps}) is only known to be {total}")
 
     def epsilon_at(self, delta: Fraction) -> Enclosure:
-        target = delta - self._infinity_mass()
+        target = delta - escaping(self.losses)
         if target < 0:
             return Enclosure(math.inf, math.inf)
         if target == 0:
@@ -227,35 +232,21 @@ class _Direction:
                     return found
         raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
 
-    def _infinity_mass(self) -> Fraction:
-        return 1 - reduce(
-            mul, ((1 - loss.infinity_mass) ** n for loss, n in self.losses), Fraction(1)
-        )
-
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
         with ctx.workprec(128):
             moment = transform(self.losses, [acb(c)])[0].real
             return bool(moment * (-arb(c) * to_arb(eps)).exp() < arb(2) ** -1074)
 
-    def _largest_ball(self) -> arb | None:
-        total = arb(0)
-        for loss, count in self.losses:
-            most = loss.max_loss()
-            if most is None:
-                return None
-            total += count * most
-        return total
-
     def _ceiling(self) -> float:
         """A double at or above the largest loss."""
         with ctx.workprec(128):
-            most = self._largest_ball()
+            most = most_lost(self.losses)
             return math.inf if most is None else Enclosure.of_ball(most).upper
 
     def _largest(self) -> Enclosure:
         with ctx.workprec(128):
-            most = self._largest_ball()
+            most = most_lost(self.losses)
             if most is None:
                 return Enclosure(math.inf, math.inf)
             end = Enclosure.of_ball(most)
@@ -264,12 +255,12 @@ class _Direction:
     def _beyond(self, eps: Fraction) -> bool:
         """Whether ε is at the largest loss or beyond, as far as 2,048 bits tell."""
         with ctx.workprec(2048):
-            most = self._largest_ball()
+            most = most_lost(self.losses)
             return most is not None and not to_arb(eps) < most
 
     def _clearly_beyond(self, eps: Fraction) -> bool:
         with ctx.workprec(2048):
-            most = self._largest_ball()
+            most = most_lost(self.losses)
             return most is not None and bool(to_arb(eps) >= most)
 
 

@@ -44,9 +44,9 @@ from dpverify.accounting.composition._lattice_law import (
     Doubles,
     LatticeLaw,
 )
-from dpverify.accounting.curves._roots import certified_solution
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.losses.base import Log, step_ball
+from dpverify.accounting.solve import certified_solution
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyBound

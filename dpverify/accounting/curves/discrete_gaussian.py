@@ -36,9 +36,9 @@ from attrs import field, frozen
 from flint import arb, ctx, fmpq
 from scipy.optimize import brentq
 
-from dpverify.accounting.curves._roots import certified_solution
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from dpverify.accounting.solve import certified_solution
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, squared, to_arb
 from dpverify.errors import NumericalError, require

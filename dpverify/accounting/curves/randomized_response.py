@@ -41,11 +41,12 @@ from dpverify.accounting.curves._steps import step_delta, step_epsilon
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.accounting.solve import bisected
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational, short_string, to_arb
-from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.enclosure import Enclosure, Real, enclose, floor_of, rational, short_string, to_arb
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import to_count, to_rational, whole
+from dpverify.numbers import COIN, to_count, to_rational, whole
 
 __all__ = [
     "MAX_KEEP",
@@ -62,8 +63,6 @@ MAX_KEEP = 1 - Fraction(1, 2**40)
 
 MAX_POSITIONS = 2**20
 """Of a curve: its balls take 2.8 KB for each, with those of its last eight questions."""
-
-_COIN = 2**64  # a coin's probability is a whole number of these parts
 
 
 @frozen(kw_only=True)
@@ -108,7 +107,7 @@ class RandomizedResponse(PrivacyCurve):
     def of_values(cls, values: Real, *, keep: Real, positions: Real = 1) -> Self:
         """The curve of answers with so many values, the untrue ones equally likely."""
         count, kept = whole("values", values), rational("keep", keep)
-        require(2 <= count <= _COIN, "values", values, "from 2 to 2**64")
+        require(2 <= count <= COIN, "values", values, "from 2 to 2**64")
         require(Fraction(1, count) <= kept < 1, "keep", keep, f"in [1/{count}, 1)")
         return cls(keep=kept, other=(1 - kept) / (count - 1), positions=positions)
 
@@ -238,18 +237,13 @@ def keep_probability(epsilon: Fraction, *, positions: int = 1, values: int = 2) 
     require(positions >= 1, "positions", positions, "at least 1")
     require(values >= 2, "values", values, "at least 2")
     if eps == 0:
-        return _coin(_COIN // values, values)
-    precision = 128
-    while precision <= 1 << 16:
-        with ctx.workprec(precision):
-            kept = 1 / (1 + (values - 1) * (-to_arb(eps) / positions).exp())
-            if kept >= to_arb(MAX_KEEP):  # further digits are so near 1 that they stay open
-                return MAX_KEEP
-            parts = (kept * _COIN).floor().unique_fmpz()
-        if parts is not None:
-            return _coin(int(parts), values)
-        precision *= 2
-    raise NumericalError(f"the coin for epsilon={epsilon} stays open")
+        return _coin(COIN // values, values)
+
+    def parts() -> arb:  # digits so near 1 that they would stay open are cut off
+        kept = 1 / (1 + (values - 1) * (-to_arb(eps) / positions).exp())
+        return kept.min(to_arb(MAX_KEEP)) * COIN
+
+    return _coin(floor_of(parts), values)
 
 
 def keep_probability_curve(
@@ -272,16 +266,14 @@ def keep_probability_curve(
     pure = keep_probability(epsilon, positions=positions, values=values)
     if target == 0:
         return pure
-    safe, unsafe = int(pure * _COIN), int(MAX_KEEP * _COIN) + 1
-    while unsafe - safe > 1:
-        middle = (safe + unsafe) // 2
-        keep = Fraction(middle, _COIN)
-        curve = MixedResponse(
-            keep=keep, other=(1 - keep) / (values - 1), positions=positions, differ=differ
-        )
-        holds = Fraction(curve.delta_at(epsilon).upper) <= target
-        safe, unsafe = (middle, unsafe) if holds else (safe, middle)
-    return Fraction(safe, _COIN)
+
+    def holds(parts: int) -> bool:
+        keep = Fraction(parts, COIN)
+        other = (1 - keep) / (values - 1)
+        curve = MixedResponse(keep=keep, other=other, positions=positions, differ=differ)
+        return Fraction(curve.delta_at(epsilon).upper) <= target
+
+    return Fraction(bisected(int(pure * COIN), int(MAX_KEEP * COIN) + 1, holds), COIN)
 
 
 def max_differing(positions: int, differ: Fraction | Enclosure, delta: Fraction) -> int:
@@ -320,7 +312,7 @@ def _ends(differ: Fraction | Enclosure) -> tuple[Fraction, Fraction]:
 
 
 def _coin(parts: int, values: int) -> Fraction:
-    keep = min(Fraction(parts, _COIN), MAX_KEEP)
+    keep = min(Fraction(parts, COIN), MAX_KEEP)
     if not keep * values >= 1:
         raise ParameterError(
             "epsilon",

@@ -30,9 +30,9 @@ from attrs import field, frozen
 from flint import arb
 from scipy.special import gammainc, gammaincc
 
-from dpverify.accounting.curves._roots import falling_root, largest_argument
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
+from dpverify.accounting.solve import falling_root, largest_argument
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import require

@@ -13,10 +13,11 @@ what these assumptions add up to.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from flint import acb, arb
@@ -34,8 +35,11 @@ __all__ = [
     "PrivacyLoss",
     "Step",
     "Support",
+    "escaping",
     "log_moment",
+    "most_lost",
     "step_ball",
+    "sum_string",
     "transform",
 ]
 
@@ -43,6 +47,7 @@ Doubles = NDArray[np.float64]
 Characteristic = tuple[NDArray[np.complex128], Doubles]
 ROUND_OFF = 2.0**-48
 """32u: eight roundings of 4u each."""
+_SHOWN = 6  # terms of a sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,48 +83,53 @@ class Support:
     spacings: tuple[Step, ...]
 
 
-@runtime_checkable
-class PrivacyLoss(Hashable, Protocol):
-    """The exact law of one pair's privacy loss."""
+class PrivacyLoss(ABC):
+    """The exact law of one pair's privacy loss, hashable.
+
+    By default it is never infinite, its M is finite everywhere, it has no atoms and no largest
+    value, and it is its own reverse.
+    """
+
+    __slots__ = ()
 
     @property
     def infinity_mass(self) -> Fraction:
         """P[L = ∞]."""
-        ...
+        return Fraction(0)
 
     @property
     def abscissa(self) -> float:
         """A double b > 0, so that M(s) is finite for 0 < Re s < b; infinite where it always is."""
-        ...
+        return math.inf
 
     @property
     def support(self) -> Support | None:
         """The lattice structure of a law with finitely many atoms; None for any other."""
-        ...
+        return None
 
     def max_loss(self) -> arb | None:
         """The largest finite loss, at the current precision; None where there is none."""
-        ...
+        return None
 
+    @abstractmethod
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """M at each point of the strip 0 < Re s < top, as balls of the current precision."""
-        ...
 
+    @abstractmethod
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c) at real c in (0, top), in doubles: for planning, not for proof."""
-        ...
 
+    @abstractmethod
     def characteristic(self, c: float, y: Doubles) -> Characteristic:
         """M(c + iy)/M(c) in doubles, and a proven bound on the modulus of its error."""
-        ...
 
+    @abstractmethod
     def envelope(self, c: float, y: float) -> float:
         """A proven upper bound on ln |M(c + iy′)/M(c)| for all y′ ≥ y > 0; at most 0."""
-        ...
 
     def reverse(self) -> PrivacyLoss:
         """The law with the pair exchanged."""
-        ...
+        return self
 
 
 Losses = tuple[tuple[PrivacyLoss, int], ...]
@@ -136,6 +146,32 @@ def transform(losses: Losses, points: Sequence[acb]) -> list[acb]:
             for value, factor in zip(values, factors, strict=True)
         ]
     return values
+
+
+def sum_string(losses: Losses) -> str:
+    """A composition as a sum of curves that have these losses, of many the first ones."""
+    terms = [str(loss) if count == 1 else f"{count} * {loss}" for loss, count in losses]
+    more = [f"{len(terms) - _SHOWN} other losses"] if len(terms) > _SHOWN else []
+    return " + ".join(terms[:_SHOWN] + more)
+
+
+def most_lost(losses: Losses) -> arb | None:
+    """The largest finite sum of independent losses, at the current precision; see `max_loss`."""
+    total = arb(0)
+    for loss, count in losses:
+        most = loss.max_loss()
+        if most is None:
+            return None
+        total += count * most
+    return total
+
+
+def escaping(losses: Losses) -> Fraction:
+    """P[L = ∞] of the sum of independent losses."""
+    finite = Fraction(1)
+    for loss, count in losses:
+        finite *= (1 - loss.infinity_mass) ** count
+    return 1 - finite
 
 
 def log_moment(losses: Losses, c: Doubles) -> Doubles:

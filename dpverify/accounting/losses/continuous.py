@@ -16,25 +16,25 @@ Exchanging p and q turns γ into −γ/(1 + γ).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import acb, arb, ctx
 
-from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles
-from dpverify.enclosure import Real, rational, to_arb
+from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles, PrivacyLoss
+from dpverify.enclosure import Real, exact_string, rational, root_string, to_arb
 from dpverify.errors import NumericalError, require
+from dpverify.numbers import to_count, to_positive_rational
 
 __all__ = ["GaussianLoss", "LaplaceLoss", "NormalRowsLoss"]
 
 _SMALLEST = Fraction(1, 2**400)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianLoss:
+@frozen(kw_only=True)
+class GaussianLoss(PrivacyLoss):
     """N(μ²/2, μ²): the loss between normal laws whose means are μ standard deviations apart.
 
     Parameters
@@ -42,28 +42,16 @@ class GaussianLoss:
     mu_squared : μ² > 0, exact
     """
 
-    mu_squared: Fraction
+    mu_squared: Fraction = field(converter=to_positive_rational)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu_squared", _of_any_use("mu_squared", self.mu_squared))
+    def __attrs_post_init__(self) -> None:
+        _check_size("mu_squared", self.mu_squared)
 
-    @property
-    def infinity_mass(self) -> Fraction:
-        """Nothing."""
-        return Fraction(0)
-
-    @property
-    def abscissa(self) -> float:
-        """M is finite everywhere."""
-        return math.inf
-
-    @property
-    def support(self) -> None:
-        """No atoms."""
-        return None
-
-    def max_loss(self) -> None:
-        """Unbounded."""
+    def __str__(self) -> str:
+        sigma = root_string(1 / self.mu_squared)
+        if sigma.startswith("√"):
+            return f"Gaussian.from_mu_squared({exact_string(self.mu_squared)})"
+        return f"Gaussian(sigma={sigma})"
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """Exp of μ²·s(s + 1)/2."""
@@ -88,13 +76,9 @@ class GaussianLoss:
         del c
         return -float(self.mu_squared) * y * y / 2 * (1 - ROUND_OFF)
 
-    def reverse(self) -> Self:
-        """Itself."""
-        return self
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceLoss:
+@frozen(kw_only=True)
+class LaplaceLoss(PrivacyLoss):
     """The loss of one coordinate with Laplace noise, its own reverse.
 
     Parameters
@@ -102,25 +86,13 @@ class LaplaceLoss:
     shift : a > 0, how far it moves, in scales of the noise; exact
     """
 
-    shift: Fraction
+    shift: Fraction = field(converter=to_positive_rational)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shift", _of_any_use("shift", self.shift))
+    def __attrs_post_init__(self) -> None:
+        _check_size("shift", self.shift)
 
-    @property
-    def infinity_mass(self) -> Fraction:
-        """Nothing."""
-        return Fraction(0)
-
-    @property
-    def abscissa(self) -> float:
-        """M is finite everywhere."""
-        return math.inf
-
-    @property
-    def support(self) -> None:
-        """Not discrete."""
-        return None
+    def __str__(self) -> str:
+        return f"Laplace(scale={exact_string(1 / self.shift)})"
 
     def max_loss(self) -> arb:
         """The shift."""
@@ -160,13 +132,16 @@ class LaplaceLoss:
         near = 1 + decay + (1 - decay) / (1 + 2 * c)
         return min(math.log(far / near) + 4 * ROUND_OFF, 0.0)
 
-    def reverse(self) -> Self:
-        """Itself."""
-        return self
+
+def _to_gammas(values: Iterable[Real]) -> tuple[Fraction, ...]:
+    gammas = tuple(sorted(rational("gammas", gamma) for gamma in values))
+    good = bool(gammas) and gammas[0] > -1 and 0 not in gammas
+    require(good, "gammas", gammas, "numbers above -1, none of them 0")
+    return gammas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NormalRowsLoss:
+@frozen(kw_only=True)
+class NormalRowsLoss(PrivacyLoss):
     """r draws of N(0, diag(1 + γ)) against r draws of N(0, I).
 
     Parameters
@@ -176,32 +151,17 @@ class NormalRowsLoss:
         replacement of one record behind a secret projection
     """
 
-    rows: int
-    gammas: tuple[Fraction, ...]
+    rows: int = field(converter=to_count)
+    gammas: tuple[Fraction, ...] = field(converter=_to_gammas)
 
-    def __post_init__(self) -> None:
-        require(self.rows >= 1, "rows", self.rows, "at least 1")
-        exact = tuple(rational("gammas", gamma) for gamma in self.gammas)
-        object.__setattr__(self, "gammas", exact)
-        good = bool(self.gammas) and all(g > -1 and g != 0 for g in self.gammas)
-        require(good, "gammas", self.gammas, "numbers above -1, none of them 0")
-        object.__setattr__(self, "gammas", tuple(sorted(self.gammas)))
-
-    @property
-    def infinity_mass(self) -> Fraction:
-        """Nothing."""
-        return Fraction(0)
+    def __str__(self) -> str:
+        return f"{self.rows} normal rows of gammas {', '.join(map(exact_string, self.gammas))}"
 
     @property
     def abscissa(self) -> float:
         """1/γ of the largest γ, where M ends."""
         most = max(self.gammas)
         return math.nextafter(float(1 / most), 0) if most > 0 else math.inf
-
-    @property
-    def support(self) -> None:
-        """No atoms."""
-        return None
 
     def max_loss(self) -> arb | None:
         """Reached at 0 where every variance is smaller under p."""
@@ -256,12 +216,9 @@ class NormalRowsLoss:
         return NormalRowsLoss(rows=self.rows, gammas=tuple(-g / (1 + g) for g in self.gammas))
 
 
-def _of_any_use(name: str, value: Real) -> Fraction:
-    """A size whose square is a double: planning is in doubles."""
-    exact = rational(name, value)
-    require(exact > 0, name, value, "positive")
-    require(_SMALLEST <= exact <= 1 / _SMALLEST, name, value, "from 2**-400 to 2**400")
-    return exact
+def _check_size(name: str, value: Fraction) -> None:
+    """Refuse a size whose square isn't a double: planning is in doubles."""
+    require(_SMALLEST <= value <= 1 / _SMALLEST, name, value, "from 2**-400 to 2**400")
 
 
 def _log1p(value: Fraction) -> float:

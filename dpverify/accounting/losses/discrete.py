@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
@@ -18,17 +16,19 @@ from dpverify.accounting.losses.base import (
     Characteristic,
     Doubles,
     Log,
+    PrivacyLoss,
     Step,
     Support,
     step_ball,
 )
-from dpverify.enclosure import SquareRoot, exact, rational, squared, to_arb
+from dpverify.enclosure import Real, SquareRoot, exact, exact_string, rational, squared, to_arb
 from dpverify.errors import require
+from dpverify.numbers import to_rational
 
 __all__ = ["AtomicLoss", "FiniteLoss", "ResponseLoss"]
 
 
-class AtomicLoss(ABC):
+class AtomicLoss(PrivacyLoss):
     """What all laws with finitely many atoms share."""
 
     __slots__ = ()
@@ -36,11 +36,6 @@ class AtomicLoss(ABC):
     @abstractmethod
     def atoms(self) -> list[tuple[arb, arb]]:
         """Weight > 0 and loss of every finite atom, at the current precision."""
-
-    @property
-    def abscissa(self) -> float:
-        """M is finite everywhere."""
-        return math.inf
 
     def max_loss(self) -> arb | None:
         """That of the atoms."""
@@ -89,7 +84,29 @@ def _doubles(law: AtomicLoss) -> tuple[Doubles, Doubles]:
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Pairs = tuple[tuple[Fraction, Fraction], ...]
+
+
+def _to_pairs(values: Iterable[tuple[Real, Real]]) -> Pairs:
+    pairs = tuple((rational("p", p), rational("q", q)) for p, q in values)
+    require(bool(pairs), "pairs", pairs, "not empty")
+    require(all(p >= 0 and q >= 0 for p, q in pairs), "pairs", pairs, "non-negative")
+    for side, name in enumerate(("p", "q")):
+        total = sum((pair[side] for pair in pairs), Fraction(0))
+        require(total == 1, f"sum of {name}", total, "exactly 1")
+    common = any(p and q for p, q in pairs)
+    require(common, "pairs", pairs, "possible on both sides for one output at least")
+    sides: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+    for p, q in pairs:
+        if not (p or q):
+            continue
+        key = (p / q).as_integer_ratio() if q else (1, 0)
+        old = sides.get(key, (Fraction(0), Fraction(0)))
+        sides[key] = (old[0] + p, old[1] + q)
+    return tuple(sides[key] for key in sorted(sides))
+
+
+@frozen(kw_only=True)
 class FiniteLoss(AtomicLoss):
     """The loss of a mechanism with finitely many outputs.
 
@@ -99,26 +116,11 @@ class FiniteLoss(AtomicLoss):
         to 1. Outputs with the same ratio p/q are merged.
     """
 
-    pairs: tuple[tuple[Fraction, Fraction], ...]
+    pairs: Pairs = field(converter=_to_pairs)
 
-    def __post_init__(self) -> None:
-        require(bool(self.pairs), "pairs", self.pairs, "not empty")
-        exact_pairs = tuple((rational("p", p), rational("q", q)) for p, q in self.pairs)
-        object.__setattr__(self, "pairs", exact_pairs)
-        require(all(p >= 0 and q >= 0 for p, q in self.pairs), "pairs", self.pairs, "non-negative")
-        for side, name in enumerate(("p", "q")):
-            total = sum((pair[side] for pair in self.pairs), Fraction(0))
-            require(total == 1, f"sum of {name}", total, "exactly 1")
-        common = any(p and q for p, q in self.pairs)
-        require(common, "pairs", self.pairs, "possible on both sides for one output at least")
-        sides: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
-        for p, q in self.pairs:
-            if not (p or q):
-                continue
-            key = (p / q).as_integer_ratio() if q else (1, 0)
-            old = sides.get(key, (Fraction(0), Fraction(0)))
-            sides[key] = (old[0] + p, old[1] + q)
-        object.__setattr__(self, "pairs", tuple(sides[key] for key in sorted(sides)))
+    def __str__(self) -> str:
+        sides = (", ".join(map(exact_string, side)) for side in zip(*self.pairs, strict=True))
+        return f"laws ({'; '.join(sides)})"
 
     @property
     def infinity_mass(self) -> Fraction:
@@ -144,7 +146,16 @@ class FiniteLoss(AtomicLoss):
         return FiniteLoss(pairs=tuple((q, p) for p, q in self.pairs))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _to_step(value: Step | Real) -> Step:
+    if isinstance(value, Log):  # of a number above 1
+        return value
+    step = exact("step", value)
+    positive = squared(step) > 0 and (isinstance(step, SquareRoot) or step > 0)
+    require(positive, "step", value, "positive")
+    return step
+
+
+@frozen(kw_only=True)
 class ResponseLoss(AtomicLoss):
     """Three-point loss ±step, 0, its own reverse: randomized response and pure ε-privacy.
 
@@ -156,19 +167,26 @@ class ResponseLoss(AtomicLoss):
     infinity_mass : probability that the loss is infinite: δ₀ of the worst (ε₀, δ₀)-private pair
     """
 
-    step: Step
-    share: Fraction = Fraction(1)
-    infinity_mass: Fraction = Fraction(0)
+    step: Step = field(converter=_to_step)
+    share: Fraction = field(default=Fraction(1), converter=to_rational)
+    infinity_mass: Fraction = field(default=Fraction(0), converter=to_rational)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.step, Log):
-            object.__setattr__(self, "step", exact("step", self.step))
-        for name in ("share", "infinity_mass"):
-            object.__setattr__(self, name, rational(name, getattr(self, name)))
-        positive = isinstance(self.step, Log) or squared(self.step) > 0
-        require(positive and not _negative(self.step), "step", self.step, "positive")
+    def __attrs_post_init__(self) -> None:
         require(0 < self.share <= 1, "share", self.share, "in (0, 1]")
         require(0 <= self.infinity_mass < 1, "infinity_mass", self.infinity_mass, "in [0, 1)")
+
+    def __str__(self) -> str:
+        delta = f", delta={exact_string(self.infinity_mass)}" if self.infinity_mass else ""
+        if not isinstance(self.step, Log):
+            step = self.step
+            epsilon = exact_string(step) if isinstance(step, Fraction) else str(step)
+            return f"ApproxDP(epsilon={epsilon}{delta})"
+        odds = self.step.argument
+        if delta:
+            return f"ApproxDP.from_odds({exact_string(odds)}{delta})"
+        other = self.share / (1 + odds)
+        others = f", other={exact_string(other)}" if self.share < 1 else ""
+        return f"RandomizedResponse(keep={exact_string(other * odds)}{others})"
 
     @property
     def support(self) -> Support:
@@ -197,16 +215,8 @@ class ResponseLoss(AtomicLoss):
             found.append((to_arb((1 - self.infinity_mass) * (1 - self.share)), arb(0)))
         return found
 
-    def reverse(self) -> Self:
-        """Itself."""
-        return self
-
 
 def _twice(step: Step) -> Step:
     if isinstance(step, Log):
         return Log(step.argument**2)
     return SquareRoot(4 * step.radicand) if isinstance(step, SquareRoot) else 2 * step
-
-
-def _negative(step: Step) -> bool:
-    return isinstance(step, Fraction) and step < 0

@@ -25,24 +25,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import acb, arb
 
-from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles, Support
-from dpverify.enclosure import rational, to_arb
-from dpverify.errors import require
+from dpverify.accounting.losses.base import (
+    ROUND_OFF,
+    Characteristic,
+    Doubles,
+    PrivacyLoss,
+    Support,
+)
+from dpverify.enclosure import root_string, to_arb
+from dpverify.numbers import to_count, to_positive_rational
 
 __all__ = ["DiscreteGaussianLoss"]
 
 _OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussianLoss:
+@frozen(kw_only=True)
+class DiscreteGaussianLoss(PrivacyLoss):
     """The loss between discrete Gaussian noise and the same moved by a whole number.
 
     Parameters
@@ -51,32 +56,18 @@ class DiscreteGaussianLoss:
     sensitivity : Δ, at least 1
     """
 
-    sigma_squared: Fraction
-    sensitivity: int
+    sigma_squared: Fraction = field(converter=to_positive_rational)
+    sensitivity: int = field(converter=to_count)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma_squared", rational("sigma_squared", self.sigma_squared))
-        require(self.sigma_squared > 0, "sigma_squared", self.sigma_squared, "positive")
-        require(self.sensitivity >= 1, "sensitivity", self.sensitivity, "at least 1")
-
-    @property
-    def infinity_mass(self) -> Fraction:
-        """Nothing."""
-        return Fraction(0)
-
-    @property
-    def abscissa(self) -> float:
-        """M is finite everywhere."""
-        return math.inf
+    def __str__(self) -> str:
+        sigma = root_string(self.sigma_squared)
+        return f"DiscreteGaussian(sigma={sigma}, sensitivity={self.sensitivity})"
 
     @property
     def support(self) -> Support:
         """Steps of Δ/σ² from Δ²/2σ²."""
         step = self.sensitivity / self.sigma_squared
         return Support(base=((step * self.sensitivity / 2, 1),), spacings=(step,))
-
-    def max_loss(self) -> None:
-        """Unbounded."""
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """Formula of the module's docstring."""
@@ -131,7 +122,3 @@ class DiscreteGaussianLoss:
         """Atoms never die out."""
         del c, y
         return 0.0
-
-    def reverse(self) -> Self:
-        """Itself."""
-        return self

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-from operator import mul
 
 import numpy as np
+from attrs import field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.losses.base import (
@@ -23,19 +21,24 @@ from dpverify.accounting.losses.base import (
     Characteristic,
     Doubles,
     Losses,
+    PrivacyLoss,
     Step,
     Support,
+    escaping,
     log_moment,
+    most_lost,
+    sum_string,
     transform,
 )
-from dpverify.enclosure import rational, to_arb
+from dpverify.enclosure import exact_string, to_arb
 from dpverify.errors import require
+from dpverify.numbers import to_rational
 
 __all__ = ["PositionLoss"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionLoss:
+@frozen(kw_only=True)
+class PositionLoss(PrivacyLoss):
     """One position that differs with probability d by public randomness which releases share.
 
     m independent positions are this loss m times.
@@ -46,20 +49,21 @@ class PositionLoss:
     losses : what every release that uses this draw loses there if it differs
     """
 
-    differ: Fraction
+    differ: Fraction = field(converter=to_rational)
     losses: Losses
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "differ", rational("differ", self.differ))
+    def __attrs_post_init__(self) -> None:
         require(0 < self.differ <= 1, "differ", self.differ, "in (0, 1]")
         good = bool(self.losses) and all(count >= 1 for _, count in self.losses)
         require(good, "losses", self.losses, "not empty, with multiplicities of at least 1")
 
+    def __str__(self) -> str:
+        return f"({sum_string(self.losses)}) with probability {exact_string(self.differ)}"
+
     @property
     def infinity_mass(self) -> Fraction:
         """That of the releases together, times d."""
-        kept = reduce(mul, ((1 - loss.infinity_mass) ** n for loss, n in self.losses), Fraction(1))
-        return self.differ * (1 - kept)
+        return self.differ * escaping(self.losses)
 
     @property
     def abscissa(self) -> float:
@@ -80,13 +84,8 @@ class PositionLoss:
 
     def max_loss(self) -> arb | None:
         """That of the releases together, or 0."""
-        total = arb(0)
-        for loss, count in self.losses:
-            most = loss.max_loss()
-            if most is None:
-                return None
-            total += count * most
-        return total.max(arb(0))
+        most = most_lost(self.losses)
+        return None if most is None else most.max(arb(0))
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
         """(1 − d) + d·ΠMᵢ."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Literal
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify._fields import changed, field_values
 from dpverify.auditing.outputs.samples import display_name
 from dpverify.privacy import Mechanism
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -209,18 +210,15 @@ class _RecordedLaplace(RoundedLaplace):
 
 def _asking(mechanism: Any) -> Any:
     """The mechanism with noise that asks the recorder."""
-    if not is_dataclass(mechanism) or isinstance(mechanism, type):
-        return mechanism
-    changed: dict[str, Any] = {}
-    for entry in fields(mechanism):
-        value = getattr(mechanism, entry.name)
+    asking: dict[str, Any] = {}
+    for name, value in field_values(mechanism).items():
         if isinstance(value, RoundedGaussian):
-            changed[entry.name] = _RecordedGaussian(scale=value.scale)
+            asking[name] = _RecordedGaussian(scale=value.scale)
         elif isinstance(value, RoundedLaplace):
-            changed[entry.name] = _RecordedLaplace(scale=value.scale)
+            asking[name] = _RecordedLaplace(scale=value.scale)
         elif hasattr(value, "release"):
-            changed[entry.name] = _asking(value)
-    return replace(mechanism, **changed) if changed else mechanism
+            asking[name] = _asking(value)
+    return changed(mechanism, **asking) if asking else mechanism
 
 
 def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[Any]]:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from dpverify._fields import field_values
 from dpverify._version import __version__
 from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
@@ -236,8 +237,7 @@ def _told(value: Any, depth: int) -> str:
         return f"{kind}{[_told(each, depth - 1) for each in value]}"
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
-    if is_dataclass(value):
-        own = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+    if own := field_values(value):
         return f"{kind}{_told(own, depth - 1)}"
     if hasattr(value, "__dict__") and repr(value) == object.__repr__(value):
         return f"{kind}{_told(vars(value), depth - 1)}"

@@ -19,11 +19,11 @@ x, y. Summed: ⟨x, y⟩ is estimated with variance pv² + v(|x| + |y|), |x| bei
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from attrs import frozen
 from flint import arb, arb_poly
 from numpy.typing import ArrayLike, NDArray
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["HammingDistance", "InnerProductOfBits", "ones", "unused_are_zero"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _BitEstimator(Estimator):
     """What both estimators share: the mechanism and the records' bits."""
 
@@ -58,7 +58,7 @@ class _BitEstimator(Estimator):
         return 2 * self.mechanism.flip * (1 - self.mechanism.flip)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HammingDistance(_BitEstimator):
     """‖x − y‖², the number of bits that differ: algorithm 6, (H − cp)/γ."""
 
@@ -110,7 +110,7 @@ class HammingDistance(_BitEstimator):
         return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class InnerProductOfBits(_BitEstimator):
     """⟨x, y⟩, the number of ones in common, of two rows that aren't copies of one record's."""
 

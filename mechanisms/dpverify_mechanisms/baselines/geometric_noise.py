@@ -18,7 +18,6 @@ same in 1/z, up to a constant, and all coefficients of these are positive.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -32,22 +31,21 @@ from dpverify.accounting.curves._steps import step_delta, step_epsilon
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, enclose, to_arb
-from dpverify.errors import NumericalError, require
+from dpverify.enclosure import Enclosure, enclose, floor_of, to_arb
+from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import read_numbers, to_count, to_rational
+from dpverify.numbers import to_coin, to_count, to_rational
 from dpverify.sampling.words import Words
 
 __all__ = ["Geometric", "GeometricNoise"]
 
-_COIN = 2**64
 _HALF_BITS, _GUIDE_BITS = 63, 14
 _HALF = 2**_HALF_BITS
 _BLOCK = 8192  # draws a block: they stay in the cache
 _LEAST, _MOST = Fraction(1, 2**40), 1 - Fraction(1, 2**14)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GeometricNoise:
     """The noise of ratio q, sampled exactly.
 
@@ -61,12 +59,10 @@ class GeometricNoise:
     ratio : q, a multiple of 2⁻⁶⁴ from 2⁻⁴⁰ to 1 − 2⁻¹⁴
     """
 
-    ratio: Fraction
+    ratio: Fraction = field(converter=to_coin)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(_LEAST <= self.ratio <= _MOST, "ratio", self.ratio, "in [2**-40, 1 - 2**-14]")
-        require(_COIN % self.ratio.denominator == 0, "ratio", self.ratio, "a multiple of 2**-64")
 
     def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
         """Draw independent values: one word each, and then more for the words left open."""
@@ -143,13 +139,7 @@ def _table(ratio: Fraction) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 def _floor(ratio: Fraction, size: int) -> int:
-    for precision in (128, 512, 4096):
-        with ctx.workprec(precision):
-            q = to_arb(ratio)
-            parts = (2 * q**size / (1 + q) * _HALF).floor().unique_fmpz()
-        if parts is not None:
-            return int(parts)
-    raise NumericalError(f"the threshold {size} for ratio={ratio} stays open")
+    return floor_of(lambda: 2 * to_arb(ratio) ** size / (1 + to_arb(ratio)) * _HALF)
 
 
 @frozen(kw_only=True)

@@ -27,11 +27,11 @@ full matrix would have 2(n − 1)). Its σ is safe, and too large by √(n/(n �
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
@@ -42,7 +42,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import Enclosure, Real, SquareRoot, enclose, exact_string, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.numbers import read_numbers, whole
+from dpverify.numbers import to_count, whole
 from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -84,7 +84,7 @@ def published_sigma(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NoiseAddition(Certifiable):
     """Release of all pairwise squared distances of one data set, plus Gaussian noise, exactly.
 
@@ -103,17 +103,15 @@ class NoiseAddition(Certifiable):
         doubles.
     """
 
-    rows: int
-    p: int
+    rows: int = field(converter=to_count)
+    p: int = field(converter=to_count)
     noise: RoundedGaussian
     grid: Grid
     domain: Box
     adjacency: BitFlip | Attribute
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
-        require(self.p >= 1, "p", self.p, "at least 1")
         table = self.rows * self.p
         require(table <= _LARGEST, "rows * p", table, f"at most {_LARGEST}, held in memory at once")
         match self.adjacency:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.errors import require
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["PairDistance"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PairDistance(Estimator):
     """‖x_a − x_b‖² of the gridded records a and b: algorithm 4, the entry as it is.
 

@@ -9,12 +9,12 @@ For one bit it is lemma 3 at δ = 0, and that lemma is tight.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.randomized_response import (
@@ -28,7 +28,7 @@ from dpverify.data.domain import Box, as_rows, dense, first_where, is_sparse
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.numbers import read_numbers, whole
+from dpverify.numbers import COIN, to_coin, to_count, whole
 from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Streaming
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words, release_words
@@ -41,12 +41,11 @@ from dpverify_mechanisms.baselines.bit_estimators import (
 
 __all__ = ["RandomizedResponse"]
 
-_COIN = 2**64
 _BLOCK = 2**20  # coins drawn at a time
 _SMALL = 16  # bits whose outputs `distribution` enumerates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RandomizedResponse(Streaming, Certifiable, Exhaustive):
     """Release of bit vectors with every bit flipped by a coin of its own.
 
@@ -58,14 +57,12 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
     adjacency : one bit flips, or a whole record is replaced
     """
 
-    p: int
-    flip: Fraction
+    p: int = field(converter=to_count)
+    flip: Fraction = field(converter=to_coin)
     domain: Box
     adjacency: BitFlip | Record
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.p >= 1, "p", self.p, "at least 1")
+    def __attrs_post_init__(self) -> None:
         require(
             1 - MAX_KEEP <= self.flip < Fraction(1, 2),
             "flip",
@@ -73,7 +70,6 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
             "in [2**-40, 1/2)",
             "At 1/2 the release would say nothing of the records.",
         )
-        require((self.flip * _COIN).denominator == 1, "flip", self.flip, "a whole number of 2**-64")
         require(
             self.domain.low == 0 and self.domain.high == 1,
             "domain",
@@ -119,8 +115,8 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
         curve = self.privacy()
         return {
             "coins": {
-                "flip_numerator": str(self.flip * _COIN),
-                "flip_denominator": str(_COIN),
+                "flip_numerator": str(self.flip * COIN),
+                "flip_denominator": str(COIN),
                 "flip": Enclosure.of_exact(self.flip),
             },
             "loss": {
@@ -143,7 +139,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
 
     def _flipped(self, x: Any, rng: Words) -> NDArray[np.uint8]:
         released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
-        numerator = int(self.flip * _COIN)
+        numerator = int(self.flip * COIN)
         for rows in _slices(x.shape[0], max(_BLOCK // self.p, 1)):
             bits = dense(x[rows]) != 0
             bits ^= flips(numerator, bits.shape, rng=rng)
@@ -231,7 +227,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Bits:
     """The ends of the domain, and nothing between them."""
 

@@ -8,9 +8,10 @@ whole vector of moves, or on D₁/b alone where that vector isn't known (`distan
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from attrs import frozen
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
@@ -32,7 +33,7 @@ Level = Callable[..., Enclosure]
 """A theorem that Gaussian noise is chosen by: σ for ε, δ and the sensitivity."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Neighbours:
     """The sketches of neighbours before the noise.
 

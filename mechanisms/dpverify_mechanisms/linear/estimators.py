@@ -28,10 +28,10 @@ and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from dpverify.data.domain import as_rows, dense
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Cosine", "InnerProduct", "SquaredDistance"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _SketchEstimator(Estimator):
     """What the estimators share: the units, the noise's moments, the quadratic forms.
 
@@ -62,7 +62,7 @@ class _SketchEstimator(Estimator):
     def over(self) -> Literal["draw and noise", "noise"]:
         return "noise" if self.realised else "draw and noise"
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         if self.realised and self.sketch.at == "input":
             raise ParameterError(
                 "realised", True, "false where the noise is at the input", "Use moments over P."
@@ -130,7 +130,7 @@ class _SketchEstimator(Estimator):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SquaredDistance(_SketchEstimator):
     """‖x − y‖²: the squared distance of the rows less 2kv.
 
@@ -186,7 +186,7 @@ class SquaredDistance(_SketchEstimator):
         return spread + self._over_projection(squared, squared, fourth)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class InnerProduct(_SketchEstimator):
     """⟨x, y⟩: the inner product of two rows, which are not noisy copies of one another.
 
@@ -219,7 +219,7 @@ class InnerProduct(_SketchEstimator):
         return spread + self._over_projection((xx + p * v) * (yy + p * v), xy * xy + spread, same)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Cosine(_SketchEstimator):
     """Cosine of two records, A/√(BC): the noise's share is taken out of both norms.
 

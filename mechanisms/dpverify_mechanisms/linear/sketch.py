@@ -17,12 +17,12 @@ followed by a public map; so D is taken for the identity, and k may be as large 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -73,7 +73,7 @@ LAPLACE = "Dwork, McSherry, Nissim and Smith 2006, proposition 1"
 _NORMS: Mapping[str, Literal[1, 2]] = {"l1": 1, "l2": 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LinearSketch(Streaming, Certifiable):
     """Release of records @ P + noise, or of (records + noise) @ P, exactly.
 
@@ -98,9 +98,9 @@ class LinearSketch(Streaming, Certifiable):
     domain: Vectors
     adjacency: Adjacency
     at: Literal["output", "input"] = "output"
-    _largest_sum: int = field(init=False, repr=False, compare=False)
+    _largest_sum: int = field(init=False, repr=False, eq=False)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         if not squared(self._distance()) > 0:
             raise ParameterError(
                 "seed", self.projection.seed, "one that draws a projection that isn't all zeros"
@@ -442,7 +442,7 @@ class LinearSketch(Streaming, Certifiable):
         The noise level stays what it is, so this is for moments over the draw of P; the privacy of
         the other sketch follows from its own projection.
         """
-        return replace(self, projection=replace(self.projection, seed=seed))
+        return evolve(self, projection=evolve(self.projection, seed=seed))
 
     def estimators(self) -> Sequence[Estimator]:
         """Squared distance and inner product, and for noise at the output the cosine."""

@@ -29,11 +29,11 @@ same.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -53,7 +53,7 @@ def jaccard(first: sparse.csr_array, second: sparse.csr_array) -> Fraction:
     return Fraction(common, first.nnz + second.nnz - common)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _SimilarityEstimator(Estimator):
     """A linear function of a mean over the K positions."""
 
@@ -78,7 +78,7 @@ class _SimilarityEstimator(Estimator):
         return jaccard(self.sketch.admitted(record), self.sketch.admitted(other))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CollisionSimilarity(_SimilarityEstimator):
     """From the fraction of equal values: Aumüller et al. 2020, equation 1.
 
@@ -116,7 +116,7 @@ class CollisionSimilarity(_SimilarityEstimator):
         return Fraction(b - 1, b) * ((b * self.keep - 1) / (b - 1)) ** 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DistanceSimilarity(_SimilarityEstimator):
     """From the squared distance: Aumüller et al. 2020, equation 5.
 

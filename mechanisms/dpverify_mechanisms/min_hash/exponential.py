@@ -22,18 +22,19 @@ the last place. The number of heads is geometric, and modulo N it has the law ab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
+from attrs.converters import optional
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.data.domain import Sets, is_sparse
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import COIN, to_coin, to_count
 from dpverify.sampling.coins import flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.min_hash.hashing import HashFamily
@@ -46,10 +47,8 @@ REFUSAL = (
     "never by the other (Aumüller et al. 2020, appendix A). Use rr-min-hash."
 )
 
-_COIN = 2**64
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExponentialMinHash:
     """Release of K items of every set, chosen in favour of low ranks. It offers no guarantee.
 
@@ -62,16 +61,12 @@ class ExponentialMinHash:
     """
 
     hashes: HashFamily
-    ratio: Fraction
+    ratio: Fraction = field(converter=to_coin)
     domain: Sets
-    choices: int | None = None
+    choices: int | None = field(default=None, converter=optional(to_count))
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(0 < self.ratio < 1, "ratio", self.ratio, "in (0, 1)")
-        require(_COIN % self.ratio.denominator == 0, "ratio", self.ratio, "a multiple of 2**-64")
-        choices = self.choices
-        require(choices is None or choices >= 1, "choices", choices, "at least 1")
 
     def claimed_epsilon(self) -> Enclosure:
         """Encloses K·2·ln(1/q), what its authors' argument gives: false."""
@@ -129,7 +124,7 @@ class ExponentialMinHash:
         heads = np.zeros(shape, dtype=np.int64)
         going = np.flatnonzero(np.ones(shape, dtype=np.bool_))
         while going.size:
-            going = going[flips(int(self.ratio * _COIN), going.shape, rng=rng)]
+            going = going[flips(int(self.ratio * COIN), going.shape, rng=rng)]
             heads.flat[going] += 1
         return heads
 

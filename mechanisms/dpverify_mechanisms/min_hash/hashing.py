@@ -33,16 +33,16 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from attrs import evolve, field, frozen
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_count, to_whole
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["HashFamily", "KeyedHashes", "TabledHashes"]
@@ -55,7 +55,7 @@ _ROWS = 1 << 12
 _BUCKET_TAG = 1 << 63  # keeps the cipher's blocks for buckets apart from those for ranks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HashFamily(ABC):
     """K realised range-B MinHash functions on a universe of items.
 
@@ -69,14 +69,13 @@ class HashFamily(ABC):
     name: ClassVar[str]
     assumptions: ClassVar[tuple[str, ...]]
 
-    items: int
-    functions: int
-    buckets: int
+    items: int = field(converter=to_count)
+    functions: int = field(converter=to_count)
+    buckets: int = field(converter=to_count)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(1 <= self.items <= 2**63, "items", self.items, "in [1, 2**63]")
-        require(1 <= self.functions <= 2**31, "functions", self.functions, "in [1, 2**31]")
+    def __attrs_post_init__(self) -> None:
+        require(self.items <= 2**63, "items", self.items, "in [1, 2**63]")
+        require(self.functions <= 2**31, "functions", self.functions, "in [1, 2**31]")
         require(2 <= self.buckets <= 2**32, "buckets", self.buckets, "in [2, 2**32]")
 
     @abstractmethod
@@ -139,7 +138,7 @@ class HashFamily(ABC):
         return least
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KeyedHashes(HashFamily):
     """Ranks and buckets from AES-128 under a public random key.
 
@@ -159,7 +158,7 @@ class KeyedHashes(HashFamily):
         "random, independently of the records.",
     )
 
-    seed: int
+    seed: int = field(converter=to_whole)
 
     def rank_chunks(self, items: NDArray[Any]) -> Iterator[Ranks]:
         """Ranks of consecutive items, in pieces."""
@@ -193,9 +192,7 @@ class KeyedHashes(HashFamily):
 
     def redrawn(self, seed: int) -> Self:
         """Functions under another key."""
-        return type(self)(
-            items=self.items, functions=self.functions, buckets=self.buckets, seed=seed
-        )
+        return evolve(self, seed=seed)
 
     @property
     def source(self) -> str:
@@ -222,7 +219,7 @@ class KeyedHashes(HashFamily):
         return sizes.encode() + self._key()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TabledHashes(HashFamily):
     """Functions given by tables, for small universes and for enumeration.
 
@@ -240,8 +237,8 @@ class TabledHashes(HashFamily):
     orders: tuple[tuple[int, ...], ...]
     marks: tuple[tuple[int, ...], ...]
 
-    def __post_init__(self) -> None:
-        super(TabledHashes, self).__post_init__()
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         places = list(range(self.items))
         good = len(self.orders) == self.functions and all(sorted(o) == places for o in self.orders)
         require(good, "orders", self.orders, f"{self.functions} permutations of the items")
@@ -262,10 +259,8 @@ class TabledHashes(HashFamily):
         """Tables drawn anew; buckets modulo B of 64-bit words, so uniform up to B/2⁶⁴."""
         words = ReplayableWords(seed, "min-hash tables").words(2 * self.functions * self.items)
         ranks, marks = words.reshape(2, self.functions, self.items)
-        return type(self)(
-            items=self.items,
-            functions=self.functions,
-            buckets=self.buckets,
+        return evolve(
+            self,
             orders=tuple(map(tuple, np.argsort(ranks, axis=1, kind="stable").tolist())),
             marks=tuple(map(tuple, (marks % np.uint64(self.buckets)).tolist())),
         )

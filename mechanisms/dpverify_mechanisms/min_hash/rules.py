@@ -17,13 +17,12 @@ anyone. That is why the first never beats the second in the paper's experiments.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import arb, ctx
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import (
@@ -33,10 +32,11 @@ from dpverify.accounting.curves.randomized_response import (
     keep_probability,
     keep_probability_curve,
 )
-from dpverify.enclosure import Enclosure, to_arb
-from dpverify.errors import NumericalError, ParameterError, require
+from dpverify.accounting.solve import bisected
+from dpverify.enclosure import Enclosure, floor_of, to_arb
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
-from dpverify.numbers import read_numbers
+from dpverify.numbers import COIN, to_coin
 from dpverify.sampling.coins import flips, uniform_below
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise
@@ -45,7 +45,6 @@ __all__ = ["BucketNoise", "BucketResponse", "BucketRule", "Plain"]
 
 Buckets = NDArray[np.int64]
 
-_COIN = 2**64
 _LEAST_RATIO = 2**24  # 2⁻⁴⁰
 _HALVINGS = 40
 
@@ -95,7 +94,7 @@ class BucketRule(ABC):
         """Public numbers of the rule."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Plain(BucketRule):
     """No randomness: range-B MinHash (Li and König 2010), which isn't private.
 
@@ -133,7 +132,7 @@ class Plain(BucketRule):
         return {"distribution": "none: range-B MinHash isn't private"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BucketResponse(BucketRule):
     """B-ary randomized response on every bucket: Aumüller et al. 2020, section 4.
 
@@ -147,12 +146,10 @@ class BucketResponse(BucketRule):
     )
     statements: ClassVar[tuple[str, ...]] = ("aumuller2020.lemma-2",)
 
-    keep: Fraction
+    keep: Fraction = field(converter=to_coin)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(0 < self.keep <= MAX_KEEP, "keep", self.keep, "in (0, 1 - 2**-40]")
-        require(_COIN % self.keep.denominator == 0, "keep", self.keep, "a multiple of 2**-64")
 
     @classmethod
     def calibrated(
@@ -172,14 +169,13 @@ class BucketResponse(BucketRule):
             return cls(
                 keep=keep_probability_curve(epsilon, delta, positions=positions, values=buckets)
             )
-        parts = _bisect(
-            int(pure * _COIN),
-            int(MAX_KEEP * _COIN),
-            lambda n: cls(keep=Fraction(n, _COIN)).curve(positions, buckets, differ),
-            epsilon,
-            delta,
-        )
-        return cls(keep=Fraction(parts, _COIN))
+
+        def holds(parts: int) -> bool:
+            curve = cls(keep=Fraction(parts, COIN)).curve(positions, buckets, differ)
+            return Fraction(curve.delta_at(epsilon).upper) <= delta
+
+        ends = int(pure * COIN), int(MAX_KEEP * COIN)
+        return cls(keep=Fraction(bisected(*ends, holds, halvings=_HALVINGS), COIN))
 
     def other(self, buckets: int) -> Fraction:
         """Probability of one particular other bucket."""
@@ -187,7 +183,7 @@ class BucketResponse(BucketRule):
 
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
         """Every bucket kept, or moved round by 1, …, B − 1 places, evenly."""
-        kept = flips(int(self.keep * _COIN), values.shape, rng=rng)
+        kept = flips(int(self.keep * COIN), values.shape, rng=rng)
         moves = 1 + uniform_below(buckets - 1, values.shape, rng=rng)
         released = np.where(kept, values, (values + moves) % buckets)
         return released.astype(self.dtype(buckets))
@@ -220,11 +216,11 @@ class BucketResponse(BucketRule):
         """The coins."""
         return {
             "distribution": "randomized response by coins of 64 bits, the other buckets evenly",
-            "keep": f"{int(self.keep * _COIN)}/2**64",
+            "keep": f"{int(self.keep * COIN)}/2**64",
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BucketNoise(BucketRule):
     """Integer noise on every bucket: Aumüller et al. 2020, section 5, with discrete Laplace noise.
 
@@ -253,17 +249,15 @@ class BucketNoise(BucketRule):
         """The rule with the least noise that is proven (ε, δ)-private."""
 
         def at(parts: int) -> BucketNoise:
-            return cls(noise=GeometricNoise(ratio=Fraction(parts, _COIN)))
+            return cls(noise=GeometricNoise(ratio=Fraction(parts, COIN)))
+
+        def holds(parts: int) -> bool:
+            curve = at(parts).curve(positions, buckets, differ)
+            return Fraction(curve.delta_at(epsilon).upper) <= delta
 
         parts = _ratio(epsilon, positions * (buckets - 1))
         if delta > 0:
-            parts = _bisect(
-                parts,
-                _LEAST_RATIO,
-                lambda n: at(n).curve(positions, buckets, differ),
-                epsilon,
-                delta,
-            )
+            parts = bisected(parts, _LEAST_RATIO, holds, halvings=_HALVINGS)
         return cls(noise=at(parts).noise)
 
     def draw(self, values: Buckets, buckets: int, *, rng: Words) -> NDArray[Any]:
@@ -312,38 +306,16 @@ class BucketNoise(BucketRule):
         ratio = self.noise.ratio
         return {
             "distribution": "two-sided geometric on the integers, sampled exactly",
-            "ratio": f"{int(ratio * _COIN)}/2**64",
+            "ratio": f"{int(ratio * COIN)}/2**64",
             "variance": Enclosure.of_exact(self.noise.variance()),
         }
-
-
-def _bisect(
-    safe: int,
-    unsafe: int,
-    curve: Callable[[int], PrivacyCurve],
-    epsilon: Fraction,
-    delta: Fraction,
-) -> int:
-    """Parameter nearest to `unsafe`, up to 2⁻⁴⁰ of the range, whose δ(ε) ≤ delta is proven."""
-    for _ in range(_HALVINGS):
-        middle = (safe + unsafe) // 2
-        if Fraction(curve(middle).delta_at(epsilon).upper) <= delta:
-            safe = middle
-        else:
-            unsafe = middle
-    return safe
 
 
 def _ratio(epsilon: Fraction, steps: int) -> int:
     """Smallest n ≥ 2²⁴ with steps·ln(2⁶⁴/n) ≤ ε: the logarithm is irrational unless ε is 0."""
     require(epsilon > 0, "epsilon", epsilon, "positive for noise")
-    for precision in (128, 512, 4096):
-        with ctx.workprec(precision):
-            bound: arb = (-to_arb(epsilon) / steps).exp() * _COIN
-            parts = bound.ceil().unique_fmpz()
-        if parts is not None:
-            return max(int(parts), _LEAST_RATIO)
-    raise NumericalError(f"the noise for epsilon={epsilon} stays open")
+    below = floor_of(lambda: (-to_arb(epsilon) / steps).exp() * COIN)
+    return max(below + 1, _LEAST_RATIO)
 
 
 def _not_private() -> ParameterError:

@@ -16,12 +16,12 @@ differ, and the claim is the curve of K differing ones; it needs no assumption.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -49,7 +49,7 @@ __all__ = ["MinHash", "Reading"]
 Reading = Literal["over the draw", "realised"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MinHash(Streaming, Certifiable, Exhaustive):
     """Release of randomized buckets of sets.
 
@@ -73,7 +73,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
     adjacency: Items
     reading: Reading = "over the draw"
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         rule = '"over the draw" or "realised"'
         require(self.reading in ("over the draw", "realised"), "reading", self.reading, rule)
         farthest_sets(self.domain, self.adjacency, self.hashes.items)
@@ -112,7 +112,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
             buckets=hashes.buckets,
             differ=draft.differ() if reading == "over the draw" else None,
         )
-        return replace(draft, rule=made)
+        return evolve(draft, rule=made)
 
     # The paper's names
 
@@ -329,7 +329,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with other hash functions of its family and the same rule."""
-        return replace(self, hashes=self.hashes.redrawn(seed))
+        return evolve(self, hashes=self.hashes.redrawn(seed))
 
     def estimators(self) -> Sequence[CollisionSimilarity | DistanceSimilarity]:
         """The Jaccard similarity."""

@@ -22,12 +22,12 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
@@ -36,7 +36,7 @@ from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot
 from dpverify.errors import NumericalError, require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_count, to_whole
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections._spectral import root, squared_spectral_norm
 
@@ -48,7 +48,7 @@ _MULTIPLIED = 2**22  # values of records that are multiplied at once: 32 MiB
 _ROWS = 256  # sparse records a block: the sums they scatter to stay in the cache
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Projection(ABC):
     """A projection realised from a public seed.
 
@@ -60,15 +60,12 @@ class Projection(ABC):
 
     name: ClassVar[str]
 
-    p: int
-    k: int
-    seed: int
-    _known: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    p: int = field(converter=to_count)
+    k: int = field(converter=to_count)
+    seed: int = field(converter=to_whole)
+    _known: dict[Any, Any] = field(init=False, repr=False, eq=False, factory=dict)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.p >= 1, "p", self.p, "at least 1")
-        require(self.k >= 1, "k", self.k, "at least 1")
+    def __attrs_post_init__(self) -> None:
         self._words()  # refuses a seed that can't be used
 
     def _words(self) -> ReplayableWords:
@@ -342,7 +339,7 @@ def _together(text: str, matrices: Iterable[_Streams]) -> str:
     return total.hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Measures:
     """What is known of a matrix after one look at every entry.
 

@@ -20,11 +20,11 @@ says of every q, only where t is at most about ⅓, for q ≥ 9/(m + 9).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -32,7 +32,7 @@ from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_rational
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections._spectral import squared_spectral_norm
@@ -102,7 +102,7 @@ def _butterflies(
         result[...] = source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FJLT(Projection):
     """The fast Johnson-Lindenstrauss transform: signs, Walsh-Hadamard, sparse normal entries.
 
@@ -118,12 +118,11 @@ class FJLT(Projection):
     name: ClassVar[str] = "fjlt"
     entry: ClassVar[RoundedGaussian] = RoundedGaussian(scale=2.0**10)
 
-    density: Fraction
+    density: Fraction = field(converter=to_rational)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(0 < self.density <= 1, "density", self.density, "in (0, 1]")
-        Projection.__post_init__(self)
+        super().__attrs_post_init__()
 
     def _realise(self, rng: ReplayableWords) -> Any:
         """Signs (p,) and Q (k, m), the latter dense or CSR."""

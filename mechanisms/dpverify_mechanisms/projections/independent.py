@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_count, to_whole
+from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_mechanisms.projections.base import LARGEST_STORED, Projection
@@ -33,7 +34,6 @@ __all__ = [
     "RademacherProjection",
     "SparseProjection",
     "UniformProjection",
-    "below",
     "rounded_moments",
     "signs",
 ]
@@ -43,7 +43,7 @@ _DRAWN = 2**20  # entries that are drawn at once
 _CACHED = 2**17  # values of records that stay in a second-level cache
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _IndependentEntries(Projection):
     """What projections of independent, symmetric entries share: c = 1/k and d = (κ − 1)/k.
 
@@ -72,7 +72,7 @@ class _IndependentEntries(Projection):
         """
         rule = f"at most {LARGEST_STORED}, to be stored"
         require(self.stored, "p * k", self.p * self.k, rule, "Look at it by blocks.")
-        return Projection.matrix.__get__(self)
+        return super().matrix
 
     def blocks(self) -> Iterator[Any]:
         """The integer matrix in consecutive blocks of rows, generated where it isn't stored."""
@@ -96,18 +96,13 @@ class _IndependentEntries(Projection):
 
     @property
     @abstractmethod
-    def _second(self) -> Fraction:
-        """Second moment of an entry of the integer matrix."""
-
-    @property
-    @abstractmethod
-    def _fourth(self) -> Fraction:
-        """Fourth moment of an entry of the integer matrix."""
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        """Second and fourth moment of an entry of the integer matrix."""
 
     @property
     def scale(self) -> Exact:
         """One over the root of k times an entry's variance."""
-        return SquareRoot(1 / (self.k * self._second))
+        return SquareRoot(1 / (self.k * self._moments[0]))
 
     @property
     def pair_variance(self) -> Fraction:
@@ -117,11 +112,30 @@ class _IndependentEntries(Projection):
     @property
     def diagonal_variance(self) -> Fraction:
         """(κ − 1)/k with the entries' kurtosis κ."""
-        return (self._fourth / self._second**2 - 1) / self.k
+        second, fourth = self._moments
+        return (fourth / second**2 - 1) / self.k
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityProjection(Projection):
+class _OneSignARow(Projection):
+    """What projections of one entry ±1 a row share: every row has norm 1."""
+
+    __slots__ = ()
+
+    @property
+    def signs_a_row(self) -> int:
+        return 1
+
+    @property
+    def scale(self) -> Exact:
+        return Fraction(1)
+
+    @property
+    def diagonal_variance(self) -> Fraction:
+        return Fraction(0)
+
+
+@frozen(kw_only=True)
+class IdentityProjection(_OneSignARow):
     """The records themselves: k = p, scale 1, and nothing is drawn.
 
     Li and Li 2023, "Raw-data-G-OPT".
@@ -129,41 +143,24 @@ class IdentityProjection(Projection):
 
     name: ClassVar[str] = "identity"
 
-    seed: int = 0
+    seed: int = field(default=0, converter=to_whole)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(self.k == self.p, "k", self.k, f"p={self.p} for the identity")
-        Projection.__post_init__(self)
+        super().__attrs_post_init__()
 
     def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
         return sparse.eye_array(self.p, format="csr")
 
     @property
-    def signs_a_row(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def scale(self) -> Exact:
-        """1."""
-        return Fraction(1)
-
-    @property
     def pair_variance(self) -> Fraction:
-        """0."""
-        return Fraction(0)
-
-    @property
-    def diagonal_variance(self) -> Fraction:
-        """0."""
         return Fraction(0)
 
     def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
         return Fraction(1), Fraction(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GaussianProjection(_IndependentEntries):
     """Independent normal entries of variance 1/k, on a grid.
 
@@ -178,15 +175,11 @@ class GaussianProjection(_IndependentEntries):
         return self.entry.sample(shape, rng=rng).astype(np.float64)
 
     @property
-    def _second(self) -> Fraction:
-        return rounded_moments(self.entry)[0]
-
-    @property
-    def _fourth(self) -> Fraction:
-        return rounded_moments(self.entry)[1]
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return rounded_moments(self.entry)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RademacherProjection(_IndependentEntries):
     """Independent entries ±1/√k.
 
@@ -199,15 +192,11 @@ class RademacherProjection(_IndependentEntries):
         return signs(math.prod(shape), rng).reshape(shape)
 
     @property
-    def _second(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def _fourth(self) -> Fraction:
-        return Fraction(1)
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return Fraction(1), Fraction(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class UniformProjection(_IndependentEntries):
     """Independent entries, uniform on the odd integers from 1 − N to N − 1 for N = 2¹⁶.
 
@@ -223,15 +212,11 @@ class UniformProjection(_IndependentEntries):
         return (2.0 * places - (2**16 - 1)).reshape(shape)
 
     @property
-    def _second(self) -> Fraction:
-        return Fraction(2**32 - 1, 3)
-
-    @property
-    def _fourth(self) -> Fraction:
-        return Fraction((2**32 - 1) * (3 * 2**32 - 7), 15)
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return Fraction(2**32 - 1, 3), Fraction((2**32 - 1) * (3 * 2**32 - 7), 15)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SparseProjection(_IndependentEntries):
     """Independent entries ±√(s/k) with probability 1/(2s) each, else 0.
 
@@ -245,15 +230,10 @@ class SparseProjection(_IndependentEntries):
 
     name: ClassVar[str] = "sparse"
 
-    sparsity: int = 3
-
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.sparsity >= 1, "sparsity", self.sparsity, "at least 1")
-        Projection.__post_init__(self)
+    sparsity: int = field(default=3, converter=to_count)
 
     def _draw(self, shape: tuple[int, int], rng: ReplayableWords) -> NDArray[np.float64]:
-        drawn = below(2 * self.sparsity, shape, rng=rng)
+        drawn = uniform_below(2 * self.sparsity, shape, rng=rng)
         entries: NDArray[np.float64] = (drawn == 0).astype(np.float64) - (drawn == 1)
         return entries
 
@@ -269,21 +249,17 @@ class SparseProjection(_IndependentEntries):
 
     def _realise(self, rng: ReplayableWords) -> Any:
         if self._dense:
-            return _IndependentEntries._realise(self, rng)  # noqa: SLF001  # of a base
+            return super()._realise(rng)
         blocks = [sparse.csr_array(block) for block in self._generated(rng)]
         return sparse.vstack(blocks, format="csr")
 
     @property
-    def _second(self) -> Fraction:
-        return Fraction(1, self.sparsity)
-
-    @property
-    def _fourth(self) -> Fraction:
-        return Fraction(1, self.sparsity)
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return Fraction(1, self.sparsity), Fraction(1, self.sparsity)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OPORP(Projection):
+@frozen(kw_only=True)
+class OPORP(_OneSignARow):
     """One permutation and one random projection: signed sums over k bins of permuted coordinates.
 
     Li and Li 2023, algorithm 4, which supposes that k divides p. Where it doesn't, the first
@@ -294,8 +270,7 @@ class OPORP(Projection):
 
     name: ClassVar[str] = "oporp"
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(
             self.k <= self.p,
             "k",
@@ -303,8 +278,7 @@ class OPORP(Projection):
             f"at most p={self.p} for OPORP",
             "More bins than attributes would stay empty.",
         )
-        # dataclass(slots=True) makes a new class, which the bare super() doesn't know.
-        Projection.__post_init__(self)
+        super().__attrs_post_init__()
 
     def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
         order = _permutation(self.p, rng)
@@ -328,7 +302,7 @@ class OPORP(Projection):
         `largest_sum`'s, and exact in the precision that the records come in.
         """
         if is_sparse(steps):
-            return Projection.apply(self, steps)
+            return super().apply(steps)
         order, flips = self._remember("layers", self._layers)
         complete = self.p - self.p % self.k
         terms = np.take(steps, order, axis=1)
@@ -352,27 +326,12 @@ class OPORP(Projection):
         return np.where(np.arange(self.k) < more, size + 1, size)
 
     @property
-    def signs_a_row(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def scale(self) -> Exact:
-        """1."""
-        return Fraction(1)
-
-    @property
     def pair_variance(self) -> Fraction:
         """Probability that two given coordinates share a bin."""
         if self.p == 1:
             return Fraction(0)
         shared = sum(size * (size - 1) for size in self._bin_sizes().tolist())
         return Fraction(shared, self.p * (self.p - 1))
-
-    @property
-    def diagonal_variance(self) -> Fraction:
-        """0: every row has norm 1."""
-        return Fraction(0)
 
     def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
         """The columns are orthogonal: the largest bin."""
@@ -384,19 +343,6 @@ def signs(count: int, rng: Words) -> NDArray[np.float64]:
     """Independent fair signs, one bit each."""
     bits = np.unpackbits(rng.words(-(-count // 64)).astype("<u8").view(np.uint8), count=count)
     return 1.0 - 2.0 * bits.astype(np.float64)
-
-
-def below(bound: int, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
-    """Exactly uniform whole numbers from 0 to `bound` − 1.
-
-    One word each; the few words beyond the last multiple of `bound` are drawn again after all
-    others, in order.
-    """
-    drawn = rng.words(math.prod(shape))
-    last = np.uint64(2**64 - 1 - 2**64 % bound)
-    while (again := np.flatnonzero(drawn > last)).size:
-        drawn[again] = rng.words(again.size)
-    return (drawn % np.uint64(bound)).astype(np.int64).reshape(shape)
 
 
 def rounded_moments(entry: RoundedGaussian) -> tuple[Fraction, Fraction]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_count
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections.independent import OPORP, Projection
 
 __all__ = ["RepeatedOPORP"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RepeatedOPORP(Projection):
     """Several independent OPORPs side by side, of k/repetitions bins each.
 
@@ -30,18 +30,16 @@ class RepeatedOPORP(Projection):
 
     name: ClassVar[str] = "repeated oporp"
 
-    repetitions: int
+    repetitions: int = field(converter=to_count)
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.repetitions >= 1, "repetitions", self.repetitions, "at least 1")
+    def __attrs_post_init__(self) -> None:
         require(
             self.k % self.repetitions == 0,
             "k",
             self.k,
             f"a multiple of repetitions={self.repetitions}",
         )
-        Projection.__post_init__(self)
+        super().__attrs_post_init__()
 
     def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
         parts = [part.matrix for part in self._oporps(rng)]
@@ -54,7 +52,7 @@ class RepeatedOPORP(Projection):
     def apply(self, steps: Any) -> NDArray[Any]:
         """The products side by side, where records are dense; see `Projection.apply`."""
         if is_sparse(steps):
-            return Projection.apply(self, steps)
+            return super().apply(steps)
         parts = self._remember("parts", lambda: self._oporps(self._words()))
         return np.concatenate([part.apply(steps) for part in parts], axis=1)
 

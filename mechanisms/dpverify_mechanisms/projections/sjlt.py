@@ -25,25 +25,26 @@ independent, independent of each other, and exactly uniform. (Over a prime field
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
-from dpverify.numbers import read_numbers
+from dpverify.numbers import to_count, to_whole
+from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.projections.base import Projection
-from dpverify_mechanisms.projections.independent import below, signs
+from dpverify_mechanisms.projections.independent import signs
 
 __all__ = ["SJLT", "BinaryField", "DKSProjection", "PolynomialHash"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BinaryField:
     """GF(2^bits): polynomials over GF(2) as the bits of whole numbers, modulo an irreducible one.
 
@@ -100,7 +101,7 @@ class PolynomialHash:
         return values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SJLT(Projection):
     """The sparser Johnson-Lindenstrauss transform of Kane and Nelson: s entries ±1/√s in each row.
 
@@ -117,14 +118,13 @@ class SJLT(Projection):
     """
 
     name: ClassVar[str] = "sjlt"
-    field: ClassVar[BinaryField] = BinaryField(bits=32, modulus=(1 << 32) | 0b1000_1101)
+    base: ClassVar[BinaryField] = BinaryField(bits=32, modulus=(1 << 32) | 0b1000_1101)
 
-    sparsity: int
+    sparsity: int = field(converter=to_whole)
     construction: Literal["block", "graph"] = "block"
     hashing: Literal["independent"] | int = "independent"
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         s = self.sparsity
         require(1 <= s <= self.k, "sparsity", s, f"from 1 to k={self.k}")
         known = ("block", "graph")
@@ -133,7 +133,7 @@ class SJLT(Projection):
             require(self.k % s == 0, "sparsity", s, f"a divisor of k={self.k} for blocks")
         if self.hashing != "independent":
             self._check_hashing(self.hashing)
-        Projection.__post_init__(self)
+        super().__attrs_post_init__()
 
     def _check_hashing(self, degree: Any) -> None:
         require(
@@ -145,7 +145,7 @@ class SJLT(Projection):
         )
         blocks = self.construction == "block"
         require(blocks, "construction", self.construction, "block for polynomial hashing")
-        size, bits = self.k // self.sparsity, self.field.bits
+        size, bits = self.k // self.sparsity, self.base.bits
         require(
             size & (size - 1) == 0 and 2 * size <= 2**bits,
             "k",
@@ -158,22 +158,22 @@ class SJLT(Projection):
     def _realise(self, rng: ReplayableWords) -> Any:
         if self.hashing != "independent":
             count = self.sparsity * self.hashing
-            drawn = rng.words(count) >> np.uint64(64 - self.field.bits)
-            return PolynomialHash(self.field, drawn.reshape(self.sparsity, self.hashing))
+            drawn = rng.words(count) >> np.uint64(64 - self.base.bits)
+            return PolynomialHash(self.base, drawn.reshape(self.sparsity, self.hashing))
         places = self._blocks(rng) if self.construction == "block" else self._subsets(rng)
         flips = signs(self.p * self.sparsity, rng).reshape(self.p, self.sparsity)
         return self._assemble(places, flips)
 
     def _blocks(self, rng: ReplayableWords) -> NDArray[np.int64]:
         size = self.k // self.sparsity
-        bins = below(size, (self.p, self.sparsity), rng=rng)
+        bins = uniform_below(size, (self.p, self.sparsity), rng=rng)
         return bins + size * np.arange(self.sparsity)
 
     def _subsets(self, rng: ReplayableWords) -> NDArray[np.int64]:
         """Uniform s-subsets of the k columns, by Floyd's algorithm in all rows at once."""
         chosen = np.empty((self.p, self.sparsity), dtype=np.int64)
         for number, last in enumerate(range(self.k - self.sparsity, self.k)):
-            drawn = below(last + 1, (self.p,), rng=rng)
+            drawn = uniform_below(last + 1, (self.p,), rng=rng)
             taken = (chosen[:, :number] == drawn[:, None]).any(axis=1)
             chosen[:, number] = np.where(taken, last, drawn)
         return np.sort(chosen, axis=1)
@@ -233,7 +233,7 @@ class SJLT(Projection):
         return size if norm == 1 else SquareRoot(size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DKSProjection(Projection):
     """Copies of each attribute, scaled by 1/√copies and hashed to k bins with signs.
 
@@ -247,16 +247,11 @@ class DKSProjection(Projection):
 
     name: ClassVar[str] = "dks"
 
-    copies: int
-
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.copies >= 1, "copies", self.copies, "at least 1")
-        Projection.__post_init__(self)
+    copies: int = field(converter=to_count)
 
     def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
         count = self.p * self.copies
-        bins = below(self.k, (count,), rng=rng)
+        bins = uniform_below(self.k, (count,), rng=rng)
         starts = np.arange(self.p + 1) * self.copies
         matrix = sparse.csr_array((signs(count, rng), bins, starts), shape=(self.p, self.k))
         matrix.sum_duplicates()

@@ -7,10 +7,10 @@ is the cut.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.privacy import Estimator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["QuadraticForm"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class QuadraticForm(Estimator):
     """Quadratic form of the data in a public query: a cut, or ‖Ax‖².
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -28,6 +28,7 @@ from dpverify.data.adjacency import Edge, Row
 from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
 from dpverify.errors import require
 from dpverify.guarantee import Guarantee
+from dpverify.numbers import to_count
 from dpverify.privacy import Certifiable, Estimator
 from dpverify.sampling.normal_vectors import rounded_normals
 from dpverify.sampling.words import Words, release_words
@@ -39,7 +40,7 @@ _FINENESS = 2**32  # floor/h² is at least this
 _DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the published ε
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SecretRows(Certifiable):
     """Release of secret normal rows, their law, its likelihood and the step.
 
@@ -51,7 +52,7 @@ class SecretRows(Certifiable):
     answers: ClassVar[str]
     """What the quadratic form of a query is."""
 
-    sketch_rows: int
+    sketch_rows: int = field(converter=to_count)
 
     @property
     @abstractmethod

@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from attrs import field, frozen
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
@@ -51,7 +51,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.numbers import read_numbers, whole
+from dpverify.numbers import to_count, to_positive_rational, to_rational, whole
 from dpverify.privacy import Errors, Pair
 from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
@@ -66,7 +66,7 @@ _ONE_EDGE = Edge(weight=Fraction(1))
 _ONE_ROW = Row(radius=Fraction(1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CutSketch(SecretRows):
     """Sketch of a graph that answers every cut query, and any quadratic form of the Laplacian.
 
@@ -79,13 +79,11 @@ class CutSketch(SecretRows):
 
     answers: ClassVar[str] = "cut"
 
-    p: int
-    w: Fraction
+    p: int = field(converter=to_count)
+    w: Fraction = field(converter=to_rational)
     adjacency: Edge = _ONE_EDGE
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
-        require(self.sketch_rows >= 1, "sketch_rows", self.sketch_rows, "at least 1")
+    def __attrs_post_init__(self) -> None:
         require(self.p >= 2, "p", self.p, "at least 2")
         require(0 < self.w < self.p, "w", self.w, f"in (0, n={self.p})")
         most = _finest(self.p)
@@ -209,7 +207,7 @@ class CutSketch(SecretRows):
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CovarianceSketch(SecretRows):
     """Sketch of a data matrix that answers ‖Ax‖² for every direction x.
 
@@ -223,16 +221,13 @@ class CovarianceSketch(SecretRows):
 
     answers: ClassVar[str] = "squared length along a direction"
 
-    p: int
-    w_squared: Fraction
+    p: int = field(converter=to_count)
+    w_squared: Fraction = field(converter=to_positive_rational)
     domain: Ball
     adjacency: Row = _ONE_ROW
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         require(self.sketch_rows >= 4, "sketch_rows", self.sketch_rows, "at least 4")
-        require(self.p >= 1, "p", self.p, "at least 1")
-        require(self.w_squared > 0, "w_squared", self.w_squared, "positive")
 
     @classmethod
     def calibrated(

@@ -45,10 +45,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.errors import ParameterError, require
@@ -73,7 +73,7 @@ RecordPair = tuple[ArrayLike, ArrayLike]
 """Two records, each of shape (p,)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _SignEstimator(Estimator):
     """A function of the number of agreeing bits.
 
@@ -113,7 +113,7 @@ class _SignEstimator(Estimator):
         return float(2 * np.arctan2(np.linalg.norm(x - y), np.linalg.norm(x + y)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BitAgreement(_SignEstimator):
     """Probability that two released bits agree: what a search by Hamming distance ranks by."""
 
@@ -133,7 +133,7 @@ class BitAgreement(_SignEstimator):
         return float((p * (1 - p)).sum()) / self._k**2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SignCollision(_SignEstimator):
     """Probability that two signs agree, from randomized response: the flips are divided out.
 
@@ -160,7 +160,7 @@ class SignCollision(_SignEstimator):
         return float((p * (1 - p)).sum()) / (self._k**2 * self.sketch.retained() ** 4)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Angle(SignCollision):
     """Angle of two records in radians, π(1 − sign collision): Li and Li 2023, theorem 4.6.
 
@@ -182,7 +182,7 @@ class Angle(SignCollision):
         return math.pi**2 * SignCollision.variance(self, record, other)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SignCosine(SignCollision):
     """Cosine of two records: the cosine of the estimated angle, which is biased.
 

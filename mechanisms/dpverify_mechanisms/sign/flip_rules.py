@@ -38,12 +38,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
@@ -154,7 +154,7 @@ class CoinRule(FlipRule):
         return [Fraction(n, UNIT) for n in self.numerators(sums, divisors)[0].tolist()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Ladder(CoinRule):
     """A flip probability for each level, with a fair coin at level 0.
 
@@ -183,7 +183,7 @@ class Ladder(CoinRule):
 
     flips: tuple[int, ...]
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         table = self.flips
         falling = all(a >= b >= 1 for a, b in pairwise(table))
         require(
@@ -265,7 +265,7 @@ class Ladder(CoinRule):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PrintedAlgorithm7(CoinRule):
     """Algorithm 7 as printed, which is not private: L_j = ⌈√k/(β·max|W_ij|)⌉ has lost its |x_j|.
 

@@ -13,11 +13,11 @@ sign has ratio f/0. No (ε, δ) with δ < f holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
@@ -41,15 +41,19 @@ _INDIVIDUAL = (
 )
 
 
+@frozen(kw_only=True)
 class _Individual(FlipRule):
-    """What the individual rules share: the noise set A = {j : |V_j| ≤ d_j}."""
+    """What the individual rules share: the noise set A = {j : |V_j| ≤ d_j}.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    held : a noise set that is used for every record, or None for each record's own
+    """
 
     notion: ClassVar[Notion] = "individual differential privacy"
     assumptions: ClassVar[tuple[str, ...]] = _INDIVIDUAL
 
-    held: tuple[bool, ...] | None
+    held: tuple[bool, ...] | None = None
 
     def noise_set(self, sums: Sums, divisors: Sums) -> NDArray[np.bool_]:
         """A of every row, or the one that is held: Li and Li 2023, algorithm 10."""
@@ -60,10 +64,10 @@ class _Individual(FlipRule):
     def held_at(self, sums: Sums, divisors: Sums) -> Self:
         """The rule whose noise set is held at that of one record."""
         chosen = self.noise_set(sums, divisors)
-        return replace(self, held=tuple(chosen.tolist()))  # type: ignore[type-var]
+        return evolve(self, held=tuple(chosen.tolist()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IndividualResponse(_Individual, CoinRule):
     """Randomized response on the noise set alone: Li and Li 2023, algorithm 11.
 
@@ -72,14 +76,12 @@ class IndividualResponse(_Individual, CoinRule):
     epsilon : the individual claim
     flips : flip numerators for noise sets of 0, 1, 2, … values; the last one holds beyond, where
         fewer values than the set has can change at once (one, for one OPORP)
-    held : a noise set that is used for every record, or None for each record's own
     """
 
     theorem: ClassVar[str] = "Li and Li 2023, theorem 6.2, for the noise set of one record"
 
     epsilon: Fraction
     flips: tuple[int, ...]
-    held: tuple[bool, ...] | None = None
 
     @classmethod
     def of(cls, epsilon: Fraction, *, positions: int) -> Self:
@@ -108,7 +110,7 @@ class IndividualResponse(_Individual, CoinRule):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IndividualNoise(_Individual):
     """Signs of the noise set are taken after Gaussian noise: Li and Li 2023, algorithm 9.
 
@@ -119,7 +121,6 @@ class IndividualNoise(_Individual):
     ----------
     distance : ℓ2 distance per root of the noise set's size, in steps: moves·max|W_ij|
     scales : noise scale for noise sets of 1, 2, … values; the last one holds beyond
-    held : a noise set that is used for every record, or None for each record's own
     """
 
     theorem: ClassVar[str] = (
@@ -129,7 +130,6 @@ class IndividualNoise(_Individual):
 
     distance: int
     scales: tuple[float, ...]
-    held: tuple[bool, ...] | None = None
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, *, distance: int, positions: int) -> Self:

@@ -19,11 +19,11 @@ for β-adjacency alone: for ‖u − u′‖₁ ≤ β many bins can change at o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
@@ -33,7 +33,6 @@ from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.enclosure import exact_string
 from dpverify.errors import ParameterError, require
-from dpverify.numbers import read_numbers
 from dpverify.privacy import Certifiable, Exhaustive, Streaming
 from dpverify.sampling.words import Words, release_words
 from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
@@ -51,7 +50,7 @@ __all__ = ["RandomizedSigns", "grid_of_signs"]
 _ROWS = 128  # records a product: their doubles stay in the cache between the steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RandomizedSigns(Streaming, Certifiable, Exhaustive):
     """Signs of records @ P, each randomized by a flip rule, packed into bytes.
 
@@ -75,8 +74,7 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
     domain: Box
     adjacency: Adjacency
 
-    def __post_init__(self) -> None:
-        read_numbers(self)
+    def __attrs_post_init__(self) -> None:
         self._moves()
         bound = self.largest_sum()
         if not bound < 2**53:
@@ -193,7 +191,7 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
         It is what theorems 6.1 and 6.2 speak of, between that record and its neighbours.
         """
         sums = self.noiseless(np.atleast_2d(record))[0]
-        return replace(self, rule=self.rule.held_at(sums, self.divisors()))
+        return evolve(self, rule=self.rule.held_at(sums, self.divisors()))
 
     # The law
 

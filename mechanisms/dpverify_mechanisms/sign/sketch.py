@@ -13,11 +13,12 @@ it, the number of differing signs is binomial (`angle_law`) and the claim a mixt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from attrs import evolve, field, frozen
+from attrs.converters import optional
 
 from dpverify.accounting.curves.randomized_response import (
     MixedResponse,
@@ -29,7 +30,7 @@ from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure, Real, exact_string, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee
-from dpverify.numbers import whole
+from dpverify.numbers import to_rational, whole
 from dpverify.privacy import Errors, Estimator, Pair
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
@@ -67,7 +68,7 @@ _DRAWN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SignSketch(RandomizedSigns):
     """Release of the signs of records @ P, randomized by a flip rule, with its claim.
 
@@ -87,10 +88,10 @@ class SignSketch(RandomizedSigns):
         If the parts don't fit one another, or the product could exceed exact doubles.
     """
 
-    least_norm: Fraction | None = None
+    least_norm: Fraction | None = field(default=None, converter=optional(to_rational))
 
-    def __post_init__(self) -> None:
-        RandomizedSigns.__post_init__(self)
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         if self.least_norm is not None:
             self._require_angle_law()
             self._require_some_record()
@@ -138,7 +139,7 @@ class SignSketch(RandomizedSigns):
             keep = keep_probability(epsilon, positions=draft.positions())
         else:
             keep = keep_probability_curve(epsilon, delta, positions=draft.positions())
-        return replace(draft, rule=ladder(keep))
+        return evolve(draft, rule=ladder(keep))
 
     # The paper's names
 
@@ -194,7 +195,7 @@ class SignSketch(RandomizedSigns):
         rule = IndividualNoise.of(
             epsilon, delta, distance=int(draft.divisors().max()), positions=draft.positions()
         )
-        return replace(draft, rule=rule)
+        return evolve(draft, rule=rule)
 
     @classmethod
     def idp_signrp_rr(
@@ -210,7 +211,7 @@ class SignSketch(RandomizedSigns):
         epsilon = rational("epsilon", epsilon)
         any_rule = IndividualResponse.of(epsilon, positions=1)
         draft = cls._draft(projection, any_rule, domain, adjacency, grid_steps)
-        return replace(draft, rule=IndividualResponse.of(epsilon, positions=draft.positions()))
+        return evolve(draft, rule=IndividualResponse.of(epsilon, positions=draft.positions()))
 
     @classmethod
     def _draft(
@@ -370,7 +371,7 @@ class SignSketch(RandomizedSigns):
 
     def redrawn(self, seed: int) -> Self:
         """The same sketch with another projection of its kind and the same flips."""
-        return replace(self, projection=replace(self.projection, seed=seed))
+        return evolve(self, projection=evolve(self.projection, seed=seed))
 
     # The attack
 

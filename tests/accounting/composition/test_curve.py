@@ -55,6 +55,23 @@ def above(first: Enclosure, second: Enclosure) -> bool:
     return first.upper >= second.lower
 
 
+def test_a_composition_prints_itself_as_the_sum_that_makes_it() -> None:
+    summed = (
+        10 * Gaussian(sigma=F(5, 4))
+        + Gaussian.from_mu_squared(2)
+        + Laplace(scale=2, adjacency=None)
+        + RandomizedResponse(keep=F(1, 2), other=F(1, 8))
+        + 3 * RandomizedResponse(keep=F(3, 4))
+        + ApproxDP(epsilon=F(1, 2), delta=F(1, 1024))
+    )
+    assert "10 * Gaussian(sigma=1.25) + " in str(summed)
+    assert eval(str(summed), globals()) == summed  # noqa: S307
+    assert str(Laplace.of_row(range(1, 9), scale=1) * 2).endswith(" + 2 other losses")
+    assert str(curve("position")) == "(2 * RandomizedResponse(keep=0.75)) with probability 0.25"
+    assert str(curve("rows")) == "80 normal rows of gammas 1/30"
+    assert str(curve("finite")) == "laws (0.5, 0.5; 0.125, 0.875)"
+
+
 @pytest.mark.parametrize(
     ("parts", "method"),
     [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.exhaustive import Exhaustion, exact_moments, exhaust
@@ -81,7 +82,7 @@ def test_the_printed_algorithm_is_refuted_and_its_twin_is_not() -> None:
     assert not exhaust(sketch, SIGNS).exceeds(sketch.privacy(), 1)
     assert exhaust(sketch, SIGNS).epsilon().upper <= 1
     rule = PrintedAlgorithm7.of(sketch.rule, sketch.projection, Fraction(1, 2))  # type: ignore[arg-type]
-    printed = exhaust(replace(sketch, rule=rule), SIGNS)
+    printed = exhaust(evolve(sketch, rule=rule), SIGNS)
     assert printed.exceeds(sketch.privacy(), 1)
     worst = printed.ratio()
     p, q = next(iter(worst.event.values()))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
+from dpverify._fields import field_values
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks import white_box
 from dpverify.auditing.attacks.white_box import EventCounts, WhiteBoxAttack
@@ -95,7 +97,7 @@ def test_one_draw_more_adds_one_draw(small_sketch: Sketch) -> None:
                 assert many.false_hits - few.false_hits in (0, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SamePairTwice(LinearSketch):
     """A sketch that is attacked at its first worst pair, twice."""
 
@@ -106,7 +108,7 @@ class SamePairTwice(LinearSketch):
 def test_chunks_and_sides_and_pairs_have_their_own_draws(small_sketch: Sketch) -> None:
     """Were a stream of words used twice, counts would double, or be the same for both pairs."""
     honest = small_sketch()
-    sketch = SamePairTwice(**{f.name: getattr(honest, f.name) for f in fields(LinearSketch)})
+    sketch = SamePairTwice(**field_values(honest))
     roc = [0.0]
     one, two = run(sketch, CHUNK, roc=roc), run(sketch, 2 * CHUNK, roc=roc)
     assert any(

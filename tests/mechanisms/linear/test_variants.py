@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -67,7 +67,7 @@ def test_laplace_is_pure_on_every_output() -> None:
     assert np.exp(1 - 1e-9) < float(worst) <= np.exp(1)
     assert sketch.privacy().delta_at(1).upper == 0
     # A scale that is a tenth too small breaks it.
-    small = replace(sketch, noise=RoundedLaplace(scale=noise.scale * 0.9))
+    small = evolve(sketch, noise=RoundedLaplace(scale=noise.scale * 0.9))
     assert small.privacy().delta_at(1).lower > 0
 
 
@@ -147,7 +147,7 @@ def test_worst_pairs_are_neighbours_within_the_claim(
 def test_the_attack_finds_noise_that_is_too_small(noise: Any) -> None:
     sketch = calibrated(OPORP(p=6, k=2, seed=4), adjacency=Record(), noise=noise, grid_steps=64)
     claimed = sketch.privacy()
-    weak = replace(sketch, noise=replace(sketch.noise, scale=sketch.noise.scale / 3))
+    weak = evolve(sketch, noise=evolve(sketch.noise, scale=sketch.noise.scale / 3))
     events = planning.events(claimed, Fraction(1, 1000), 4000, 1e-3)
     refuted = {}
     for name, mechanism in (("right", sketch), ("weak", weak)):

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from attrs import evolve, frozen
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 from scipy import sparse
@@ -96,7 +96,7 @@ def test_values_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     assert (hashes.values(sets[[5, 6]]) == whole[5:7]).all()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Rejecting(KeyedHashes):
     """Words of the first attempt are the largest, which no B but a power of two accepts."""
 
@@ -487,7 +487,7 @@ def test_searched_pair_joins_new_items_even_where_none_helps() -> None:
     sketch = MinHash(
         hashes=keyed(functions=1), rule=RULES[0], domain=DOMAIN, adjacency=Items(changes=8)
     )
-    pair = replace(sketch, reading="realised").worst_pairs()[0]
+    pair = evolve(sketch, reading="realised").worst_pairs()[0]
     assert sorted((pair.record.nnz, pair.neighbour.nnz)) == [20, 28]
     assert abs(pair.record - pair.neighbour).nnz == 8
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -47,14 +47,14 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def generated(projection: Projection, monkeypatch: pytest.MonkeyPatch) -> Projection:
     monkeypatch.setattr(projections, "LARGEST_STORED", 1)
-    return replace(projection)
+    return evolve(projection)
 
 
 @kinds
 def test_the_same_as_stored(
     projection: Projection, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = replace(projection)
+    stored = evolve(projection)
     whole = sparse.csr_array(stored.matrix).toarray()
     known = (stored.sha256(), stored.row_norm(1), stored.row_norm(2), stored.majorant())
     sums = stored.largest_sum(7)
@@ -85,7 +85,7 @@ def test_a_sketch_releases_without_storing(
             adjacency=Attribute(beta=Fraction(1)),
         )
 
-    stored = sketch(replace(projection))
+    stored = sketch(evolve(projection))
     facts = stored.facts()
     other = sketch(generated(projection, monkeypatch))
     assert other.facts() == facts

@@ -4,7 +4,6 @@ import hashlib
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 import mpmath
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError
+from dpverify.sampling.coins import uniform_below
 from dpverify_mechanisms.projections._spectral import squared_spectral_norm
 from dpverify_mechanisms.projections.base import single_is_exact
 from dpverify_mechanisms.projections.hadamard import FJLT
@@ -32,7 +33,6 @@ from dpverify_mechanisms.projections.independent import (
     RademacherProjection,
     SparseProjection,
     UniformProjection,
-    below,
 )
 from dpverify_mechanisms.projections.sjlt import SJLT, DKSProjection
 
@@ -195,7 +195,7 @@ def test_whole_numbers_below_a_bound_are_exactly_uniform(bound: int) -> None:
     rejected = [word for word in (end, 2**64 - 1) if end <= word < 2**64]
     given_words = [0, *rejected, end - 1, bound - 1]
     later = list(range(len(rejected)))
-    found = below(bound, (len(given_words),), rng=Listed(*given_words, *later))
+    found = uniform_below(bound, (len(given_words),), rng=Listed(*given_words, *later))
     expected = [0, *(word % bound for word in later), bound - 1, bound - 1]
     assert found.tolist() == expected
 
@@ -351,8 +351,8 @@ def test_projections_are_plain_data(kind: str) -> None:
     copy = pickle.loads(pickle.dumps(projection))  # noqa: S301 (our own bytes)
     assert copy == projection
     assert copy.sha256() == projection.sha256()
-    assert replace(projection, seed=3).sha256() == projection.sha256()
-    assert replace(projection, seed=4) != projection
+    assert evolve(projection, seed=3).sha256() == projection.sha256()
+    assert evolve(projection, seed=4) != projection
 
 
 def test_very_sparse_projections_stay_sparse() -> None:

@@ -14,7 +14,7 @@ from dpverify.errors import ParameterError
 from dpverify_mechanisms.projections.sjlt import SJLT, BinaryField, DKSProjection, PolynomialHash
 from tests.helpers.projection_oracle import times
 
-FIELD = SJLT.field
+FIELD = SJLT.base
 UNTYPED: Any = SJLT
 ELEMENTS = st.integers(0, 2**32 - 1)
 SMALL = BinaryField(bits=11, modulus=0b1000_0000_0101)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve, frozen
 
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.auditing.statistics.claim_test import judge as judge_attack
@@ -141,16 +141,14 @@ def test_gamma_of_the_worst_pair() -> None:
     empty, edge = (m * float(u) for m, u in map(CUTS.covariance, (pair.record, pair.neighbour)))
     ratios = np.linalg.eigvals(np.linalg.solve(empty, edge)).real
     assert ratios.max() - 1 == pytest.approx(float(CUTS.privacy().gamma))
-    small = replace(CUTS, adjacency=Edge(weight=Fraction(1, 4)))
+    small = evolve(CUTS, adjacency=Edge(weight=Fraction(1, 4)))
     assert small.privacy().gamma == CUTS.privacy().gamma / 4
 
 
 @pytest.mark.parametrize("radius", [Fraction(1), Fraction(5), Fraction(400)])
 @pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(2)])
 def test_relative_eigenvalues_stay_inside_the_claim(radius: Fraction, moved: Fraction) -> None:
-    sketch = replace(
-        LINES, domain=Ball(radius=radius), adjacency=Row(radius=min(moved, 2 * radius))
-    )
+    sketch = evolve(LINES, domain=Ball(radius=radius), adjacency=Row(radius=min(moved, 2 * radius)))
     bound = 1 + float(sketch.privacy().gamma)
     rng = np.random.default_rng(6)
     most = 1.0
@@ -196,7 +194,7 @@ def test_covariances_have_no_unit(radius: Fraction) -> None:
 
 def test_covariances_refuse_what_64_bits_cannot_hold() -> None:
     """The floor's denominator over the grid's squared step, 2⁸, multiplies the data as well."""
-    big = replace(LINES, domain=Ball(radius=Fraction(2**20)), w_squared=Fraction(7, 2**20))
+    big = evolve(LINES, domain=Ball(radius=Fraction(2**20)), w_squared=Fraction(7, 2**20))
     row = np.array([[2.0**20, 0, 0]])
     matrix, unit = big.covariance(row)
     assert unit == Fraction(1, 2**20)
@@ -204,21 +202,21 @@ def test_covariances_refuse_what_64_bits_cannot_hold() -> None:
     with pytest.raises(ParameterError, match="rows"):
         big.covariance(np.repeat(row, 4, axis=0))
     with pytest.raises(ParameterError, match="rows"):
-        replace(big, w_squared=Fraction(7, 2**25)).covariance(row)
+        evolve(big, w_squared=Fraction(7, 2**25)).covariance(row)
 
 
 # Planted bugs: what the audit must refute, and the correct twin that it must not.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SmallerFloor(CutSketch):
     """Releases with half of the smoothing that it claims."""
 
     def release(self, records: Any, *, rng: Any = None) -> Any:
-        return replace(CUTS, w=self.w / 2).release(records, rng=rng)
+        return evolve(CUTS, w=self.w / 2).release(records, rng=rng)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Unsmoothed(CutSketch):
     """Puts the floor under the data without shrinking the weights: forgets 1 − w/n."""
 
@@ -279,7 +277,7 @@ def test_design() -> None:
 )
 def test_refuses(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        replace(CUTS, **wrong)
+        evolve(CUTS, **wrong)
 
 
 def test_curve_refuses() -> None:

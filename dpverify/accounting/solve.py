@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 
-__all__ = ["certified_solution", "falling_root", "largest_argument"]
+__all__ = ["beside", "bisected", "certified_solution", "falling_root", "largest_argument"]
 
 _DOUBLINGS = 1100
 _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
@@ -45,8 +45,8 @@ def falling_root(function: Callable[[float], Enclosure], target: float) -> Enclo
     if function(0.0).upper <= target:
         return Enclosure(0.0, 0.0)
     guess = _search(lambda x: -_excess(function(x), target))
-    lower = next((x for x in _beside(guess, -1) if function(x).lower >= target), None)
-    upper = next((x for x in _beside(guess, 1) if function(x).upper <= target), None)
+    lower = next((x for x in beside(guess, -1) if function(x).lower >= target), None)
+    upper = next((x for x in beside(guess, 1) if function(x).upper <= target), None)
     if lower is None or upper is None:
         raise NumericalError(f"no certified root near {guess!r}")
     return Enclosure(lower, upper)
@@ -61,7 +61,7 @@ def largest_argument(function: Callable[[float], Enclosure], target: float) -> f
     target : positive double
     """
     guess = _search(lambda x: _excess(function(x), target))
-    for x in _beside(guess, -1):
+    for x in beside(guess, -1):
         if function(x).upper <= target:
             return x
     raise NumericalError(f"no certified root near {guess!r}")
@@ -90,10 +90,31 @@ def _search(rising: Callable[[float], float]) -> float:
     return float(brentq(rising, low, high, xtol=1e-300, rtol=4 * 2.0**-52, maxiter=400))
 
 
-def _beside(guess: float, side: int) -> Iterator[float]:
+def beside(guess: float, side: int) -> Iterator[float]:
+    """The guess, and points at rising distances from it, above for side 1 and below for −1."""
     yield guess
     for step in _WIDENINGS:
         yield guess * (1 + side * step)
+
+
+def bisected(
+    safe: int, unsafe: int, holds: Callable[[int], bool], *, halvings: int | None = None
+) -> int:
+    """The whole number next to `unsafe` that holds, if what is nearer to `safe` than it does too.
+
+    What is returned holds in any case: it is `safe`, or was tried.
+
+    Parameters
+    ----------
+    safe, unsafe : ends, in either order, of which the first one holds
+    holds : whether a number between them does
+    halvings : of the range, after which it is narrow enough; None until nothing is left between
+    """
+    while abs(unsafe - safe) > 1 and halvings != 0:
+        middle = (safe + unsafe) // 2
+        safe, unsafe = (middle, unsafe) if holds(middle) else (safe, middle)
+        halvings = None if halvings is None else halvings - 1
+    return safe
 
 
 def certified_solution(found: Enclosure, accepts: Callable[[Fraction], bool]) -> Enclosure:

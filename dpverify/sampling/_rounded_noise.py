@@ -1,0 +1,62 @@
+"""Symmetric noise of a scale, rounded exactly to the integers: what Gaussian and Laplace share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+from flint import arb
+from numpy.typing import NDArray
+
+from dpverify.enclosure import Enclosure, enclose
+from dpverify.errors import require
+from dpverify.sampling._quantile_table import Law, Table, build_table, decide_word, draw
+from dpverify.sampling.words import Words
+
+__all__ = ["MAX_SCALE", "RoundedNoise"]
+
+MAX_SCALE = 2.0**44
+"""Beyond it scale·z could exceed the integers that doubles hold exactly."""
+
+
+@frozen(kw_only=True)
+class RoundedNoise(ABC):
+    """Distribution of round(scale·X) on the integers for a symmetric X, sampled exactly."""
+
+    law: ClassVar[Law]
+    min_scale: ClassVar[float]
+
+    scale: float
+
+    def __attrs_post_init__(self) -> None:
+        rule = f"in [{1 if self.min_scale == 1 else f'1/{1 / self.min_scale:g}'}, 2**44]"
+        require(self.min_scale <= self.scale <= MAX_SCALE, "scale", self.scale, rule)
+
+    def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
+        """Draw independent values; see `_quantile_table.draw`."""
+        return draw(self.law, self._table(), self.scale, shape, rng=rng)
+
+    def _table(self) -> Table:
+        return build_table(self.law)
+
+    def decide(self, word: int, *, rng: Words) -> int:
+        """Draw that belongs to one word, by ball arithmetic alone."""
+        return decide_word(self.law, self.scale, word, rng=rng)
+
+    @abstractmethod
+    def probability(self, value: int) -> Enclosure:
+        """Encloses P[Z = value]."""
+
+    def variance(self) -> Enclosure:
+        """Encloses E[Z²]."""
+        return enclose(lambda: self._moment(2))
+
+    def fourth_moment(self) -> Enclosure:
+        """Encloses E[Z⁴]."""
+        return enclose(lambda: self._moment(4))
+
+    @abstractmethod
+    def _moment(self, order: int) -> arb:
+        """The second or the fourth moment, as a ball of the current precision."""
