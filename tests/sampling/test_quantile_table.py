@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.sampling import rounded_gaussian, rounded_laplace
 from dpverify.sampling._quantile_table import _FEW, Polynomials
+from dpverify.sampling._rounded_noise import RoundedNoise
+from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
 
@@ -21,9 +23,11 @@ def words() -> NDArray[np.uint64]:
 
 @pytest.mark.parametrize("scale", [1.0, 1234.5, 2.0**36, 2.0**44])
 @pytest.mark.parametrize("kind", ["coarse", "fine"])
-@pytest.mark.parametrize("law", [rounded_gaussian, rounded_laplace])
-def test_few_words_are_rounded_as_many_are(law: object, kind: str, scale: float) -> None:
-    polynomials: Polynomials = getattr(law._table(), kind)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("noise", [RoundedGaussian, RoundedLaplace])
+def test_few_words_are_rounded_as_many_are(
+    noise: type[RoundedNoise], kind: str, scale: float
+) -> None:
+    polynomials: Polynomials = getattr(noise(scale=scale)._table(), kind)
     given = words()
     together, apart = np.empty((2, given.size), np.int64)
     undecided = polynomials.round(given, scale, together).tolist()
