@@ -50,7 +50,9 @@ if TYPE_CHECKING:
         Replace,
         Row,
     )
+    from dpverify.data.columns import Booleans, Categories, Dates, Integers, Reals, Text
     from dpverify.data.domain import Ball, Box, Graphs, Sets
+    from dpverify.data.table import Table
     from dpverify.designs import design
     from dpverify.enclosure import Enclosure
     from dpverify.errors import DPVerifyError, ParameterError
@@ -67,10 +69,13 @@ __all__ = [
     "Attribute",
     "Ball",
     "BitFlip",
+    "Booleans",
     "Box",
+    "Categories",
     "Certificate",
     "Command",
     "DPVerifyError",
+    "Dates",
     "DiscreteGaussian",
     "Edge",
     "Enclosure",
@@ -79,6 +84,7 @@ __all__ = [
     "Gaussian",
     "Graphs",
     "Guarantee",
+    "Integers",
     "Items",
     "L1Ball",
     "LInf",
@@ -89,12 +95,15 @@ __all__ = [
     "Permutation",
     "PrivacyCurve",
     "RandomizedResponse",
+    "Reals",
     "Record",
     "Replace",
     "Report",
     "Row",
     "ScoreAudit",
     "Sets",
+    "Table",
+    "Text",
     "__version__",
     "adapt",
     "audit",
@@ -152,7 +161,9 @@ _MODULES = {
         "Replace",
         "Row",
     ),
+    "dpverify.data.columns": ("Booleans", "Categories", "Dates", "Integers", "Reals", "Text"),
     "dpverify.data.domain": ("Ball", "Box", "Graphs", "Sets"),
+    "dpverify.data.table": ("Table",),
     "dpverify.enclosure": ("Enclosure",),
     "dpverify.errors": ("DPVerifyError", "ParameterError"),
     "dpverify.guarantee": ("Guarantee", "PrivacyCurve"),

@@ -95,6 +95,25 @@ def test_audit_a_function() -> None:
     assert report.to_dict()["findings"][0]["evidence"]["draws"] == 500
 
 
+def my_mean(rows: list[dict[str, int]]) -> float:
+    noise = np.random.default_rng()
+    return sum(row["age"] for row in rows) / max(len(rows), 1) + noise.laplace(scale=120 / 50)
+
+
+def test_audit_a_function_of_a_table() -> None:
+    people = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 50))
+    report = dpv.audit(
+        my_mean,  # its noise is that of 50 rows, and rows come and go
+        epsilon=1,
+        adjacency=dpv.AddRemove(),
+        domain=people,
+        kinds=["black-box"],
+        draws=200,
+    )
+    assert report.verdict == "violation"
+    assert "pairs of 0 to 50 rows (age: a whole number from 0 to 120)" in str(report)
+
+
 def test_audit_scores_that_somebody_has() -> None:
     rng = np.random.default_rng(1)
     with_, without = rng.normal(2, 1, 1000), rng.normal(0, 1, 700)

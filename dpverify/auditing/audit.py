@@ -16,7 +16,9 @@ from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Adjacency, Of
+from dpverify.data.columns import Number
 from dpverify.data.domain import Domain
+from dpverify.data.table import Table
 from dpverify.enclosure import Real, rational
 from dpverify.errors import ParameterError
 from dpverify.privacy import Mechanism, Pair
@@ -30,7 +32,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     epsilon: Real | None = None,
     delta: Real | None = None,
     adjacency: Adjacency | None = None,
-    domain: Domain | None = None,
+    domain: Domain | Number | Table | None = None,
     of: Of | None = None,
     attributes: int | None = None,
     rows: int | Sequence[int] | None = None,

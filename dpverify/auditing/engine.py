@@ -41,7 +41,6 @@ from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, undrawn
-from dpverify.auditing.neighbours import Space, extreme_pairs
 from dpverify.auditing.outputs.journal import (
     AuditJournal,
     fingerprint,
@@ -62,10 +61,9 @@ from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
 from dpverify.auditing.settings import KINDS, OMITTABLE, AuditKind, Omittable
+from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.targets.pairs import known_pairs, space_of
-from dpverify.data.adjacency import Edge
-from dpverify.data.domain import Box
 from dpverify.errors import (
     ClusterError,
     DPVerifyError,
@@ -299,9 +297,8 @@ def _searched(
 
     The worst pair that was found; and those that are known, or else the first candidate of all.
     """
-    domain, attributes, rows = space
     try:
-        extreme = extreme_pairs(mechanism.adjacency, domain, attributes, rows=rows)
+        extreme = space.extremes()
     except ParameterError:
         if not known:
             raise
@@ -316,20 +313,14 @@ def _searched(
     pairs = [best, *(pair for pair in others if pair is not best)]
     return {
         "pairs": [pair.name if pair.name in names else pair_plain(pair) for pair in pairs],
-        "searched": _told(mechanism, space, found),
+        "searched": _told(space, found),
         "failed": bool(found.failed),
     }
 
 
-def _told(mechanism: Any, space: Space, found: Searched) -> str:
+def _told(space: Space, found: Searched) -> str:
     """Among which pairs was searched, in words."""
-    graph = isinstance(mechanism.adjacency, Edge)
-    sizes = (space.attributes,) if graph else space.rows
-    shape = f"({' or '.join(map(str, sizes))}, {space.attributes})"
-    values = "any numbers" if space.domain is None else f"in {space.domain}"
-    if isinstance(space.domain, Box):
-        values = "in [{:g}, {:g}]".format(*space.domain.ends)
-    told = f"{len(found.candidates)} pairs of shape {shape}, {values}"
+    told = f"{len(found.candidates)} pairs {space.described}"
     if found.failed:
         first = next(iter(found.failed.values()))
         told += f"; {len(found.failed)} of them could not be drawn from: {first}"

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpverify.auditing.formatting import jsonable, named_numbers, pair_lines
+from dpverify.auditing.formatting import jsonable, named_numbers
+from dpverify.auditing.pair_text import pair_lines
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import GaussianFit
 from dpverify.errors import DPVerifyError, DrawError

@@ -1,4 +1,4 @@
-"""Data, numbers and pairs as reports show them: to people, and to programs as JSON."""
+"""Data and numbers as reports show them: to people, and to programs as JSON."""
 
 from __future__ import annotations
 
@@ -9,55 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpverify.data.domain import is_sparse
-from dpverify.privacy import Pair
 
-__all__ = ["jsonable", "named_numbers", "number", "pair_lines"]
+__all__ = ["jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
-_SHOWN = 12  # places of a data set that are shown
-
-
-def pair_lines(pair: Pair) -> list[str]:
-    """Both data sets as lines of text, and where they differ if they are large."""
-    return [
-        f"    pair {pair.name!r}:",
-        f"      record    {_data(pair.record)}",
-        f"      neighbour {_data(pair.neighbour)}",
-        *_difference(pair),
-    ]
-
-
-def _difference(pair: Pair) -> list[str]:
-    """Where the sides differ, if they are too large to be shown whole."""
-    record, other = _dense(pair.record), _dense(pair.neighbour)
-    if max(record.size, other.size) <= _SHOWN:
-        return []
-    if record.shape != other.shape:
-        return [f"      of shapes {record.shape} and {other.shape}"]
-    axes = ("place",) if record.ndim == 1 else ("row", "column")
-    places = [
-        ", ".join(f"{axis} {at}" for axis, at in zip(axes, place, strict=False))
-        + f": {record[tuple(place)]} and {other[tuple(place)]}"
-        for place in np.argwhere(record != other)
-    ]
-    more = f"; and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
-    return [f"      differ at {'; '.join(places[:_LISTED])}{more}"]
-
-
-def _data(data: Any) -> str:
-    values = _dense(data)
-    with np.printoptions(threshold=_SHOWN, edgeitems=4, floatmode="unique"):
-        return " ".join(str(values).split())
-
-
-def _dense(data: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(data.toarray() if is_sparse(data) else data)
-    except ValueError:  # lists of different lengths
-        return np.array(data, dtype=object)
 
 
 def named_numbers(values: Mapping[str, Any]) -> str:
@@ -84,7 +41,7 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): jsonable(each) for name, each in value.items()}
     if is_sparse(value) or isinstance(value, np.ndarray | np.generic):
-        return jsonable(_dense(value).tolist())
+        return jsonable(np.asarray(value.toarray() if is_sparse(value) else value).tolist())
     if isinstance(value, list | tuple):
         return [jsonable(each) for each in value]
     if isinstance(value, float):

@@ -11,7 +11,8 @@ from textwrap import indent
 from typing import Any
 
 from dpverify.auditing.finding import Finding, Verdict, combined
-from dpverify.auditing.formatting import jsonable, number, pair_lines
+from dpverify.auditing.formatting import jsonable, number
+from dpverify.auditing.pair_text import pair_lines
 from dpverify.auditing.settings import AuditKind
 
 __all__ = ["Report"]

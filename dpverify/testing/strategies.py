@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.neighbours import fits, largest_move, require_known
-from dpverify.data.adjacency import (
-    Adjacency,
-    BitFlip,
-    Edge,
-    Items,
-    Record,
-)
+from dpverify.auditing.spaces.base import Space, require_candidates
+from dpverify.auditing.spaces.matrices import Matrices
+from dpverify.auditing.spaces.rows import Rows
+from dpverify.data.adjacency import Adjacency, BitFlip, Record, largest_move
+from dpverify.data.columns import Column, Dates, Integers, Reals, Text
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
+from dpverify.data.table import Row, Table
 from dpverify.errors import extra, require
 from dpverify.privacy import Pair
 
 with extra("test", "a strategy"):
+    from hypothesis import reject
     from hypothesis import strategies as st
 
-__all__ = ["deltas", "epsilons", "neighbours", "records"]
+__all__ = ["data_sets", "deltas", "epsilons", "neighbours", "records"]
 
 _Strategy = st.SearchStrategy[Any]
+_TRIES = 20  # neighbours of one data set that are tried
 
 
 def epsilons(*, most: int = 20) -> st.SearchStrategy[Fraction]:
@@ -79,25 +80,75 @@ def records(
     return st.lists(row, min_size=rows, max_size=rows).map(lambda x: np.array(x, dtype=float))
 
 
+def data_sets(table: Table) -> st.SearchStrategy[list[Row]]:
+    """Data sets of the table as lists of dicts; `table.made` makes of them what functions take."""
+    least, most = table.rows
+    row = st.fixed_dictionaries({name: _values(column) for name, column in table.columns.items()})
+    return st.lists(row, min_size=least, max_size=most)
+
+
+def _values(column: Column) -> _Strategy:
+    """Values of a column: those that shrink well, then those at which code goes wrong."""
+    match column:
+        case Integers(low=low, high=high):
+            values: _Strategy = st.integers(low, high)
+        case Reals():
+            values = _floats(*column.ends)
+        case Dates(first=first, last=last):
+            values = st.dates(first, last)
+        case Text(length=length):
+            values = st.text(max_size=length)
+        case _:
+            values = st.sampled_from(column.values)
+    values |= st.sampled_from(column.values)
+    return values | st.none() if column.missing else values
+
+
 def neighbours(
-    adjacency: Adjacency, domain: Domain, *, attributes: int, rows: int = 1
+    adjacency: Adjacency,
+    domain: Domain | Table,
+    *,
+    attributes: int | None = None,
+    rows: int = 1,
 ) -> st.SearchStrategy[Pair]:
     """Pairs of data sets that are neighbours, differ and lie in the domain.
 
     Parameters
     ----------
     adjacency : by which they are
-    domain, attributes, rows : as for `records`
+    domain : that holds them; of a Table lists of dicts
+    attributes, rows : as for `records`; of a table they are its own
     """
+    require_candidates(adjacency)
+    if isinstance(domain, Table):
+        require(attributes is None and rows == 1, "attributes, rows", "given", "the table's own")
+        space: Space = Rows(adjacency=adjacency, columns=domain.columns, rows=domain.rows)
+        base: _Strategy = data_sets(domain)
+    else:
+        require(attributes is not None, "attributes", attributes, "given, for records")
+        p = attributes or 0
+        space = Matrices(adjacency=adjacency, domain=domain, attributes=p, rows=(rows,))
+        base = _records_for(adjacency, domain, p, rows)
 
     @st.composite
     def pair(draw: st.DrawFn) -> Pair:
-        record = draw(_records_for(adjacency, domain, attributes, rows))
-        other = _moved(draw, record, adjacency, domain)
-        return Pair(name="drawn by Hypothesis", record=record, neighbour=other)
+        record = draw(base)
+        if isinstance(adjacency, Record) and not isinstance(domain, Table):
+            other = record.copy()
+            other[draw(st.integers(0, rows - 1))] = draw(records(domain, attributes=p))[0]
+            others = [other]
+        else:
+            others = adjacency.candidates(  # type: ignore[attr-defined]
+                record, space, lambda count: draw(st.integers(0, count - 1))
+            )
+        name = "drawn by Hypothesis"
+        made = (Pair(name=name, record=record, neighbour=x) for x in islice(others, _TRIES))
+        found = next((each for each in made if space.fits(each)), None)
+        if found is None:
+            reject()
+        return found
 
-    require_known(adjacency)
-    return pair().filter(lambda candidate: fits(candidate, adjacency, domain))
+    return pair()
 
 
 def _records_for(adjacency: Adjacency, domain: Domain, attributes: int, rows: int) -> _Strategy:
@@ -108,59 +159,17 @@ def _records_for(adjacency: Adjacency, domain: Domain, attributes: int, rows: in
     return records(domain, attributes=attributes, rows=rows)
 
 
-def _moved(
-    draw: st.DrawFn, record: NDArray[np.float64], adjacency: Adjacency, domain: Domain
-) -> NDArray[np.float64]:
-    other = record.copy()
-    count, attributes = record.shape
-    row = draw(st.integers(0, count - 1))
-    column = draw(st.integers(0, attributes - 1))
-    match adjacency:
-        case Edge():
-            column = draw(st.integers(0, attributes - 2))
-            column += column >= row  # never on the diagonal
-            value = _step(draw, other[row, column], adjacency.weight, 0.0, 1.0)
-            other[row, column] = other[column, row] = value
-        case Record():
-            other[row] = draw(records(domain, attributes=attributes))[0]
-        case BitFlip():
-            other[row, column] = 1 - other[row, column]
-        case Items():
-            places = st.sets(st.integers(0, attributes - 1), min_size=1, max_size=adjacency.changes)
-            for place in draw(places):
-                other[row, place] = 1 - other[row, place]
-        case _:
-            size = getattr(adjacency, "beta", None) or adjacency.radius  # type: ignore[attr-defined]
-            low, high = _reach(domain)
-            other[row, column] = _step(draw, other[row, column], size, low, high)
-    return other
-
-
-def _step(draw: st.DrawFn, base: float, size: Fraction, low: float, high: float) -> float:
-    """A value at most |size| away, most often at the very end: that is where bugs are."""
-    size = draw(st.sampled_from([size, -size, size / 2, -size / 2]))
-    value = min(max(largest_move(base, size), low), high)
-    # At an end of the domain the only way is back.
-    return value if value != base else min(max(largest_move(base, -size), low), high)
-
-
-def _reach(domain: Domain) -> tuple[float, float]:
-    match domain:
-        case Box():
-            return domain.ends
-        case Ball():
-            radius = largest_move(0.0, domain.radius)
-            return -radius, radius
-        case Sets() | Graphs():
-            return 0.0, 1.0
-
-
-def _vectors(low: float, high: float, attributes: int) -> _Strategy:
+def _floats(low: float, high: float) -> _Strategy:
     start = min(max(0.0, low), high)
     values: _Strategy = st.just(start) | st.sampled_from([low, high])
     if math.ceil(low) <= math.floor(high):
         values = st.integers(math.ceil(low), math.floor(high)).map(float) | values
-    values |= st.floats(low, high, allow_subnormal=False)
+    return values | st.floats(low, high, allow_subnormal=False)
+
+
+def _vectors(low: float, high: float, attributes: int) -> _Strategy:
+    start = min(max(0.0, low), high)
+    values = _floats(low, high)
     # By places that are set: most of a record stays at its start.
     places = st.dictionaries(st.integers(0, attributes - 1), values, max_size=attributes)
 

@@ -16,7 +16,7 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
-from dpverify.auditing.neighbours import extreme_pairs
+from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute, BitFlip, Record
 from dpverify.data.domain import Box
@@ -78,7 +78,7 @@ def test_opendp_takes_what_it_is_given(opendp: Any) -> None:
         mechanism = adapt(
             measurement, of="record", adjacency=ONE, claim=CLAIM, attributes=attributes
         )
-        for pair in extreme_pairs(ONE, None, attributes):
+        for pair in Matrices(adjacency=ONE, domain=None, attributes=attributes).extremes(2):
             assert released(mechanism, pair.record).dtype.kind == kind
     coin = opendp.m.make_randomized_response_bool(0.75)
     claim = ApproxDP.from_odds(odds=Fraction(3))

@@ -16,9 +16,9 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import search as module
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.neighbours import Space, drawn_pairs, extreme_pairs, fits
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import search, shrunk
+from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
     Adjacency,
@@ -59,20 +59,27 @@ def words(seed: int) -> ReplayableWords:
     return ReplayableWords(seed, "test")
 
 
+def space(
+    domain: Domain | None, attributes: int, adjacency: Adjacency = UNIT, **more: Any
+) -> Matrices:
+    return Matrices(adjacency=adjacency, domain=domain, attributes=attributes, **more)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_drawn_pairs_are_different_neighbours_in_the_domain(
     case: tuple[Adjacency, Domain | None, int],
 ) -> None:
     adjacency, domain, attributes = case
-    pairs = drawn_pairs(adjacency, domain, attributes, count=20, rng=words(1))
+    made = space(domain, attributes, adjacency)
+    pairs = made.drawn(20, words(1))
     assert len({(p.record.tobytes(), p.neighbour.tobytes()) for p in pairs}) == len(pairs) == 20
-    assert all(fits(pair, adjacency, domain) for pair in pairs)
-    again = drawn_pairs(adjacency, domain, attributes, count=20, rng=words(1))
+    assert all(made.fits(pair) for pair in pairs)
+    again = made.drawn(20, words(1))
     assert [p.neighbour.tolist() for p in again] == [p.neighbour.tolist() for p in pairs]
 
 
 def test_there_may_be_fewer_than_asked_for() -> None:
-    pairs = drawn_pairs(BitFlip(), BITS, 1, count=20, rng=words(1))
+    pairs = space(BITS, 1, BitFlip()).drawn(20, words(1))
     assert sorted(pair.record.item() for pair in pairs) == [0.0, 1.0]
 
 
@@ -82,9 +89,9 @@ def test_a_shrink_without_conditions_ends_at_a_simplest_pair(
     case: tuple[Adjacency, Domain | None, int], seed: int
 ) -> None:
     adjacency, domain, attributes = case
-    pairs = drawn_pairs(adjacency, domain, attributes, count=1, rng=words(seed))
-    small = shrunk(pairs[0], adjacency, domain, lambda _: True)
-    assert fits(small, adjacency, domain)
+    made = space(domain, attributes, adjacency)
+    small = shrunk(made.drawn(1, words(seed))[0], made, lambda _: True)
+    assert made.fits(small)
     changed = small.record != small.neighbour
     cells = 2 if isinstance(adjacency, Edge) else 1
     assert np.count_nonzero(changed) == cells
@@ -103,10 +110,10 @@ def test_a_shrink_keeps_what_it_must() -> None:
     def keeps(candidate: Pair) -> bool:
         return bool(candidate.record[0, 3] >= 4 and candidate.record[0, 2] < 0)
 
-    small = shrunk(pair, UNIT, None, keeps)
+    small = shrunk(pair, space(None, 5), keeps)
     assert small.record.tolist() == [[0.0, 0.0, -1.0, 4.0, 0.0]]
     assert small.neighbour.tolist() == [[0.0, 0.0, 0.0, 4.0, 0.0]]
-    assert shrunk(pair, UNIT, None, lambda _: False) is pair
+    assert shrunk(pair, space(None, 5), lambda _: False) is pair
 
 
 # --- functions of a third party -----------------------------------------------------------------
@@ -142,7 +149,7 @@ def audited(mechanism: Any, draws: int = 1000, seed: int = 1, **options: Any) ->
 
 def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
     mechanism = of(sharp_beyond_four)
-    extreme = extreme_pairs(UNIT, EIGHT, 5)
+    extreme = space(EIGHT, 5).extremes(1)
     assert audited(mechanism, pairs=extreme).verdict == "no_violation_found"
     (violation,) = audited(mechanism).violations
     assert violation.pair is not None
@@ -156,7 +163,7 @@ def test_a_bug_away_from_the_extreme_points_is_found_and_shrunk() -> None:
 def test_a_search_is_the_same_each_time_and_with_workers() -> None:
     mechanism: Any = of(sharp_beyond_four)
     first, second = (
-        search(mechanism, (), Space(EIGHT, 5), AuditConfig(draws=500, seed=3, workers=workers))
+        search(mechanism, (), space(EIGHT, 5), AuditConfig(draws=500, seed=3, workers=workers))
         for workers in (1, 2)
     )
     assert first.pair is not None
@@ -170,9 +177,9 @@ def test_pairs_that_are_given_are_not_searched(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError
 
     monkeypatch.setattr(module, "choose", refuse)
-    audited(of(laplace, 1), pairs=extreme_pairs(UNIT, EIGHT, 1))
+    audited(of(laplace, 1), pairs=space(EIGHT, 1).extremes())
     with pytest.raises(AssertionError):
-        audited(of(laplace, 1), pairs=extreme_pairs(UNIT, EIGHT, 1), search=True)
+        audited(of(laplace, 1), pairs=space(EIGHT, 1).extremes(), search=True)
 
 
 @pytest.mark.nightly
@@ -194,7 +201,7 @@ def test_counted_draws_are_none_of_the_search(monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_side_that_fails_beats_every_bound() -> None:
     found = search(
-        of(silent_on_one_side, 1), (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1)
+        of(silent_on_one_side, 1), (), space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1)
     )
     assert found.bound == float("inf")
     assert found.pair is not None
@@ -210,9 +217,9 @@ def picky(record: NDArray[np.float64], rng: np.random.Generator) -> float:
 
 
 def test_pairs_that_fail_on_both_sides_do_not_end_the_search() -> None:
-    found = search(of(picky, 2), (), Space(EIGHT, 2), AuditConfig(draws=200, seed=1, workers=1))
+    found = search(of(picky, 2), (), space(EIGHT, 2), AuditConfig(draws=200, seed=1, workers=1))
     assert len(found.failed) > 3
-    assert all("picky raised ValueError" in reason for reason in found.failed.values())
+    assert all("picky raised" in reason for reason in found.failed.values())
     assert found.bound == float("inf")
     report = audited(of(picky, 2), kinds=["determinism"], draws=200)
     assert report.verdict == "violation"
@@ -236,7 +243,7 @@ def test_some_pairs_that_fail_are_reported_and_the_others_audited() -> None:
 
 def test_a_search_of_failures_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOST", 0)
-    found = search(of(never, 1), (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
+    found = search(of(never, 1), (), space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
     assert found.pair is None
     assert len(found.failed) == 1
 
@@ -252,7 +259,7 @@ class Whole:
 
 def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> None:
     mechanism = adapt(Whole(), adjacency=UNIT, claim=ApproxDP(epsilon=Fraction(50)), domain=EIGHT)
-    found = search(mechanism, (), Space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
+    found = search(mechanism, (), space(EIGHT, 1), AuditConfig(draws=200, seed=1, workers=1))
     assert len(found.candidates) > 5
     assert all(pair.record % 1 == pair.neighbour % 1 == 0 for pair in found.candidates)
     assert found.failed == {}
@@ -263,7 +270,7 @@ def test_a_mechanism_of_whole_numbers_is_not_accused_of_refusing_others() -> Non
 
 
 def test_every_pair_that_is_named_is_audited_beside_the_one_that_is_found() -> None:
-    extreme = extreme_pairs(UNIT, EIGHT, 5)
+    extreme = space(EIGHT, 5).extremes(2)
     named = [replace(pair, name="found by search") for pair in extreme[1:]] + [extreme[0]]
     report = audited(of(sharp_beyond_four), pairs=named, search=True)
     pairs = [finding.pair for finding in report.findings]
@@ -276,8 +283,8 @@ def test_a_function_that_never_works_is_named_and_nothing_is_said() -> None:
     report = audited(of(never, 1))
     assert report.verdict == "inconclusive"
     assert "never raised ValueError: never, on the pair" in report.failed[0]
-    assert "30 pairs" in report.searched
-    assert "30 of them could not be drawn from" in report.searched
+    assert "25 pairs" in report.searched
+    assert "25 of them could not be drawn from" in report.searched
 
 
 def test_what_can_not_be_searched() -> None:
@@ -341,7 +348,7 @@ def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -
     subject = bug.broken()
     assert isinstance(subject, Counts | Reports)
     broken, twin = Unnamed(subject), Unnamed(bug.twin())
-    extreme = extreme_pairs(broken.adjacency, BITS, broken.attributes)
+    extreme = space(BITS, broken.attributes, broken.adjacency).extremes(1)
     assert audited(broken, bug.draws, pairs=extreme).verdict == "no_violation_found"
     found = audited(broken, bug.draws).violations[0].pair
     assert found is not None

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.data.adjacency import L2, AddRemove, Adjacency, LInf, Permutation, Replace
-from dpverify.data.adjacency.rows import row_key
 from dpverify.data.grid import Grid
+from dpverify.data.rows import row_key
 from dpverify.errors import ParameterError
 
 ANN, BOB = {"name": "Ann", "age": 41}, {"name": "Bob", "age": 7}

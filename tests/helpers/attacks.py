@@ -9,7 +9,7 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.white_box import EventCounts, count_events
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.neighbours import Space
+from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import Event
 from dpverify.privacy import Pair, WhiteBox
 

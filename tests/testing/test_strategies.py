@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
-from dpverify.auditing.neighbours import extreme_pairs
+from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.data.adjacency import (
     Attribute,
     BitFlip,
@@ -60,7 +60,7 @@ def test_pairs_are_neighbours_in_the_domain(
 
 @cases
 def test_extreme_pairs_are_neighbours_in_the_domain(adjacency: Any, domain: Any) -> None:
-    for pair in extreme_pairs(adjacency, domain, 3):
+    for pair in Matrices(adjacency=adjacency, domain=domain, attributes=3).extremes():
         check(pair, adjacency, domain)
 
 

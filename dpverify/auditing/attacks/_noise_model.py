@@ -35,7 +35,14 @@ _SIMULATED = 4096  # losses of the model
 
 
 class Loss(Protocol):
-    """The privacy loss of the model, for the neighbour against the record."""
+    """The privacy loss of the model, for the neighbour against the record.
+
+    Attributes
+    ----------
+    origin : the record's output without noise, flattened
+    """
+
+    origin: Vector
 
     def __call__(self, output: Vector) -> float:
         """Of a flattened output."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.neighbours import Space
 from dpverify.auditing.outputs.samples import over_the_draw
 from dpverify.auditing.settings import AuditKind
+from dpverify.auditing.spaces.base import Space
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Pair

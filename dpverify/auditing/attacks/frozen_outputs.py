@@ -64,7 +64,6 @@ from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence
-from dpverify.auditing.neighbours import extreme_pairs
 from dpverify.auditing.outputs.samples import copied, display_name, foreign_code
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
@@ -77,6 +76,7 @@ from dpverify.visible import raised
 
 __all__ = ["FrozenOutputsAttack"]
 
+_EXTREMES = 8  # pairs of a search's first that are tried
 _NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
 _USUAL = Fraction(1, 10**6)  # δ at which a single loss is told
 _LISTED = 64  # Laplace variables that are composed exactly; of more the pure epsilons add up
@@ -112,8 +112,7 @@ class FrozenOutputsAttack(Attack):
         """
         mechanism, pairs = target.mechanism, list(target.pairs)
         if target.space is not None:
-            domain, attributes, rows = target.space
-            pairs += extreme_pairs(mechanism.adjacency, domain, attributes, rows=rows)
+            pairs += target.space.extremes(_EXTREMES)
         claim = mechanism.privacy()
         allowed = claimed_epsilon(claim, config.delta_for(claim))
         seen = [

@@ -68,7 +68,6 @@ from dpverify.auditing.attacks._recording import (
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, NoiseEvidence
-from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs
 from dpverify.auditing.outputs.samples import display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
 from dpverify.auditing.settings import AuditKind
@@ -85,6 +84,8 @@ Vector = NDArray[Any]
 MOST = 1024
 """Noise variables that are probed, one run each."""
 _OUTSIDE = 1e-6
+_PLANNED = 3  # pairs of those that were seen
+_SHRINKS = 100  # simpler pairs that are tried
 _PLACES = 3  # lines of the mechanism that a reason names
 
 # How much a pair shows, the most last.
@@ -149,13 +150,10 @@ class GreyBoxAttack(Attack):
 
     def _most_telling(self, target: Target, check: _Check, config: AuditConfig) -> _Seen:
         """What the pair shows that shows most."""
-        pairs, space, adjacency = list(target.pairs), target.space, target.mechanism.adjacency
+        pairs, space = list(target.pairs), target.space
         if space is not None:
-            domain, attributes, rows = space
             rng = ReplayableWords(config.seed, "grey-box search")
-            made = (adjacency, domain, attributes)
-            pairs += extreme_pairs(*made, rows=rows)
-            pairs += drawn_pairs(*made, count=self.examples, rng=rng, rows=rows)
+            pairs += [*space.extremes(self.examples // 4), *space.drawn(self.examples, rng)]
         seen: list[_Seen] = []
         lost = 0.0
         for pair in pairs:
@@ -164,16 +162,18 @@ class GreyBoxAttack(Attack):
             lost += perf_counter() - start if seen[-1].failed else 0.0
             if seen[-1].rank == _NO_NOISE or lost > LOST * config.time_limit:
                 break
-        best = max(seen, key=lambda one: (one.rank, one.promise, one.distance))
+        # Plans are dear, and the farthest pairs promise most.
+        first = sorted(seen, key=lambda one: (-one.rank, -one.distance))[:_PLANNED]
+        best = max(map(check.planned, first), key=lambda one: (one.rank, one.promise, one.distance))
         if not best.proposed or space is None:
             return best
         least = best.promise / 2 if best.promise > 0 else best.promise
 
         def keeps(pair: Pair) -> bool:
-            simpler = check(pair)
+            simpler = check.planned(check(pair))
             return simpler.rank == best.rank and simpler.promise >= least
 
-        return check(shrunk(best.pair, adjacency, space.domain, keeps))
+        return check.planned(check(shrunk(best.pair, space, keeps, most=_SHRINKS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +184,7 @@ class _Seen:
     rank: int
     reason: str
     distance: float = 0.0
+    loss: Loss | None = None
     event: Event | None = None
     plan: Plan | None = None
     failed: bool = False
@@ -248,6 +249,15 @@ class _Check:
             return foreign_code(seen, self.mechanism, pair, None, runs, self.config.time_limit)
         except DrawError as error:
             return _Seen(pair=pair, rank=_OUTSIDE_MODEL, reason=str(error), failed=True)
+
+    def planned(self, seen: _Seen) -> _Seen:
+        """With the event that is to be counted, where a loss is known."""
+        if seen.loss is None or seen.plan is not None:
+            return seen
+        plan = planned(seen.loss.simulated(), self.claim, self.config)
+        name = f"log-likelihood ratio of the noise ≥ {plan.threshold:.6g}"
+        holds = AtLeast(seen.loss, plan.threshold, seen.loss.origin.size)
+        return replace(seen, event=Event(name=name, holds=holds), plan=plan)
 
     def _seen(self, pair: Pair, runs: list[Any]) -> _Seen:  # noqa: C901  # a refusal a line
         def run(data: Any, noise: Vector | None = None) -> _Run:
@@ -342,11 +352,7 @@ class _Check:
         shown = {"rank": _FITS, "reason": text + leak, "distance": distance}
         if not leak:
             return shown
-        plan = planned(loss.simulated(), self.claim, self.config)
-        name = f"log-likelihood ratio of the noise ≥ {plan.threshold:.6g}"
-        holds = AtLeast(loss, plan.threshold, own.output.size)
-        event = Event(name=name, holds=holds)
-        return {**shown, "rank": _TOO_LITTLE, "event": event, "plan": plan}
+        return {**shown, "rank": _TOO_LITTLE, "loss": loss}
 
 
 def _apart(own: _Run, change: Vector) -> Event:

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -34,7 +36,7 @@ from dpverify._version import __version__
 from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
-from dpverify.errors import ConfigurationError, OutputError
+from dpverify.errors import ConfigurationError, OutputError, require
 from dpverify.privacy import Pair
 
 __all__ = ["AuditJournal", "fingerprint", "from_plain", "pair_from_plain", "pair_plain", "to_plain"]
@@ -173,16 +175,52 @@ def from_plain(held: Sequence[Any], known: Sequence[Pair]) -> list[Finding]:
 
 
 def pair_plain(pair: Pair) -> dict[str, Any]:
-    """A pair of dense or sparse numbers, whole."""
+    """A pair, whole: of dense or sparse numbers, or of lists of dicts."""
     sides = (pair.record, pair.neighbour)
+    if not any(isinstance(x, np.ndarray) or is_sparse(x) for x in sides):
+        return {"name": pair.name, "sides": [_data_plain(x) for x in sides]}
     arrays = [np.asarray(x.toarray() if is_sparse(x) else x) for x in sides]
     return {"name": pair.name, "dtype": str(arrays[0].dtype), "sides": [x.tolist() for x in arrays]}
 
 
 def pair_from_plain(held: Mapping[str, Any]) -> Pair:
     """The pair that `pair_plain` gave, dense."""
-    record, neighbour = (np.array(side, dtype=held["dtype"]) for side in held["sides"])
+    if "dtype" in held:
+        record, neighbour = (np.array(side, dtype=held["dtype"]) for side in held["sides"])
+    else:
+        record, neighbour = map(_data_restored, held["sides"])
     return Pair(name=held["name"], record=record, neighbour=neighbour)
+
+
+def _data_plain(value: Any) -> Any:
+    match value:
+        case list() | tuple():
+            return {type(value).__name__: [_data_plain(each) for each in value]}
+        case Mapping():
+            return {"dict": [[_data_plain(name), _data_plain(value[name])] for name in value]}
+        case date():
+            return {"date": value.isoformat()}
+        case float() if not math.isfinite(value):
+            return {"float": str(value)}
+    plain = value is None or isinstance(value, bool | int | float | str)
+    rule = "of lists, dicts, numbers, text and dates, where pairs are searched for"
+    require(plain, "data set", value, rule, "Name the pairs.")
+    return value
+
+
+def _data_restored(held: Any) -> Any:
+    match held:
+        case {"list": parts}:
+            return [_data_restored(part) for part in parts]
+        case {"tuple": parts}:
+            return tuple(_data_restored(part) for part in parts)
+        case {"dict": parts}:
+            return {_data_restored(name): _data_restored(part) for name, part in parts}
+        case {"date": text}:
+            return date.fromisoformat(text)
+        case {"float": text}:
+            return float(text)
+    return held
 
 
 def _plain(value: Any) -> Any:

@@ -34,7 +34,9 @@ from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.data.adjacency import Adjacency, Moves, Of
+from dpverify.data.columns import Number
 from dpverify.data.domain import Domain, is_sparse, shape_of
+from dpverify.data.table import Table
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism
@@ -74,7 +76,7 @@ class Adapted(Mechanism):
     generator: str | None
     adjacency: Adjacency
     claim: PrivacyCurve
-    domain: Domain | None
+    domain: Domain | Number | Table | None
     attributes: int | None
     rows: tuple[int, ...] | None
     name: str
@@ -84,6 +86,12 @@ class Adapted(Mechanism):
     def replayable(self) -> bool:
         """Whether the audit's words decide all that it draws."""
         return self.generator is not None
+
+    @property
+    def _table(self) -> Table | None:
+        """Of what data sets are rows, where they aren't matrices."""
+        rows = isinstance(self.domain, Table) and not isinstance(self.adjacency, Moves)
+        return self.domain if rows else None  # type: ignore[return-value]
 
     def privacy(self) -> PrivacyCurve:
         """The claim."""
@@ -101,6 +109,9 @@ class Adapted(Mechanism):
         if self.of == "record":
             self._argument(_only_row(data))
             attributes = shape_of(data)[-1]
+        elif self._table is not None:
+            self._argument(self._table.admit(data))
+            return
         elif self.takes == "data" and not isinstance(self.adjacency, Moves):
             return  # whatever the adjacency relates
         else:
@@ -178,8 +189,12 @@ class Adapted(Mechanism):
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
+        if self._table is not None:
+            data = self._table.made(data)  # a new one each time
+        elif self.takes == "data":
+            data = copied(data)
         if self.takes == "data":
-            return copied(data)
+            return data
         if self.of == "dataset":
             _require_numbers(data)
         numbers = [_as_element(self.element, value) for value in np.asarray(data).ravel().tolist()]
@@ -192,7 +207,7 @@ def adapt(
     adjacency: Adjacency,
     claim: PrivacyCurve,
     of: Of | None = None,
-    domain: Domain | None = None,
+    domain: Domain | Number | Table | None = None,
     attributes: int | None = None,
     rows: int | Sequence[int] | None = None,
     name: str | None = None,
@@ -216,8 +231,10 @@ def adapt(
         one of a whole data set, called with a copy of what a pair holds: a matrix of shape (n, p)
         or, with an adjacency of your own, anything. An adjacency of graphs or matrices says so
         itself; an object that takes a single number is of one record; anything else is declared.
-    domain : of the records; None where it is all numbers
-    attributes : p of the data that an audit makes; needed unless pairs are named
+    domain : of the records, or a Table, whose rows are then those of a data set; None where it is
+        all numbers
+    attributes : p of the data that an audit makes; needed unless pairs are named; of a Table its
+        columns
     rows : n of the data sets that an audit makes, one or several sizes; needed for a function of a
         data set unless pairs are named. Some bugs show at some sizes only.
     name : for messages; by default the function's own
@@ -235,10 +252,10 @@ def adapt(
         good = hasattr(adjacency, part) and not isinstance(adjacency, type)
         require(good, "adjacency", adjacency, "an object with `unit` and `relates`", _ADJACENCY)
     require(
-        domain is None or isinstance(domain, Domain),
+        domain is None or isinstance(domain, Domain | Number | Table),
         "domain",
         domain,
-        "a domain (dpverify.data.domain)",
+        "a Table, Integers or Reals, or a domain (dpverify.data.domain)",
     )
     made = not isinstance(function, type)
     require(made, "function", function, "an object or a function, and it is a class", "Make one.")
@@ -271,15 +288,14 @@ def adapt(
         rule = "1 for a function of a single number, or of a list of them"
         require(attributes in (None, 1), "attributes", attributes, rule)
         attributes = 1
+    if isinstance(domain, Table):
+        rule = "left out with a Table, which says it"
+        for what, said in (("attributes", attributes), ("rows", rows)):
+            require(said is None, what, said, rule)
+        attributes = len(domain.columns)
+        rows = (max(domain.rows[0], 1), domain.rows[1]) if kind == "dataset" else None
     if attributes is not None:
         attributes = _whole("attributes", attributes)
-    sizes: tuple[int, ...] | None = (1,)
-    if kind == "dataset":
-        several = rows if isinstance(rows, list | tuple | range) else [rows]
-        require(bool(several), "rows", rows, "at least one size")
-        sizes = None if rows is None else tuple(_whole("rows", size) for size in several)
-    else:
-        require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
     return Adapted(
         function=called,
         of=kind,
@@ -290,10 +306,20 @@ def adapt(
         claim=claim,
         domain=domain,
         attributes=attributes,
-        rows=sizes,
+        rows=_sizes(kind, rows),
         name=name,
         many=many,
     )
+
+
+def _sizes(of: Of, rows: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    """Rows of the data sets that an audit makes; None where nobody says."""
+    if of == "record":
+        require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
+        return (1,)
+    several = rows if isinstance(rows, list | tuple | range) else [rows]
+    require(bool(several), "rows", rows, "at least one size")
+    return None if rows is None else tuple(_whole("rows", size) for size in several)
 
 
 _WRAPPED = "Wrap it in a function: lambda data, rng: …"

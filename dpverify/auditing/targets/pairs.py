@@ -13,10 +13,14 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from dpverify.auditing.neighbours import Space, require_known
 from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.spaces.base import Space, require_candidates
+from dpverify.auditing.spaces.matrices import Matrices
+from dpverify.auditing.spaces.rows import Rows
 from dpverify.data.adjacency import Edge, Moves
-from dpverify.data.domain import is_sparse, shape_of
+from dpverify.data.columns import Number, Reals
+from dpverify.data.domain import Box, is_sparse, shape_of
+from dpverify.data.table import Table
 from dpverify.errors import ParameterError, RecordsError, require
 from dpverify.privacy import Pair
 
@@ -31,11 +35,26 @@ def known_pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
             _require_neighbours(mechanism, pair)
         return own
     require(isinstance(pairs, Sequence) and bool(pairs), "pairs", pairs, "at least one, in a list")
+    pairs = [_of_table(mechanism, pair) for pair in pairs]
     for pair in pairs:
         _require_meant(mechanism, pair)
     names = [pair.name for pair in pairs]
     require(len(set(names)) == len(names), "pairs", names, "of different names")
     return tuple(pairs)
+
+
+def _of_table(mechanism: Any, pair: Pair) -> Pair:
+    """With rows as lists of dicts, where the mechanism's domain is a table of such."""
+    table = getattr(mechanism, "domain", None)
+    matrices = isinstance(mechanism.adjacency, Moves)
+    if matrices or not isinstance(table, Table) or not isinstance(pair, Pair):
+        return pair
+    try:
+        sides = [table.admit(side) for side in (pair.record, pair.neighbour)]
+    except RecordsError as error:
+        name = repr(pair.name)
+        raise ParameterError("pair", name, f"of data sets of the table: {error}") from None
+    return Pair(name=pair.name, record=sides[0], neighbour=sides[1])
 
 
 def _require_meant(mechanism: Any, pair: Pair) -> None:
@@ -108,16 +127,22 @@ def _dense(data: Any) -> Any:
 
 def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     """What the data sets of a search are made of: as the mechanism says, else as in its pairs."""
-    require_known(mechanism.adjacency)
+    adjacency: Any = mechanism.adjacency
+    require_candidates(adjacency)
+    domain = getattr(mechanism, "domain", None)
+    if isinstance(domain, Table) and not isinstance(adjacency, Moves):
+        return Rows(adjacency=adjacency, columns=domain.columns, rows=domain.rows)
     alone = getattr(mechanism, "of", None) == "record"
     for pair in known:
         matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
         rule = f"left out, as it makes matrices of numbers and {pair.name!r} holds other data"
-        require(alone or matrix, "search", True, rule)
+        require(alone or matrix, "search", True, rule, "Or declare a Table as the domain.")
     shapes = [(1, *shape_of(pair.record))[-2:] for pair in known]
     attributes = getattr(mechanism, "attributes", None) or next((p for _, p in shapes), 0)
+    if isinstance(domain, Table):
+        attributes = len(domain.columns)
     rows = getattr(mechanism, "rows", None) or tuple(dict.fromkeys(n for n, _ in shapes))
-    if alone or isinstance(mechanism.adjacency, Edge):
+    if alone or isinstance(adjacency, Edge):
         rows = (1,)
     for what, said in (("number of attributes", attributes), ("number of rows", rows)):
         require(
@@ -128,4 +153,16 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
             "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
             "pairs are searched for.",
         )
-    return Space(getattr(mechanism, "domain", None), int(attributes), tuple(rows))
+    if isinstance(adjacency, Moves):
+        return Matrices(
+            adjacency=adjacency, domain=domain, attributes=int(attributes), rows=tuple(rows)
+        )
+    column: Any = Reals(domain.low, domain.high) if isinstance(domain, Box) else domain
+    rule = "a Table, or for matrices a Box or Integers, where rows come and go"
+    require(isinstance(column, Number), "domain", domain, rule, "Or name the pairs.")
+    return Rows(
+        adjacency=adjacency,
+        columns=dict.fromkeys(range(int(attributes)), column),
+        rows=(max(min(rows) - 1, 0), max(rows) + 1),
+        matrix=True,
+    )

@@ -25,6 +25,7 @@ from dpverify.data.adjacency.moves import (
     Moves,
     Record,
     Row,
+    largest_move,
 )
 from dpverify.data.adjacency.rows import AddRemove, Permutation, Replace
 
@@ -45,5 +46,6 @@ __all__ = [
     "Record",
     "Replace",
     "Row",
+    "largest_move",
     "shuffled",
 ]

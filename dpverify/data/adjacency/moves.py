@@ -6,17 +6,18 @@ doesn't add), so that number is public.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import attrs
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from dpverify.data.adjacency.base import Of
+from dpverify.data.adjacency.base import Choose, Of, shuffled
 from dpverify.data.domain import LARGEST, dense
 from dpverify.enclosure import exact_string, short_string
 from dpverify.errors import ParameterError, require
@@ -33,6 +34,7 @@ __all__ = [
     "Moves",
     "Record",
     "Row",
+    "largest_move",
 ]
 
 _Places = Mapping[tuple[int, int], Fraction]
@@ -40,6 +42,19 @@ _Places = Mapping[tuple[int, int], Fraction]
 
 def _at_most_largest(_: Any, field: attrs.Attribute[Any], value: Fraction) -> None:
     require(value <= LARGEST, field.name, short_string(value), "at most 2**100")
+
+
+class _Numbers(Protocol):
+    """What a space of matrices offers to whoever makes neighbours in it."""
+
+    def moves(self, base: float, size: Fraction, column: int, choose: Choose) -> Iterator[float]:
+        """Values of a column at most so far away."""
+
+    def moved(self, base: float, step: Fraction, column: int) -> float:
+        """The value of a column that is nearest to base + step, and between them."""
+
+    def new_rows(self, choose: Choose) -> Iterator[NDArray[Any]]:
+        """Records that may replace another."""
 
 
 class Moves:
@@ -57,6 +72,12 @@ class Moves:
     @abstractmethod
     def allows(self, moved: _Places) -> bool:
         """Whether values may change by so much at these places, (row, column)."""
+
+    @abstractmethod
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        """Neighbours of a matrix; some may lie outside the space."""
 
     def relates(self, records: Any, neighbour: Any) -> bool:
         """Whether two data sets of shape (n, p) are neighbours, or equal."""
@@ -80,6 +101,13 @@ class Attribute(Moves):
     def allows(self, moved: _Places) -> bool:
         return len(moved) <= 1 and all(abs(move) <= self.beta for move in moved.values())
 
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for place in _places(data, choose):
+            for value in space.moves(data[place], self.beta, place[1], choose):
+                yield _changed(data, {place: value})
+
 
 @frozen
 class BitFlip(Moves):
@@ -92,6 +120,12 @@ class BitFlip(Moves):
 
     def allows(self, moved: _Places) -> bool:
         return len(moved) <= 1 and all(abs(move) == 1 for move in moved.values())
+
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for place in _places(data, choose):
+            yield _changed(data, {place: 1 - data[place]})
 
 
 @frozen
@@ -115,6 +149,11 @@ class L1Ball(Moves):
         total = sum((abs(move) for move in moved.values()), Fraction(0))
         return _rows(moved) <= 1 and total <= self.radius
 
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        yield from _near(data, self.radius, space, choose)
+
 
 @frozen
 class Record(Moves):
@@ -127,6 +166,13 @@ class Record(Moves):
 
     def allows(self, moved: _Places) -> bool:
         return _rows(moved) <= 1
+
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for row in shuffled(len(data), choose):
+            for new in space.new_rows(choose):
+                yield _changed(data, {(row, column): new[column] for column in range(new.size)})
 
 
 @frozen
@@ -147,6 +193,15 @@ class Items(Moves):
 
     def allows(self, moved: _Places) -> bool:
         return _rows(moved) <= 1 and len(moved) <= self.changes
+
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        items = data.shape[1]
+        for many in (self.changes - choose(self.changes), 1):
+            for row, column in _places(data, choose):
+                places = {(row, (column + further) % items) for further in range(min(many, items))}
+                yield _changed(data, {place: 1 - data[place] for place in places})
 
 
 @frozen
@@ -169,6 +224,14 @@ class Edge(Moves):
         edges = {tuple(sorted(place)) for place in moved}
         return len(edges) <= 1 and all(abs(move) <= self.weight for move in moved.values())
 
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for row, column in _places(data, choose):
+            if row < column:
+                for value in space.moves(data[row, column], self.weight, column, choose):
+                    yield _changed(data, {(row, column): value, (column, row): value})
+
 
 @frozen
 class Row(Moves):
@@ -189,6 +252,11 @@ class Row(Moves):
     def allows(self, moved: _Places) -> bool:
         total = sum((move**2 for move in moved.values()), Fraction(0))
         return _rows(moved) <= 1 and total <= self.radius**2
+
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        yield from _near(data, self.radius, space, choose)
 
 
 @frozen
@@ -211,6 +279,12 @@ class LInf(Moves):
     def allows(self, moved: _Places) -> bool:
         return _rows(moved) <= 1 and all(abs(move) <= self.radius for move in moved.values())
 
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for row, signs in _patterns(data, choose):
+            yield _stepped(data, row, signs, self.radius, space)
+
 
 @frozen
 class L2(Moves):
@@ -228,6 +302,83 @@ class L2(Moves):
     def allows(self, moved: _Places) -> bool:
         total = sum((move**2 for move in moved.values()), Fraction(0))
         return _rows(moved) <= 1 and total <= self.radius**2
+
+    def candidates(
+        self, data: NDArray[Any], space: _Numbers, choose: Choose
+    ) -> Iterator[NDArray[Any]]:
+        for row, signs in _patterns(data, choose):
+            terms = len(signs) - signs.count(0)
+            root = Fraction(math.isqrt(2**60 // terms), 2**30)  # at most 1/√terms
+            yield _stepped(data, row, signs, self.radius * root, space)
+
+
+def largest_move(base: float, size: Fraction) -> float:
+    """The double farthest from `base` towards base + size that is at most |size| away from it."""
+    end = float(Fraction(base) + size)
+    while abs(Fraction(end) - Fraction(base)) > abs(size):
+        end = math.nextafter(end, base)
+    return end
+
+
+def _places(data: NDArray[Any], choose: Choose) -> Iterator[tuple[int, int]]:
+    for place in shuffled(data.size, choose):
+        yield divmod(place, data.shape[1])
+
+
+def _changed(data: NDArray[Any], values: Mapping[tuple[int, int], float]) -> NDArray[Any]:
+    other = data.copy()
+    for place, value in values.items():
+        other[place] = value
+    return other
+
+
+def _near(
+    data: NDArray[Any], radius: Fraction, space: _Numbers, choose: Choose
+) -> Iterator[NDArray[Any]]:
+    """One value moved all the way, or two half the way, which is within either norm's reach."""
+    columns = data.shape[1]
+    for row, column in _places(data, choose):
+        second = (column + choose(columns)) % columns
+        parts = {column, second}
+        for value in space.moves(data[row, column], radius / len(parts), column, choose):
+            sign = 1 if value > data[row, column] else -1
+            step = sign * radius / len(parts)
+            values = {(row, place): space.moved(data[row, place], step, place) for place in parts}
+            yield _changed(data, values | {(row, column): value})
+
+
+def _patterns(data: NDArray[Any], choose: Choose) -> Iterator[tuple[int, list[int]]]:
+    """Signs of the moves of a row: StatDP's patterns, around each place.
+
+    Ding et al. 2018 (arXiv:1805.10277): all above, all below, half and half (from the record that
+    is a step, their X), and one above or below, with the rest unmoved or against it.
+    """
+    columns = data.shape[1]
+    half = columns // 2
+    whole = [
+        [1] * columns,
+        [-1] * columns,
+        [-1] * half + [1] * (columns - half),
+        [1] * half + [-1] * (columns - half),
+        [1] * half + [0] * half if half else [1],
+    ]
+    count = len(whole) + 4 * columns
+    for number in shuffled(len(data) * count, choose):
+        row, kind = divmod(number, count)
+        if kind < len(whole):
+            signs = whole[kind][:columns]
+        else:
+            place, way = divmod(kind - len(whole), 4)
+            one, rest = ((1, 0), (-1, 0), (1, -1), (-1, 1))[way]
+            signs = [one if column == place else rest for column in range(columns)]
+        yield row, signs + [0] * (columns - len(signs))
+
+
+def _stepped(
+    data: NDArray[Any], row: int, signs: Sequence[int], size: Fraction, space: _Numbers
+) -> NDArray[Any]:
+    steps = [(column, sign * size) for column, sign in enumerate(signs) if sign]
+    return _changed(data, {(row, c): space.moved(data[row, c], step, c) for c, step in steps})
 
 
 def _moves(records: Any, neighbour: Any) -> dict[tuple[int, int], Fraction]:

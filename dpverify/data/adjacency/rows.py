@@ -7,21 +7,37 @@ a function that sums doubles sees the order too. `Permutation` is the relation t
 
 from __future__ import annotations
 
-import math
-import pickle
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
 from attrs import field, frozen
 
-from dpverify.data.adjacency.base import Of
-from dpverify.data.domain import dense, is_sparse
-from dpverify.errors import ParameterError, require
+from dpverify.data.adjacency.base import Choose, Of, shuffled
+from dpverify.data.rows import edits, row_key, rows_of
+from dpverify.errors import ParameterError
 from dpverify.numbers import to_count
 
-__all__ = ["AddRemove", "Permutation", "Replace", "row_key", "rows_of"]
+__all__ = ["AddRemove", "Permutation", "Replace"]
+
+
+class _DataSets(Protocol):
+    """What a space of rows offers to whoever makes neighbours in it."""
+
+    def new_rows(self, choose: Choose) -> Iterator[Any]:
+        """Rows that may be added or replace another."""
+
+    def room(self, rows: Sequence[Any]) -> int:
+        """How many rows may be added."""
+
+    def of_user(self, row: Any, user: str, value: Any) -> Any:
+        """The row as one of this user."""
+
+    def another_user(self, rows: Sequence[Any], user: str, choose: Choose) -> Any:
+        """A value of the user's column that no row has; None if there is none."""
+
+    def of_rows(self, rows: Sequence[Any]) -> Any:
+        """The data set of these rows."""
 
 
 @frozen
@@ -56,11 +72,42 @@ class AddRemove:
         first, second = rows_of(records), rows_of(neighbour)
         if self.user is None:
             keys = [list(map(row_key, rows)) for rows in (first, second)]
-            return _edits(*keys, most=self.k) is not None
+            return edits(*keys, most=self.k) is not None
         more, less = _differing(first, second, self.user)
         if more & less or len(more | less) > self.k:
             return False
         return _without(first, more, self.user) == _without(second, less, self.user)
+
+    def candidates(self, data: Any, space: _DataSets, choose: Choose) -> Iterator[Any]:
+        """Neighbours with more rows and with less, in turn; some may lie outside the space."""
+        rows = list(data)
+        ways = [self._more(rows, space, choose), self._less(rows, choose)]
+        for other in _in_turn(*(ways[::-1] if choose(3) == 2 else ways)):
+            yield space.of_rows(other)
+
+    def _more(self, rows: list[Any], space: _DataSets, choose: Choose) -> Iterator[list[Any]]:
+        for new in space.new_rows(choose):
+            place = len(rows) - choose(len(rows) + 1)
+            added = [new] * self.k
+            if self.user is not None:
+                each = _many(max(space.room(rows) // self.k, 1), choose)
+                added = []
+                for _ in range(self.k):
+                    other = space.another_user([*rows, *added], self.user, choose)
+                    if other is None:
+                        return
+                    added += [space.of_user(new, self.user, other)] * each
+            yield [*rows[:place], *added, *rows[place:]]
+
+    def _less(self, rows: list[Any], choose: Choose) -> Iterator[list[Any]]:
+        if self.user is None:
+            for place in shuffled(len(rows), choose):
+                yield rows[:place] + rows[place + self.k :]
+            return
+        users = list(dict.fromkeys(row_key(_user(row, self.user)) for row in rows))
+        for place in shuffled(len(users), choose):
+            gone = users[place : place + self.k]
+            yield [row for row in rows if row_key(_user(row, self.user)) not in gone]
 
 
 @frozen
@@ -104,6 +151,36 @@ class Replace:
         moved = own | other
         return _without(first, moved, self.user) == _without(second, moved, self.user)
 
+    def candidates(self, data: Any, space: _DataSets, choose: Choose) -> Iterator[Any]:
+        """Neighbours with other rows in places that are chosen; some may lie outside the space."""
+        rows = list(data)
+        users = {} if self.user is None else {row_key(_user(r, self.user)): r for r in rows}
+        for place in shuffled(len(users) if self.user else len(rows), choose):
+            for new in space.new_rows(choose):
+                if self.user is None:
+                    changed = [new] * len(rows[place : place + self.k])
+                    other = [*rows[:place], *changed, *rows[place + self.k :]]
+                else:
+                    gone = list(users.items())[place : place + self.k]
+                    other = self._replaced(rows, gone, new, space, choose)
+                yield space.of_rows(other)
+
+    def _replaced(
+        self,
+        rows: list[Any],
+        gone: Sequence[tuple[Hashable, Any]],
+        new: Any,
+        space: _DataSets,
+        choose: Choose,
+    ) -> list[Any]:
+        """Rows of users replaced by other rows of theirs, more of them or less."""
+        user = str(self.user)
+        keys = {key for key, _ in gone}
+        rest = [row for row in rows if row_key(_user(row, user)) not in keys]
+        each = _many(max((len(rows) - len(rest) + space.room(rows)) // len(gone), 1), choose)
+        theirs = [space.of_user(new, user, _user(row, user)) for _, row in gone]
+        return [row for row in theirs for _ in range(each)] + rest
+
 
 @frozen
 class Permutation:
@@ -124,77 +201,15 @@ class Permutation:
         first, second = (Counter(map(row_key, rows_of(x))) for x in (records, neighbour))
         return first == second
 
-
-def rows_of(data: Any) -> list[Any]:
-    """The rows of a data set, in order; of a data frame as dicts.
-
-    Raises
-    ------
-    ParameterError
-        If it has none that can be told.
-    """
-    if hasattr(data, "to_pylist"):  # pyarrow
-        return list(data.to_pylist())
-    if hasattr(data, "to_dicts"):  # polars
-        return list(data.to_dicts())
-    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
-        return list(data.to_dict("records"))
-    if is_sparse(data):
-        data = dense(data)
-    listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
-    array = isinstance(data, np.ndarray) and data.ndim >= 1
-    rule = "a list of rows, a matrix or vector, or a data frame"
-    require(listed or array, "data set", type(data).__name__, rule)
-    return list(data)
-
-
-def row_key(value: Any) -> Hashable:
-    """A row, or a value, by which equal ones are found: numbers by value, and −0 beside 0.
-
-    Nothing that differs has the same key. What can't be told apart by value is by its pickle.
-    """
-    match value:
-        case np.ndarray() if value.dtype.kind in "biuf":
-            # Zeros of both signs are equal numbers with other bytes, as are numbers of other types.
-            return tuple(map(row_key, value.tolist())) if value.ndim else row_key(value.item())
-        case np.generic():
-            return row_key(value.item())
-        case float() if math.isnan(value) or (value == 0 and math.copysign(1, value) < 0):
-            return ("float", str(value))
-        case bool() | int() | float():
-            return ("number", value)
-        case None | str() | bytes():
-            return (type(value).__name__, value)
-        case Mapping():
-            return frozenset((row_key(name), row_key(each)) for name, each in value.items())
-        case list() | tuple():
-            return tuple(map(row_key, value))
-    try:
-        return (type(value).__qualname__, pickle.dumps(value))
-    except Exception as error:  # whatever an object says to it
-        raise ParameterError("row", value, f"of values that can be told apart: {error!r}") from None
-
-
-def _edits(first: Sequence[Hashable], second: Sequence[Hashable], *, most: int) -> int | None:
-    """Rows to be removed and added to make one of the other; None if more than `most`.
-
-    The greedy algorithm of Myers 1986: of each diagonal the farthest place that is reached.
-    """
-    reached = {1: 0}
-    for edits in range(most + 1):
-        for diagonal in range(-edits, edits + 1, 2):
-            below = reached.get(diagonal - 1, -1)
-            above = reached.get(diagonal + 1, -1)
-            place = (
-                above if diagonal == -edits or (diagonal != edits and below < above) else below + 1
-            )
-            other = place - diagonal
-            while place < len(first) and other < len(second) and first[place] == second[other]:
-                place, other = place + 1, other + 1
-            reached[diagonal] = place
-            if place >= len(first) and other >= len(second):
-                return edits
-    return None
+    def candidates(self, data: Any, space: _DataSets, choose: Choose) -> Iterator[Any]:
+        """The rows backwards, turned by one, and with two of them in each other's place."""
+        rows = list(data)
+        turn = choose(max(len(rows), 1)) + 1
+        orders = [rows[::-1], rows[turn:] + rows[:turn]]
+        yield from (space.of_rows(orders[way]) for way in shuffled(2, choose))
+        for place in shuffled(max(len(rows) - 1, 0), choose):
+            first, second = rows[place : place + 2]
+            yield space.of_rows([*rows[:place], second, first, *rows[place + 2 :]])
 
 
 def _differing(
@@ -216,6 +231,22 @@ def _user(row: Any, user: str) -> Any:
     except (KeyError, IndexError, TypeError):
         rule = f"a column of every row, as it is to say whose it is; a row is {row!r}"
         raise ParameterError("user", user, rule) from None
+
+
+def _many(most: int, choose: Choose) -> int:
+    """How many rows of one user: as many as there may be, or few."""
+    return (most, 1, 2, most)[choose(4)] if most > 1 else 1
+
+
+def _in_turn(*streams: Iterator[Any]) -> Iterator[Any]:
+    """One of each, as long as there are any."""
+    left = list(streams)
+    while left:
+        for stream in list(left):
+            try:
+                yield next(stream)
+            except StopIteration:
+                left.remove(stream)
 
 
 def _whose(k: int, user: str | None) -> str:

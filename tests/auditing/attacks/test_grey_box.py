@@ -16,7 +16,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.grey_box import GreyBoxAttack
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.neighbours import Space
+from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.data.domain import Box
 from dpverify.guarantee import PrivacyCurve
@@ -318,7 +318,10 @@ def test_search_shrinks_to_a_minimal_pair() -> None:
         return np.where(x < 0, 3 * x, x) + rng.laplace(0.0, 1.0, x.shape)
 
     start = Pair(name="start", record=np.zeros((1, 2)), neighbour=np.array([[0.0, 0.5]]))
-    options = OPTIONS | {"space": Space(Box(low=-1, high=1), 2), "draws": 400}
+    options = OPTIONS | {
+        "space": Matrices(adjacency=UNIT, domain=Box(low=-1, high=1), attributes=2),
+        "draws": 400,
+    }
 
     def searched(function: Any) -> Finding:
         return finding_of(GreyBoxAttack(), Generated(function), [start], **options)
@@ -379,7 +382,9 @@ def test_pairs_are_given_up_where_every_run_is_late() -> None:
         time.sleep(0.1)
         return laplace(x, rng)
 
-    finding = checked(late, space=Space(None, 2, (2,)), time_limit=0.01)
+    finding = checked(
+        late, space=Matrices(adjacency=UNIT, domain=None, attributes=2, rows=(2,)), time_limit=0.01
+    )
     assert (finding.verdict, finding.failed) == ("inconclusive", True)
     assert "took longer than 0.01 s" in finding.statement
     assert len(runs) < 20

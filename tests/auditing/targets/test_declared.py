@@ -15,8 +15,8 @@ from scipy import sparse
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import audit as run
-from dpverify.auditing.neighbours import drawn_pairs, extreme_pairs, fits
 from dpverify.auditing.report import Report
+from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import (
     Attribute,
@@ -166,12 +166,13 @@ def test_no_size_is_taken_by_default() -> None:
 @pytest.mark.parametrize("adjacency", [UNIT, Record()])
 def test_data_sets_of_the_sizes_asked_for_with_any_row_changed(adjacency: Any) -> None:
     rows = (1, 3, 7)
-    extreme = extreme_pairs(adjacency, BITS, 2, rows=rows)
+    space = Matrices(adjacency=adjacency, domain=BITS, attributes=2, rows=rows)
+    extreme = space.extremes()
     assert {len(pair.record) for pair in extreme} == set(rows)
     assert len({pair.name for pair in extreme}) == len(extreme)
-    drawn = drawn_pairs(adjacency, BITS, 2, count=60, rng=ReplayableWords(1, "test"), rows=rows)
+    drawn = space.drawn(60, ReplayableWords(1, "test"))
     assert {len(pair.record) for pair in drawn} == set(rows)
-    assert all(fits(pair, adjacency, BITS) for pair in [*extreme, *drawn])
+    assert all(space.fits(pair) for pair in [*extreme, *drawn])
     changed = {
         int(np.flatnonzero((pair.record != pair.neighbour).any(axis=1))[0])
         for pair in drawn

@@ -1,0 +1,159 @@
+"""A space of data sets and an adjacency of them: where an audit looks if nobody names pairs.
+
+*Extreme* pairs are at the ends: the move is as large as the adjacency and the domain let it be, at
+every place, from the simplest data set and from the ends of the domain. *Drawn* pairs are anywhere.
+The adjacency makes neighbours (`candidates`), and the space says of what. Whatever they make, only
+pairs of two different neighbours inside the domain are used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from dpverify.data.adjacency import Choose
+from dpverify.errors import ParameterError, require
+from dpverify.privacy import Pair
+from dpverify.sampling.words import Words
+
+__all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidates"]
+
+EXTREMES = 96
+"""Extreme pairs, at most."""
+_TRIES = 20  # for each pair that is asked for
+_WASTED = 64  # candidates of one data set that don't fit, before another is taken
+
+
+def chooser(rng: Words) -> Choose:
+    """Choices by random words."""
+    return lambda count: int(rng.words(1)[0]) % count
+
+
+def makes_candidates(adjacency: Any) -> bool:
+    """Whether neighbours can be made, and not only related."""
+    return callable(getattr(adjacency, "candidates", None))
+
+
+def require_candidates(adjacency: Any) -> None:
+    """Refuse an adjacency of somebody else's, whose neighbours can be related but not made."""
+    require(
+        makes_candidates(adjacency),
+        "adjacency",
+        adjacency,
+        "one that makes neighbours: those of dpverify.data.adjacency do, or what has `candidates`",
+        "Name the pairs, and leave out the search.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space(ABC):
+    """Data sets of one kind.
+
+    Attributes
+    ----------
+    adjacency : with `candidates`
+    constants : values that the code under audit compares with, tried wherever they fit
+    """
+
+    adjacency: Any
+    constants: tuple[Any, ...] = ()
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """The data sets in words, after “256 pairs ”."""
+
+    @abstractmethod
+    def bases(self) -> Iterable[tuple[str, Any]]:
+        """Data sets from which extreme pairs start, each with a name, the simplest first."""
+
+    @abstractmethod
+    def data(self, choose: Choose) -> Any:
+        """Any data set, by choices; it may lie outside."""
+
+    @abstractmethod
+    def admits(self, data: Any) -> bool:
+        """Whether the data set lies inside."""
+
+    @abstractmethod
+    def key(self, data: Any) -> Hashable:
+        """The same for equal data sets alone."""
+
+    @abstractmethod
+    def move(self, pair: Pair) -> str:
+        """What moves, in a few words that go on with “from zero”."""
+
+    @abstractmethod
+    def simpler(self, pair: Pair) -> Iterator[Pair]:
+        """Pairs that may be simpler, the boldest first; they may lie outside."""
+
+    @abstractmethod
+    def complexity(self, pair: Pair) -> tuple[float, ...]:
+        """By which pairs are compared; there is no endless way down."""
+
+    def fits(self, pair: Pair) -> bool:
+        """Whether these are two different data sets, neighbours, and both inside."""
+        sides = (pair.record, pair.neighbour)
+        different = self.key(sides[0]) != self.key(sides[1])
+        inside = different and all(map(self.admits, sides))
+        related = inside and all(self.adjacency.relates(*order) for order in (sides, sides[::-1]))
+        return bool(related)
+
+    def extremes(self, most: int = EXTREMES) -> Sequence[Pair]:
+        """Neighbours that are far apart, of different names.
+
+        Raises
+        ------
+        ParameterError
+            If the adjacency makes none in this space: name the pairs yourself.
+        """
+        streams = [self._from(name, base) for name, base in self.bases()]
+        pairs: dict[Hashable, Pair] = {}
+        names: set[str] = set()
+        while streams and len(pairs) < most:
+            for stream in list(streams):
+                pair = next(stream, None)
+                if pair is None:
+                    streams.remove(stream)
+                elif len(pairs) < most:
+                    name = pair.name if pair.name not in names else f"{pair.name}, {len(pairs) + 1}"
+                    pair = Pair(name=name, record=pair.record, neighbour=pair.neighbour)
+                    if pairs.setdefault(self.pair_key(pair), pair) is pair:
+                        names.add(name)
+        if not pairs:
+            rule = f"of {self.described}, and there {self.adjacency} has no neighbours"
+            raise ParameterError("domain", "given", rule, "Widen it, or name the pairs.")
+        return list(pairs.values())
+
+    def _from(self, name: str, base: Any) -> Iterator[Pair]:
+        wasted = 0
+        for other in self.adjacency.candidates(base, self, lambda _: 0):
+            pair = Pair(name=name, record=base, neighbour=other)
+            if self.fits(pair):
+                wasted = 0
+                yield Pair(name=f"{self.move(pair)} {name}", record=base, neighbour=other)
+            elif (wasted := wasted + 1) > _WASTED:
+                return
+
+    def drawn(self, count: int, rng: Words) -> list[Pair]:
+        """Different pairs of neighbours, of many kinds; fewer where such are hard to find."""
+        choose = chooser(rng)
+        found: dict[Hashable, Pair] = {}
+        for _ in range(_TRIES * count):
+            if len(found) == count:
+                break
+            base = self.data(choose)
+            name = f"drawn {len(found) + 1}"
+            for other in islice(self.adjacency.candidates(base, self, choose), _TRIES):
+                pair = Pair(name=name, record=base, neighbour=other)
+                if self.fits(pair):
+                    found.setdefault(self.pair_key(pair), pair)
+                    break
+        return list(found.values())
+
+    def pair_key(self, pair: Pair) -> Hashable:
+        """The same for equal pairs alone."""
+        return (self.key(pair.record), self.key(pair.neighbour))

@@ -1,0 +1,111 @@
+"""Rows of data sets of many forms: read, told apart, and found again in a neighbour."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Hashable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+
+from dpverify.data.domain import dense, is_sparse
+from dpverify.errors import ParameterError, require
+
+__all__ = ["edits", "row_key", "rows_of", "slots"]
+
+
+def rows_of(data: Any) -> list[Any]:
+    """The rows of a data set, in order; of a data frame as dicts.
+
+    Raises
+    ------
+    ParameterError
+        If it has none that can be told.
+    """
+    if hasattr(data, "to_pylist"):  # pyarrow
+        return list(data.to_pylist())
+    if hasattr(data, "to_dicts"):  # polars
+        return list(data.to_dicts())
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
+        return list(data.to_dict("records"))
+    if is_sparse(data):
+        data = dense(data)
+    listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
+    array = isinstance(data, np.ndarray) and data.ndim >= 1
+    rule = "a list of rows, a matrix or vector, or a data frame"
+    require(listed or array, "data set", type(data).__name__, rule)
+    return list(data)
+
+
+def row_key(value: Any) -> Hashable:
+    """A row, or a value, by which equal ones are found: numbers by value, and −0 beside 0.
+
+    Nothing that differs has the same key. What can't be told apart by value is by its pickle.
+    """
+    match value:
+        case np.ndarray() if value.dtype.kind in "biuf":
+            # Zeros of both signs are equal numbers with other bytes, as are numbers of other types.
+            return tuple(map(row_key, value.tolist())) if value.ndim else row_key(value.item())
+        case np.generic():
+            return row_key(value.item())
+        case float() if math.isnan(value) or (value == 0 and math.copysign(1, value) < 0):
+            return ("float", str(value))
+        case bool() | int() | float():
+            return ("number", value)
+        case None | str() | bytes():
+            return (type(value).__name__, value)
+        case Mapping():
+            return frozenset((row_key(name), row_key(each)) for name, each in value.items())
+        case list() | tuple():
+            return tuple(map(row_key, value))
+    try:
+        return (type(value).__qualname__, pickle.dumps(value))
+    except Exception as error:  # whatever an object says to it
+        raise ParameterError("row", value, f"of values that can be told apart: {error!r}") from None
+
+
+def edits(first: Sequence[Hashable], second: Sequence[Hashable], *, most: int) -> int | None:
+    """Rows to be removed and added to make one of the other; None if more than `most`.
+
+    The greedy algorithm of Myers 1986: of each diagonal the farthest place that is reached.
+    """
+    reached = {1: 0}
+    for edits in range(most + 1):
+        for diagonal in range(-edits, edits + 1, 2):
+            below = reached.get(diagonal - 1, -1)
+            above = reached.get(diagonal + 1, -1)
+            place = (
+                above if diagonal == -edits or (diagonal != edits and below < above) else below + 1
+            )
+            other = place - diagonal
+            while place < len(first) and other < len(second) and first[place] == second[other]:
+                place, other = place + 1, other + 1
+            reached[diagonal] = place
+            if place >= len(first) and other >= len(second):
+                return edits
+    return None
+
+
+def slots(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int | None, int | None]]:
+    """Which row of the one is which of the other, by number; None where one has no such row.
+
+    Equal rows go together, in order if they can; then the others, as far as they go.
+    """
+    keys = [list(map(row_key, rows)) for rows in (first, second)]
+    matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    same = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
+    taken = [{at[side] for at in same} for side in (0, 1)]
+    left, right = ([i for i in range(len(keys[s])) if i not in taken[s]] for s in (0, 1))
+    moved = []
+    for i in list(left):
+        j = next((j for j in right if keys[0][i] == keys[1][j]), None)
+        if j is not None:
+            moved.append((i, j))
+            left.remove(i)
+            right.remove(j)
+    changed: list[tuple[int | None, int | None]] = list(zip(left, right, strict=False))
+    alone = [(i, None) for i in left[len(right) :]] + [(None, j) for j in right[len(left) :]]
+    return [*same, *moved, *changed, *alone]

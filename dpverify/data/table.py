@@ -1,0 +1,234 @@
+"""Tables: data sets of typed columns, declared before anyone looks at the data.
+
+The data set itself is a list of dicts, a row each; that is what neighbours are made of and what a
+report shows. `make` says how a function gets it.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from attrs import field, frozen
+
+from dpverify.data.columns import Column
+from dpverify.data.rows import rows_of
+from dpverify.errors import RecordsError, did_you_mean, extra, require
+
+__all__ = ["Made", "Row", "Table"]
+
+Row = dict[str, Any]
+Made = Literal["dicts", "numpy", "pandas", "polars", "pyarrow", "csv"]
+"""Forms in which a function may get a table."""
+
+
+def _to_columns(columns: Mapping[str, Column]) -> Mapping[str, Column]:
+    good = isinstance(columns, Mapping) and bool(columns)
+    require(good, "columns", columns, "columns by their names", 'As in {"age": Integers(0, 120)}.')
+    for name, column in columns.items():
+        require(isinstance(name, str) and bool(name), "column", repr(name), "named by text")
+        require(isinstance(column, Column), name, column, "a column", "As Integers(0, 120) is.")
+    return dict(columns)
+
+
+def _to_rows(rows: Any) -> tuple[int, int]:
+    sizes = tuple(rows) if isinstance(rows, Sequence | range) else (rows, rows)
+    whole = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
+    rule = "the fewest and the most rows, as (0, 50), or a number of rows"
+    require(whole and 0 <= sizes[0] <= sizes[1] and sizes[1] >= 1, "rows", rows, rule)
+    return int(sizes[0]), int(sizes[1])
+
+
+def _to_make(make: Any) -> Any:
+    forms = get_args(Made)
+    known = isinstance(make, str) and make in forms
+    way_out = did_you_mean(make, forms) if isinstance(make, str) else ""
+    rule = f"{', '.join(forms)}, or a function of a list of dicts"
+    require(known or callable(make), "make", make, rule, way_out)
+    return make
+
+
+@frozen
+class Table:
+    """Data sets of rows with these columns.
+
+    Attributes
+    ----------
+    columns : by name
+    rows : the fewest and the most rows, or their number, if that is public
+    make : the form in which a function gets it: "dicts", a list of dicts; "numpy", a matrix of
+        shape (n, columns), of a single column a vector of shape (n,), of whole numbers where all
+        columns are, with NaN where a value is missing; "pandas", "polars" or "pyarrow", a data
+        frame whose types follow from the columns alone; "csv", the path of a temporary file with a
+        header, with empty fields where values are missing; or a function of the list of dicts that
+        makes what yours takes
+
+    Examples
+    --------
+    >>> from dpverify.data.columns import Categories, Integers
+    >>> people = Table({"age": Integers(0, 120), "sex": Categories("f", "m")}, rows=(0, 50))
+    >>> people.admit([{"age": 41, "sex": "f"}])
+    [{'age': 41, 'sex': 'f'}]
+    >>> people.made([{"age": 41, "sex": "f"}])
+    [{'age': 41, 'sex': 'f'}]
+    """
+
+    columns: Mapping[str, Column] = field(converter=_to_columns)
+    rows: tuple[int, int] = field(default=(0, 50), converter=_to_rows)
+    make: Made | Callable[[list[Row]], Any] = field(
+        default="dicts", converter=_to_make, kw_only=True
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if callable(self.make) or self.make in ("dicts", "csv"):
+            return
+        for name, column in self.columns.items():
+            numeric = column.kind in ("whole", "real", "truth")
+            good = numeric if self.make == "numpy" else column.kind in _KINDS
+            rule = f"of {'numbers or truth values' if self.make == 'numpy' else 'one type'}"
+            way_out = 'Take make="dicts", or a function of your own.'
+            require(good, name, column, f'{rule}, for make="{self.make}"', way_out)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.columns.items()), self.rows, self.make))
+
+    def admit(self, data: Any) -> list[Row]:
+        """The data set as a list of dicts, each value one of its column.
+
+        Raises
+        ------
+        RecordsError
+            If the rows are too few or too many, or one of them isn't of these columns. The message
+            is for the owner: it names a value of the data.
+        """
+        rows = [self._row(number, row) for number, row in enumerate(rows_of(data))]
+        least, most = self.rows
+        if not least <= len(rows) <= most:
+            raise RecordsError(f"a data set of {len(rows)} rows must have {least} to {most}.")
+        return rows
+
+    def _row(self, number: int, row: Any) -> Row:
+        if isinstance(row, np.ndarray) and row.shape == (len(self.columns),):  # of a matrix
+            row = dict(zip(self.columns, row.tolist(), strict=True))
+        if not isinstance(row, Mapping) or row.keys() != self.columns.keys():
+            names = ", ".join(self.columns)
+            raise RecordsError(f" is {row!r}, and must be a dict of {names}.", number)
+        for name, column in self.columns.items():
+            if not column.admits(row[name]):
+                missing = ", or missing" if column.missing else ""
+                rule = f"{column.rule}{missing}"
+                raise RecordsError(f": {name}={row[name]!r} must be {rule}.", number)
+        return dict(row)
+
+    def made(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """What a function gets, new at each call.
+
+        Raises
+        ------
+        MissingExtraError
+            If the library of the form isn't installed.
+        """
+        if callable(self.make):
+            return self.make([dict(row) for row in rows])
+        match self.make:
+            case "dicts":
+                return [dict(row) for row in rows]
+            case "csv":
+                return _csv(self, rows)
+            case _:
+                made = _prepared(self, pickle.dumps(rows))
+                # Those of polars and pyarrow can't be changed.
+                return made.copy() if self.make in ("numpy", "pandas") else made
+
+
+def _numpy(table: Table, rows: list[Row]) -> Any:
+    columns = table.columns.values()
+    dtype = np.result_type(*(_KINDS[column.kind].numpy(column.missing) for column in columns))
+    values = [list(row.values()) for row in rows]
+    matrix = np.array(values, dtype=dtype).reshape(len(rows), len(columns))
+    return matrix[:, 0] if len(columns) == 1 else matrix
+
+
+def _pandas(table: Table, rows: list[Row]) -> Any:
+    with extra("tables", 'make="pandas"'):
+        import pandas as pd
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                [row[name] for row in rows],
+                dtype=_KINDS[column.kind].nullable
+                if column.missing
+                else _KINDS[column.kind].pandas,
+            )
+            for name, column in table.columns.items()
+        }
+    )
+
+
+def _polars(table: Table, rows: list[Row]) -> Any:
+    with extra("tables", 'make="polars"'):
+        import polars as pl
+    schema = {name: getattr(pl, _KINDS[c.kind].polars) for name, c in table.columns.items()}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _pyarrow(table: Table, rows: list[Row]) -> Any:
+    with extra("tables", 'make="pyarrow"'):
+        import pyarrow as pa
+    schema = [(name, getattr(pa, _KINDS[c.kind].pyarrow)()) for name, c in table.columns.items()]
+    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of this process and those that it forks, which leave it in place; it goes when this ends."""
+    return tempfile.TemporaryDirectory(prefix="dpverify-")
+
+
+def _csv(table: Table, rows: Sequence[Mapping[str, Any]]) -> Path:
+    path = Path(_folder().name, f"{os.getpid()}.csv")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(table.columns))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+class _Kind(NamedTuple):
+    """What each library calls it; the types never depend on the values, nor on what is missing."""
+
+    pandas: str
+    nullable: str
+    polars: str
+    pyarrow: str
+
+    def numpy(self, missing: bool) -> Any:
+        return np.float64 if missing else np.dtype(self.pandas)
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "whole": _Kind("int64", "Int64", "Int64", "int64"),
+    "real": _Kind("float64", "float64", "Float64", "float64"),
+    "truth": _Kind("bool", "boolean", "Boolean", "bool_"),
+    "date": _Kind("datetime64[s]", "datetime64[s]", "Date", "date32"),
+    "text": _Kind("str", "str", "String", "string"),
+}
+_FRAMES: Mapping[str, Callable[[Table, list[Row]], Any]] = {
+    "numpy": _numpy,
+    "pandas": _pandas,
+    "polars": _polars,
+    "pyarrow": _pyarrow,
+}
+
+
+@lru_cache(maxsize=64)
+def _prepared(table: Table, pickled: bytes) -> Any:
+    """What is dear to make and cheap to copy, once for each data set."""
+    return _FRAMES[str(table.make)](table, pickle.loads(pickled))  # noqa: S301 - our own bytes

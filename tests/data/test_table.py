@@ -1,0 +1,143 @@
+"""Tables: what they admit, what they make, and the values that are tried."""
+
+from __future__ import annotations
+
+import csv
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpverify as dpv
+from dpverify.data.columns import Column
+from dpverify.errors import ParameterError, RecordsError
+
+COLUMNS: dict[str, Column] = {
+    "age": dpv.Integers(0, 120),
+    "income": dpv.Reals(0, "1e5", missing=True),
+    "sex": dpv.Categories("f", "m"),
+    "when": dpv.Dates("2020-01-01", "2025-12-31"),
+    "note": dpv.Text(missing=True),
+    "smokes": dpv.Booleans(),
+}
+ANN = {
+    "age": 41,
+    "income": 0.5,
+    "sex": "f",
+    "when": date(2024, 2, 29),
+    "note": None,
+    "smokes": True,
+}
+BOB = {**ANN, "age": 7, "income": None, "note": "x"}
+
+
+def table(**options: Any) -> dpv.Table:
+    return dpv.Table(COLUMNS, rows=(0, 3), **options)
+
+
+def test_rows_of_the_columns_are_admitted() -> None:
+    assert table().admit([ANN, BOB]) == [ANN, BOB]
+    assert table().admit([]) == []
+    numbers = dpv.Table({"age": dpv.Integers(0, 120), "x": dpv.Reals(0, 1)})
+    assert numbers.admit(np.array([[41.0, 0.5]])) == [{"age": 41.0, "x": 0.5}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([ANN, {**ANN, "age": 121}], "record 1: age=121 must be a whole number from 0 to 120."),
+        ([{**ANN, "age": 1.5}], "age=1.5 must be a whole number"),
+        ([{**ANN, "age": True}], "age=True must be a whole number"),
+        ([{**ANN, "age": None}], "age=None must be a whole number"),
+        ([{**ANN, "income": float("nan")}], "income=nan must be .* 100000, or missing"),
+        ([{**ANN, "sex": "x"}], "sex='x' must be one of 'f', 'm'"),
+        ([{**ANN, "when": date(2019, 12, 31)}], "must be a date from 2020-01-01 to 2025-12-31"),
+        ([{**ANN, "note": "x" * 21}], "text of at most 20 characters, or missing"),
+        ([{**ANN, "smokes": 1}], "smokes=1 must be True or False"),
+        ([{"age": 41}], "must be a dict of age, income, sex, when, note, smokes"),
+        ([ANN] * 4, "a data set of 4 rows must have 0 to 3"),
+    ],
+)
+def test_what_is_not_of_the_table_is_refused(rows: Any, says: str) -> None:
+    with pytest.raises(RecordsError, match=says):
+        table().admit(rows)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: dpv.Table({}), "columns={} must be columns by their names"),
+        (
+            lambda: dpv.Table({"a": int}),  # type: ignore[dict-item]
+            "a=<class 'int'> must be a column",
+        ),
+        (lambda: dpv.Table(COLUMNS, rows=(3, 1)), "rows=.* must be the fewest and the most rows"),
+        (lambda: table(make="panda"), "make=panda must be .* Did you mean pandas"),
+        (lambda: table(make="numpy"), "sex=.* must be of numbers or truth values"),
+        (lambda: dpv.Integers(3, 3), "high=3 must be greater than low=3"),
+        (lambda: dpv.Integers(0, "1.5"), "high=1.5 must be a whole number"),
+        (lambda: dpv.Dates("2020-13-01", "2021-01-01"), "date=2020-13-01 must be a date"),
+        (lambda: dpv.Categories("a", "a"), "values=.* must be different ones"),
+        (lambda: dpv.Categories(), "values=none must be at least one"),
+        (lambda: dpv.Text(0), "length=0 must be at least 1"),
+    ],
+)
+def test_mistakes_are_refused_when_it_is_made(make: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        make()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_values_that_are_tried_are_of_the_column(name: str) -> None:
+    column = COLUMNS[name]
+    rng = np.random.default_rng(1)
+    drawn = [column.value(lambda n: int(rng.integers(n)), (41, "x", 0.25)) for _ in range(200)]
+    assert all(map(column.admits, [*drawn, *column.telling]))
+    assert (None in drawn) is (None in column.telling) is column.missing
+    assert column.size(column.values[0]) == 0
+    for value in column.values:
+        simpler = [each for each in column.simpler(value) if column.size(each) < column.size(value)]
+        assert simpler or value == column.values[0] or column.size(value) <= 1
+
+
+def test_the_edges_of_number_types_are_tried() -> None:
+    values = dpv.Integers(-(2**40), 2**54).values
+    assert {2**7 - 1, 2**24 + 1, 2**31 - 1, 2**31, 2**53 + 1, -(2**31) - 1} <= set(values)
+    reals = dpv.Reals(-1, 1).values
+    assert "-0.0" in map(repr, reals)
+    assert 5e-324 in reals
+    assert max(dpv.Integers(0, 5).values) == 5
+
+
+def test_each_form_holds_the_same_rows(tmp_path: Any) -> None:
+    assert table().made([ANN])[0] == ANN
+    assert table().made([ANN])[0] is not ANN
+    pandas, polars = table(make="pandas"), table(make="polars")
+    assert pandas.made([ANN, BOB]).age.tolist() == [41, 7]
+    assert polars.made([ANN, BOB]).to_dicts() == [ANN, BOB]
+    assert table(make="pyarrow").made([ANN, BOB]).to_pylist() == [ANN, BOB]
+    for made in (pandas, polars):  # the types never depend on the rows
+        kinds = [list(map(str, made.made(rows).dtypes)) for rows in ([], [ANN], [BOB, BOB])]
+        assert kinds[0] == kinds[1] == kinds[2]
+    with table(make="csv").made([ANN, BOB]).open(newline="") as file:
+        assert [row["note"] for row in csv.DictReader(file)] == ["", "x"]
+    assert table(make=len).made([ANN, BOB]) == 2
+
+
+def test_a_form_can_be_changed_without_changing_the_next() -> None:
+    frame = table(make="pandas")
+    made = frame.made([ANN])
+    made["age"] += 1
+    assert frame.made([ANN]).age.tolist() == [41]
+
+
+def test_matrices() -> None:
+    ages = dpv.Table({"age": dpv.Integers(0, 120)}, make="numpy")
+    assert ages.made([{"age": 41}]).tolist() == [41]
+    assert ages.made([]).shape == (0,)
+    assert ages.made([]).dtype == np.int64
+    mixed = {"x": dpv.Reals(0, 1), "n": dpv.Integers(0, 5, missing=True), "b": dpv.Booleans()}
+    made = dpv.Table(mixed, make="numpy").made([{"x": 0.5, "n": None, "b": True}])
+    assert made.shape == (1, 3)
+    np.testing.assert_array_equal(made, [[0.5, np.nan, 1.0]])
