@@ -212,9 +212,15 @@ def one_side(
 def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], Any]:
     """Release the data set at each of so many calls, one after the other.
 
-    The mechanism's own `releaser` prepares what doesn't change between them, if it has one.
+    The mechanism's own `releaser` prepares what doesn't change between them, if it has one; but
+    not where a subclass releases in another way than the class that has it.
     """
-    if hasattr(mechanism, "releaser"):
+    classes = [vars(each) for each in type(mechanism).__mro__]
+    own, *ways = (
+        next((place for place, names in enumerate(classes) if name in names), len(classes))
+        for name in ("releaser", "release", "release_blocks")
+    )
+    if own < len(classes) and own <= min(ways):
         prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
         return prepared
     return lambda: mechanism.release(copied(data), rng=rng)

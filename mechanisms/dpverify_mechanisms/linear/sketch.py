@@ -16,7 +16,7 @@ followed by a public map; so D is taken for the identity, and k may be as large 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal, Self
@@ -29,7 +29,7 @@ from scipy import sparse
 from dpverify.accounting.curves.gaussian import THEOREM, sigma_gaussian
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
-from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
+from dpverify.data.blocks import ROWS, admitted_blocks, joined, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
 from dpverify.enclosure import (
@@ -335,26 +335,44 @@ class LinearSketch(Streaming, Certifiable):
 
     def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
         rng = release_words(rng)
+        for exact in self._exact_blocks(records):
+            yield self._noised(exact, rng)
+
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[Any]]:
+        """Release the records at each of so many calls; all before the noise is computed once."""
+        del count
+        blocks: list[NDArray[np.int64]] = []
+
+        def release() -> NDArray[Any]:
+            if not blocks:
+                blocks.extend(self._exact_blocks(records))
+            released: NDArray[Any] = joined(self._noised(exact.copy(), rng) for exact in blocks)
+            return released
+
+        return release
+
+    def _exact_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
+        """What the noise is added to, in steps: the product, or the records."""
         admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
         if self.at == "input":
             for block in row_blocks(admitted):
-                yield self._noise_first(block, rng)
-            return
-        for block in row_blocks(admitted, at_once=self.projection.height):
-            sketch = self._product(block, np.int64)
-            for start in range(0, len(sketch), ROWS):
-                part = sketch[start : start + ROWS]
-                part += self.noise.sample(part.shape, rng=rng)
-            yield sketch
+                yield dense(self._gridded(block)).astype(np.int64)
+        else:
+            for block in row_blocks(admitted, at_once=self.projection.height):
+                yield self._product(block, np.int64)
 
-    def _noise_first(self, x: Any, rng: Words) -> NDArray[np.int64]:
-        noisy = dense(self._gridded(x)).astype(np.int64)
-        noisy += self.noise.sample(noisy.shape, rng=rng)
+    def _noised(self, exact: NDArray[np.int64], rng: Words) -> NDArray[np.int64]:
+        """The sketch of a block, which gets its noise in place."""
+        for start in range(0, len(exact), ROWS):
+            part = exact[start : start + ROWS]
+            part += self.noise.sample(part.shape, rng=rng)
+        if self.at == "output":
+            return exact
         # The noise has no bound: in the one case in billions that it takes sums beyond exact
         # doubles nothing is released.
-        if not self.projection.largest_sum(int(np.abs(noisy).max())) < 2**53:
+        if not self.projection.largest_sum(int(np.abs(exact).max())) < 2**53:
             raise NumericalError("the noisy records are too large for an exact product; try again.")
-        return self.projection.apply(noisy.astype(np.float64)).astype(np.int64)
+        return self.projection.apply(exact.astype(np.float64)).astype(np.int64)
 
     def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""

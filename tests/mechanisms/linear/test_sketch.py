@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,6 +15,7 @@ from scipy import sparse
 from dpverify.accounting import sigma_gaussian
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.data.adjacency import Adjacency, Attribute, L1Ball
+from dpverify.data.blocks import ROWS
 from dpverify.data.domain import Box, dense
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
@@ -173,6 +175,24 @@ def test_release_is_product_plus_noise(projection: Projection) -> None:
     assert release.dtype == np.int64
     assert (release - noise == mechanism.noiseless(records)).all()
     assert (mechanism.release(records, rng=SecureWords()) != release).mean() > 0.99
+
+
+@pytest.mark.parametrize("at", ["output", "input"])
+@pytest.mark.parametrize("rows", [1, ROWS + 1])
+def test_many_releases_are_those_of_separate_calls(at: Any, rows: int) -> None:
+    mechanism = evolve(calibrated(PROJECTIONS[0]), at=at)
+    records = np.random.default_rng(1).uniform(-1, 1, (rows, 6))
+    together, apart = ReplayableWords(1, "key"), ReplayableWords(1, "key")
+    release = mechanism.releaser(records, 3, rng=together)
+    for _ in range(3):
+        assert np.array_equal(release(), mechanism.release(records, rng=apart))
+
+
+def test_records_are_refused_at_each_release() -> None:
+    release = calibrated(PROJECTIONS[0]).releaser(np.full((1, 6), 2.0), 2, rng=ReplayableWords(1))
+    for _ in range(2):
+        with pytest.raises(RecordsError, match="outside"):
+            release()
 
 
 def test_likelihood_ratio_is_the_gaussians(small_sketch: Callable[..., LinearSketch]) -> None:
