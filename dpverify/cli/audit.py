@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import signature
+from json import loads as parse
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,7 @@ from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
 from dpverify.auditing.reporters.text import text
 from dpverify.auditing.settings import KINDS, OMITTABLE, PROFILES, Setting, Source, settle
+from dpverify.auditing.targets.command import Command
 from dpverify.cli.output import (
     Choice,
     Double,
@@ -35,12 +37,15 @@ from dpverify.cli.output import (
     talk_options,
 )
 from dpverify.cli.where import where_options
+from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.privacy import Pair
 
 __all__ = ["audit"]
 
+_ADJACENCIES = {"add-remove": AddRemove, "replace": Replace}
 _FORMATS = {"text": text, "json": json, "junit": junit}
 _CLAIMED = """
     from fractions import Fraction
@@ -87,6 +92,24 @@ _CLAIMED = """
 @click.option(
     "--without", type=Choice(OMITTABLE), multiple=True, help="All kinds but this; may be repeated."
 )
+@click.option(
+    "--epsilon",
+    metavar="NUMBER",
+    help="What a function or a command claims, with --adjacency and --pairs; --delta is its delta.",
+)
+@click.option(
+    "--adjacency",
+    type=Choice(list(_ADJACENCIES)),
+    help="Whom it protects: a row that is added or removed, or one that is replaced.",
+)
+@click.option(
+    "--pairs",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Neighbours for it: JSON lines with name, record and neighbour.",
+)
+@click.option("--seeded", is_flag=True, help="A command draws all its noise from a request's seed.")
+@click.option("--many", is_flag=True, help="It makes as many draws as a request asks for.")
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option(
     "--workers",
@@ -127,6 +150,11 @@ def audit(
     kinds: tuple[Any, ...],
     without: tuple[Any, ...],
     workers: int | None,
+    epsilon: str | None,
+    adjacency: str | None,
+    pairs: Path | None,
+    seeded: bool,
+    many: bool,
     search: bool,
     style: str,
     as_json: bool,
@@ -135,10 +163,13 @@ def audit(
     allow_inconclusive: bool,
     show_config: bool,
 ) -> int:
-    """Audit each TARGET: a suite's name, or package.module:object.
+    """Audit each TARGET: a suite's name, package.module:object, or a command.
 
-    The object is a mechanism, or a sequence of mechanisms or of what makes them. Without a target
-    every installed suite is audited. The level is shared equally by all mechanisms.
+    The object is a mechanism, or a sequence of mechanisms or of what makes them. With --epsilon,
+    --adjacency and --pairs it is a function of a data set, or a command in quotes, as in
+    "node mean.js": a program that reads a line of JSON, {"data": ...}, and answers by one, its
+    output. Without a target every installed suite is audited. The level is shared equally by all
+    mechanisms.
 
     What isn't given here comes from DPVERIFY_PROFILE, then from dpverify.toml or the table
     tool.dpverify of pyproject.toml, in this folder or the nearest above it.
@@ -159,10 +190,16 @@ def audit(
     for name, setting in settings.items():
         talk(f"{name}: {_shown(name, setting.value)} ({setting.origin})", detail=True)
     at = None if delta is None else rational("delta", decimal("delta", delta))
-    subjects = [subject for target in targets or _suites() for subject in _subjects(target)]
+    words = _claimed(epsilon, adjacency, pairs, seeded=seeded, many=many)
+    subjects = (
+        [(target, _called(target, seeded=seeded, many=many)) for target in targets]
+        if words
+        else [subject for target in targets or _suites() for subject in _subjects(target)]
+    )
     require(bool(subjects), "targets", ", ".join(targets) or "none", "one that holds a mechanism")
     chosen = {name: setting.value for name, setting in settings.items() if name != "profile"}
-    replay_line = _replay(targets, chosen, delta, search=search)
+    said = {"epsilon": epsilon, "adjacency": adjacency, "pairs": pairs}
+    replay_line = _replay(targets, chosen | said, delta, search=search, seeded=seeded, many=many)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     reports = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
@@ -171,6 +208,7 @@ def audit(
         report = run_audit(
             mechanism,
             **chosen,
+            **_of_subject(words, mechanism),
             delta=at,
             search=search or None,
             replay=replay_line,
@@ -187,7 +225,7 @@ def audit(
 
 
 def _replay(
-    targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None, *, search: bool
+    targets: Sequence[str], chosen: Mapping[str, Any], delta: str | None, **flags: bool
 ) -> str:
     # All targets, as the level of one depends on how many there are; and every setting that has an
     # effect on the result, so that the line holds wherever it is typed.
@@ -197,7 +235,9 @@ def _replay(
     words += ["--delta", delta] if delta else []
     words += [word for kind in chosen["kinds"] or () for word in ("--kind", kind)]
     words += [word for kind in chosen["without"] for word in ("--without", kind)]
-    words += ["--search"] if search else []
+    for name in ("epsilon", "adjacency", "pairs"):
+        words += [f"--{name}", str(chosen[name])] if chosen[name] is not None else []
+    words += [f"--{name}" for name, flag in flags.items() if flag]
     return shlex.join(words)
 
 
@@ -219,6 +259,47 @@ def _shown(name: str, value: Any) -> str:
     if value is None:
         return "those that apply" if name == "kinds" else "none"
     return str(value)
+
+
+def _claimed(
+    epsilon: str | None, adjacency: str | None, pairs: Path | None, *, seeded: bool, many: bool
+) -> dict[str, Any]:
+    """What a function or a command claims and is audited with; nothing for mechanisms."""
+    given = {"--epsilon": epsilon, "--adjacency": adjacency, "--pairs": pairs}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given) and not (seeded or many):
+        return {}
+    if epsilon is None or adjacency is None or pairs is None:
+        raise ConfigurationError(f"{' and '.join(missing)} are missing for what isn't a mechanism.")
+    named = []
+    for number, line in enumerate(pairs.read_text().splitlines(), start=1):
+        try:
+            held = parse(line)
+            sides = {side: held[side] for side in ("record", "neighbour")}
+            named.append(Pair(name=str(held.get("name", f"line {number}")), **sides))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            rule = '{"name": …, "record": …, "neighbour": …}'
+            raise ConfigurationError(f"{pairs}, line {number}, isn't {rule}: {error}.") from None
+    return {
+        "epsilon": decimal("epsilon", epsilon),
+        "adjacency": _ADJACENCIES[adjacency](),
+        "of": "dataset",
+        "pairs": named,
+        "many": many,
+    }
+
+
+def _called(target: str, *, seeded: bool, many: bool) -> Any:
+    """A function by its place, or else a command."""
+    if " " not in target and ":" in target and not Path(target).exists():
+        require(not seeded, "--seeded", target, "left out for what is no command")
+        return _found(target)
+    return Command(target, seeded=seeded, many=many)
+
+
+def _of_subject(words: Mapping[str, Any], subject: Any) -> dict[str, Any]:
+    """A command says itself whether it makes many."""
+    return {k: v for k, v in words.items() if k != "many" or not isinstance(subject, Command)}
 
 
 def _suites() -> list[str]:
@@ -246,16 +327,9 @@ def _makes_one(item: Any) -> bool:
     return True
 
 
-def _loaded(target: str) -> Any:
-    module, colon, name = target.partition(":")
-    if not colon:
-        suites = entry_points(group="dpverify.audits", name=target)
-        if not suites:
-            raise ConfigurationError(
-                f"TARGET {target} is no installed suite. {did_you_mean(target, _suites())} "
-                "A mechanism of your own is package.module:object."
-            )
-        return next(iter(suites)).load()
+def _found(target: str) -> Any:
+    """The object of a module."""
+    module, _, name = target.partition(":")
     if os.getcwd() not in sys.path:  # noqa: PTH109  # what `python -m` would find, this finds
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
@@ -268,6 +342,20 @@ def _loaded(target: str) -> Any:
             hint = did_you_mean(part, known, otherwise="Name an object that it holds.")
             raise ConfigurationError(f"TARGET {target}: there is no {part} in it. {hint}")
         found = getattr(found, part)
+    return found
+
+
+def _loaded(target: str) -> Any:
+    module, colon, name = target.partition(":")
+    if not colon:
+        suites = entry_points(group="dpverify.audits", name=target)
+        if not suites:
+            raise ConfigurationError(
+                f"TARGET {target} is no installed suite. {did_you_mean(target, _suites())} "
+                "A mechanism of your own is package.module:object."
+            )
+        return next(iter(suites)).load()
+    found = _found(target)
     if not hasattr(found, "release") and not isinstance(found, list | tuple):
         rule = f"{target} is neither a mechanism nor a list of them"
         if not callable(found):

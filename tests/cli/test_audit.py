@@ -74,6 +74,73 @@ def test_exit_codes(module: str, target: str, more: list[str], code: int) -> Non
     assert _run(["audit", f"{module}:{target}", *FAST, *more]) == code
 
 
+PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    rng = random.Random(request["seed"])
+    for _ in range(request["draws"]):
+        noise = rng.expovariate(1) - rng.expovariate(1)
+        print(json.dumps({"rows": len(request["data"]) + noise * float(sys.argv[1])}))
+    sys.stdout.flush()
+"""
+COUNTS = """
+def counted(rows, rng):
+    return len(rows) + rng.laplace(scale=0.3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "code"),
+    [
+        ("python count.py 1", ["--seeded", "--many"], 0),
+        ("python count.py 0.3", ["--seeded", "--many"], 1),
+        ("python none.py", [], 3),
+        ("counts_of_rows:counted", [], 1),
+        ("counts_of_rows:counted", ["--seeded"], 2),
+    ],
+)
+def test_commands_and_functions_of_a_data_set(
+    target: str,
+    more: list[str],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "count.py").write_text(PROGRAM)
+    (tmp_path / "counts_of_rows.py").write_text(COUNTS)
+    (tmp_path / "pairs.jsonl").write_text('{"record": [{"age": 1}], "neighbour": []}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    claim = ["--epsilon", "1", "--adjacency", "add-remove", "--pairs", "pairs.jsonl"]
+    target = target.replace("python", shlex.quote(sys.executable))
+    assert _run(["audit", target, *claim, *more, *FAST]) == code
+    if code == 1:
+        assert "--adjacency add-remove --pairs pairs.jsonl" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "says"),
+    [
+        ("{}", ["--epsilon", "1", "--adjacency", "replace"], "line 1, isn't"),
+        ("{}", ["--epsilon", "1"], "--adjacency are missing"),
+    ],
+)
+def test_pairs_that_are_none(
+    line: str,
+    words: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "pairs.jsonl").write_text(line)
+    monkeypatch.chdir(tmp_path)
+    assert _run(["audit", "python -V", *words, "--pairs", "pairs.jsonl"]) == 2
+    assert says in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("target", ["no-such-suite", "no_such_module:THING", ":THING"])
 def test_unknown_targets(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["audit", target]) == 2

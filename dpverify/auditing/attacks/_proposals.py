@@ -37,6 +37,7 @@ from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import unlucky
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.data.domain import is_sparse
+from dpverify.errors import DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -271,6 +272,8 @@ def _chunk(
         for _ in range(size):
             try:
                 released: Any = mechanism.release(copy.deepcopy(data), rng=rng)
+            except DrawError:
+                raise
             except Exception as error:  # what it raises is an output too
                 released = error
             seen.append(event.holds(released))
