@@ -13,6 +13,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from dpverify.auditing.constants import constants_of
 from dpverify.auditing.outputs.samples import display_name
 from dpverify.auditing.spaces.base import Space, require_candidates
 from dpverify.auditing.spaces.matrices import Matrices
@@ -130,8 +131,9 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     adjacency: Any = mechanism.adjacency
     require_candidates(adjacency)
     domain = getattr(mechanism, "domain", None)
+    made: dict[str, Any] = {"adjacency": adjacency, "constants": constants_of(mechanism)}
     if isinstance(domain, Table) and not isinstance(adjacency, Moves):
-        return Rows(adjacency=adjacency, columns=domain.columns, rows=domain.rows)
+        return Rows(columns=domain.columns, rows=domain.rows, **made)
     alone = getattr(mechanism, "of", None) == "record"
     for pair in known:
         matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
@@ -154,14 +156,12 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
             "pairs are searched for.",
         )
     if isinstance(adjacency, Moves):
-        return Matrices(
-            adjacency=adjacency, domain=domain, attributes=int(attributes), rows=tuple(rows)
-        )
+        return Matrices(domain=domain, attributes=int(attributes), rows=tuple(rows), **made)
     column: Any = Reals(domain.low, domain.high) if isinstance(domain, Box) else domain
     rule = "a Table, or for matrices a Box or Integers, where rows come and go"
     require(isinstance(column, Number), "domain", domain, rule, "Or name the pairs.")
     return Rows(
-        adjacency=adjacency,
+        **made,
         columns=dict.fromkeys(range(int(attributes)), column),
         rows=(max(min(rows) - 1, 0), max(rows) + 1),
         matrix=True,
