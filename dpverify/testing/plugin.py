@@ -15,6 +15,7 @@ What is heavy is imported when a test first audits, because pytest loads this in
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,6 +43,7 @@ __all__ = ["Auditor", "dp_audit"]
 # Where nobody chooses a profile, that of those who develop.
 _DEFAULTS = {**DEFAULTS, "alpha": None, "draws": None, "profile": "dev", "without": None}
 _AUDITED = pytest.StashKey[int]()
+_ITEM = pytest.StashKey[pytest.Item]()
 _PASSED = pytest.StashKey[bool]()
 _SETTINGS = pytest.StashKey[dict[str, Setting]]()
 
@@ -68,6 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_SETTINGS] = settle(given, folder=config.rootpath, defaults=_DEFAULTS)
     except ConfigurationError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note which test runs: the fixture is one for all, so that it goes with Hypothesis."""
+    item.config.stash[_ITEM] = item
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,7 +124,7 @@ _WORDS = (
 class Auditor:
     """What the fixture `dp_audit` gives: call it with a mechanism or a function."""
 
-    request: pytest.FixtureRequest
+    config: pytest.Config
 
     def __call__(
         self, subject: Any, *, expect: Verdict = "no_violation_found", **words: Any
@@ -140,8 +148,10 @@ class Auditor:
         Report
             With the findings.
         """
-        item = self.request.node
+        item = self.config.stash[_ITEM]
         item.stash[_AUDITED] = number = item.stash.get(_AUDITED, 0) + 1
+        if _generated():
+            number = 1  # the same example gives the same draws, in whatever order it comes
         marker = item.get_closest_marker("dp_audit")
         marked = dict(marker.kwargs) if marker else {}
         if (marker and marker.args) or not marked.keys() <= set(_WORDS):
@@ -149,7 +159,7 @@ class Auditor:
         if not words.keys() <= set(_WORDS):
             _refuse(f"dp_audit takes a mechanism or function, expect, and {', '.join(_WORDS)}.")
         marked |= {name: value for name, value in words.items() if value is not None}
-        settings = {n: s.value for n, s in self.request.config.stash[_SETTINGS].items()}
+        settings = {n: s.value for n, s in self.config.stash[_SETTINGS].items()}
         try:
             report = _audited(
                 subject,
@@ -169,10 +179,16 @@ class Auditor:
         return report
 
 
-@pytest.fixture
-def dp_audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
+@pytest.fixture(scope="session")
+def dp_audit(pytestconfig: pytest.Config) -> Callable[..., Report]:
     """Audit a mechanism or a function, and fail the test on a violation; see `Auditor`."""
-    return Auditor(request)
+    return Auditor(pytestconfig)
+
+
+def _generated() -> bool:
+    """Whether Hypothesis runs the test, with many examples."""
+    hypothesis = sys.modules.get("hypothesis")
+    return hypothesis is not None and bool(hypothesis.currently_in_test_context())
 
 
 def _audited(

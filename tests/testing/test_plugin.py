@@ -281,3 +281,40 @@ def test_light():
 """
     )
     pytester.runpytest_subprocess(*ALONE).assert_outcomes(passed=1)
+
+
+def test_it_goes_with_hypothesis(pytester: pytest.Pytester) -> None:
+    """No health check fails, and an example that fails is found again by its own draws."""
+    pytester.makepyfile(
+        """
+        import dpverify as dpv
+        import pytest
+        from dpverify.testing import strategies
+        from hypothesis import given, settings, strategies as st
+
+        PEOPLE = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 4))
+        pairs = strategies.neighbours(dpv.AddRemove(), PEOPLE)
+        few = settings(max_examples=5, deadline=None, derandomize=True, database=None)
+
+        def total(cap):
+            return lambda rows, rng: sum(min(row["age"], cap) for row in rows) + rng.laplace()
+
+        @few
+        @given(pair=pairs)
+        @pytest.mark.dp_audit(epsilon=1, adjacency=dpv.AddRemove(), domain=PEOPLE, draws=50)
+        def test_right(dp_audit, pair):
+            dp_audit(total(1), pairs=[pair], kinds=["black-box"])
+
+        @few
+        @given(cap=st.sampled_from([100]))
+        @pytest.mark.dp_audit(epsilon=1, adjacency=dpv.AddRemove(), domain=PEOPLE, draws=50)
+        def test_wrong(dp_audit, cap):
+            pair = dpv.Pair(name="mine", record=[], neighbour=[{"age": 120}])
+            dp_audit(total(cap), pairs=[pair], kinds=["black-box"])
+        """
+    )
+    result = pytester.runpytest("-p", "no:randomly", "-p", "no:xdist")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*refutes the claim*"])
+    result.stdout.no_fnmatch_line("*Flaky*")
+    result.stdout.fnmatch_lines(['*one row more: {"age": 120}*'])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
+import dpverify as dpv
 from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.data.adjacency import (
     Attribute,
@@ -121,3 +122,41 @@ def test_an_adjacency_of_ones_own_is_refused() -> None:
     adjacency: Any = Mine()
     with pytest.raises(ParameterError, match="Name the pairs"):
         strategies.neighbours(adjacency, Box(low=Fraction(0), high=Fraction(1)), attributes=1)
+
+
+TABLE = dpv.Table(
+    {
+        "age": dpv.Integers(0, 120, missing=True),
+        "income": dpv.Reals(-1, 1),
+        "sex": dpv.Categories("f", "m"),
+        "when": dpv.Dates("2020-01-01", "2025-12-31"),
+        "note": dpv.Text(3),
+        "smokes": dpv.Booleans(),
+    },
+    rows=(0, 4),
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_data_sets_and_neighbours_of_a_table(data: st.DataObject) -> None:
+    rows = data.draw(strategies.data_sets(TABLE))
+    assert TABLE.admit(rows) == rows
+    by_id = dpv.AddRemove(user="note")
+    for adjacency in (dpv.AddRemove(), dpv.Replace(), dpv.Permutation(), by_id):
+        pair = data.draw(strategies.neighbours(adjacency, TABLE))
+        assert TABLE.admit(pair.record) == pair.record
+        assert TABLE.admit(pair.neighbour) == pair.neighbour
+        assert adjacency.relates(pair.record, pair.neighbour)
+        assert pair.record != pair.neighbour
+
+
+def test_tables_shrink_to_few_simple_rows() -> None:
+    quiet = settings(max_examples=2000, database=None, derandomize=True)
+    ages = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 9))
+    pair = find(strategies.neighbours(dpv.AddRemove(), ages), lambda _: True, settings=quiet)
+    assert len(pair.record) + len(pair.neighbour) == 1
+    rows = find(
+        strategies.data_sets(ages), lambda rows: any(r["age"] > 30 for r in rows), settings=quiet
+    )
+    assert rows == [{"age": 31}]
