@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
+from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.base import Target
 from dpverify.auditing.attacks.exhaustive import exhaust
@@ -17,6 +19,8 @@ from dpverify.auditing.attacks.trade_off import TradeOffAttack
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import AuditKind
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import L1Ball
 from dpverify.estimation import moments
 from dpverify.privacy import Pair
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -153,6 +157,24 @@ def _grey_box(seed: int, true: bool) -> bool:
     return _run(mechanism, seed, "grey-box", 50, Fraction(0))
 
 
+def _spare(scale: float, row: Any, rng: Any) -> Any:
+    """Laplace noise, asked for twice and released once: always proposed."""
+    released, spare = (row + rng.laplace(scale=scale) for _ in range(2))
+    return released if spare is not None else None
+
+
+def _frozen_outputs(seed: int, true: bool) -> bool:
+    """ε = 1 exactly, of calls that lose twice as much; the control has half the noise."""
+    mechanism = adapt(
+        partial(_spare, 1.0 if true else 0.5),
+        adjacency=L1Ball(radius=Fraction(1)),
+        claim=ApproxDP(epsilon=1),
+        of="record",
+        name="spare",
+    )
+    return _run(mechanism, seed, "frozen-outputs", 50, Fraction(0))
+
+
 def _moments(seed: int, true: bool) -> bool:
     """Mean 0 and variance 1 of normal estimates; the control says a variance of 1.3."""
     drawn = np.random.default_rng(seed).standard_normal(800)
@@ -208,6 +230,12 @@ MODES = (
         null="random laws of three values, with their ε",
         control="ε lower by 1e-9 of it",
         accuses=_exhaustive,
+    ),
+    Mode(
+        name="frozen outputs",
+        null="two calls of Laplace noise, of which one is released, ε = 1, 50 draws",
+        control="half the noise",
+        accuses=_frozen_outputs,
     ),
     Mode(
         name="grey-box",

@@ -14,7 +14,10 @@ from dpverify.auditing.attacks._recording import placed
 from dpverify.auditing.outputs.journal import fingerprint
 from dpverify.auditing.targets.primitives import Declaration
 
-__all__ = ["Diverged", "Noise", "TapedCall", "digest", "measured"]
+__all__ = ["REUSED", "Diverged", "Noise", "TapedCall", "digest", "measured"]
+
+REUSED = "noise that is used twice"
+"""Of a call whose noise is added to something once more."""
 
 Array = NDArray[np.float64]
 
@@ -38,6 +41,7 @@ class TapedCall:
     inputs : numbers that may differ between runs; None where they can't be measured
     output : what is frozen
     sums : of `Noise`, by the places that were added to
+    again : what its noise was added to once more
     raw : why what depends on it isn't measured, or ""
     declared : of a marked primitive
     loss : of a library's call: how private it is where its input moves so far
@@ -54,6 +58,7 @@ class TapedCall:
     inputs: Array | None = None
     output: Any = None
     sums: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    again: list[Any] = field(default_factory=list)
     raw: str = ""
     declared: Declaration | None = None
     loss: Any = None
@@ -101,7 +106,8 @@ class Noise:
         values = measured(other)
         if isinstance(other, Noise) or taken or values is None or np.shape(other) != self.shape:
             if taken:
-                call.raw = "noise that is used twice"
+                call.again.append(values)
+                call.raw = REUSED
             plain = other.plain() if isinstance(other, Noise) else other
             return plain + sign * self.plain()
         where = list(key)

@@ -42,24 +42,27 @@ import io
 import logging
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpverify.accounting.composition.compose import compose
-from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.accounting.curves.laplace import Laplace
 from dpverify.auditing.attacks._noise_model import ROUND_OFF, Raised
 from dpverify.auditing.attacks._proposals import Event, Proposal, confirm
 from dpverify.auditing.attacks._tape import Tape
 from dpverify.auditing.attacks._taped_call import Diverged, TapedCall, digest
+from dpverify.auditing.attacks._taped_losses import (
+    Calls,
+    composed,
+    known,
+    located,
+    loss,
+    moved,
+    relative,
+    too_much,
+)
 from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
@@ -68,7 +71,7 @@ from dpverify.auditing.outputs.samples import copied, display_name, foreign_code
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
 from dpverify.enclosure import rational
-from dpverify.errors import DPVerifyError, DrawError
+from dpverify.errors import DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
@@ -77,9 +80,6 @@ from dpverify.visible import raised
 __all__ = ["FrozenOutputsAttack"]
 
 _EXTREMES = 8  # pairs of a search's first that are tried
-_NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
-_USUAL = Fraction(1, 10**6)  # δ at which a single loss is told
-_LISTED = 64  # Laplace variables that are composed exactly; of more the pure epsilons add up
 
 # How much a pair shows, the most last.
 _COVERED, _OUTSIDE, _ELSEWHERE, _CALLS_DIFFER, _TOO_MUCH, _UNCOVERED, _ONE_SIDE, _BROKEN = range(8)
@@ -230,45 +230,68 @@ def _judged(pair: Pair, first: _Run, second: _Run, claim: PrivacyCurve, allowed:
     calls = list(zip(first.tape.calls, second.tape.calls, strict=False))
     if second.diverged:  # the last call is the one that differs
         calls = calls[: len(second.tape.calls) - 1]
-    moves = [_moved(*both) for both in calls]
-    losses = [_loss(call, move) for (call, _), move in zip(calls, moves, strict=True)]
-    sized = [_relative(call, move) for (call, _), move in zip(calls, moves, strict=True)]
-
-    def say(rank: int, reason: str, **more: Any) -> _Seen:
-        return _Seen(pair=pair, rank=rank, reason=reason, distance=max(sized, default=0.0), **more)
-
+    moves = [moved(*both) for both in calls]
+    sized = [relative(call, move) for (call, _), move in zip(calls, moves, strict=True)]
+    seen = _Seen(pair=pair, rank=_COVERED, reason="", distance=max(sized, default=0.0))
     broken = _broken(first, second, calls)
     if broken is not None:
-        return say(_BROKEN, _breach(broken), broken=broken)
+        return replace(seen, rank=_BROKEN, reason=_breach(broken), broken=broken)
     if first.raised and second.raised:
-        return say(_OUTSIDE, f"outside the model: it raised {first.raised}", failed=True)
+        reason = f"outside the model: it raised {first.raised}"
+        return replace(seen, rank=_OUTSIDE, reason=reason, failed=True)
     if first.raised or second.raised:
         reason = f"with the same outputs it raised {first.raised or second.raised} on one side"
-        return say(_ONE_SIDE, reason, event=Event(name="it raises", holds=Raised(True)))
+        event = Event(name="it raises", holds=Raised(True))
+        return replace(seen, rank=_ONE_SIDE, reason=reason, event=event)
+    rank, reason = _compared(first, second, calls, moves, claim, allowed)
+    return replace(seen, rank=rank, reason=reason)
+
+
+def _compared(
+    first: _Run,
+    second: _Run,
+    calls: Calls,
+    moves: list[float],
+    claim: PrivacyCurve,
+    allowed: float,
+) -> tuple[int, str]:
+    """How much two runs show that raised nothing and broke no declaration, and why."""
     if second.diverged or len(first.tape.calls) > len(second.tape.calls):
         reason = second.diverged or _alone(first.tape.calls[len(second.tape.calls)])
-        return say(_CALLS_DIFFER, f"outside the model: {reason}")
-    unmeasured = [
-        f"{call.raw} (call {call.number} at {call.place})"
-        for call, twin in calls
-        if call.raw and not _located(call, twin)
-    ] + [
-        f"the input of call {call.number}, {call.kind} at {call.place}"
-        for (call, _), move in zip(calls, moves, strict=True)
-        if not math.isfinite(move)
-    ]
+        return _CALLS_DIFFER, f"outside the model: {reason}"
+    if not calls:
+        rank = _OUTSIDE if first.output == second.output else _UNCOVERED
+        return rank, "outside the model: no call for noise was recorded"
+    unmeasured, bare = _unmeasured(calls, moves)
     outside = f"outside the model: {', '.join(unmeasured[:2])} can't be measured"
+    if bare:
+        return _UNCOVERED, bare
     if first.output != second.output:
         reason = "with the outputs of all its calls frozen its own output depends on the data"
-        return say(_UNCOVERED, f"{reason}; {outside}" if unmeasured else reason)
-    total = None if unmeasured else _composed(calls, losses)
-    if total is not None and total.delta_at(allowed).lower > claim.delta_at(allowed).upper:
-        return say(_TOO_MUCH, _too_much(calls, losses, allowed))
+        return _UNCOVERED, f"{reason}; {outside}" if unmeasured else reason
     if unmeasured:
-        return say(_OUTSIDE, outside)
+        return _OUTSIDE, outside
+    losses = [loss(call, move) for (call, _), move in zip(calls, moves, strict=True)]
+    total = composed(calls, losses)
+    if total is not None and total.delta_at(allowed).lower > claim.delta_at(allowed).upper:
+        return _TOO_MUCH, too_much(calls, losses, allowed)
     if first.said != second.said:
-        return say(_OUTSIDE, "what it warns, logs or prints depends on the data")
-    return say(_COVERED, f"{_counted(len(calls))} covered by the claim at what was tried")
+        return _OUTSIDE, "what it warns, logs or prints depends on the data"
+    return _COVERED, f"{_counted(len(calls))} covered by the claim at what was tried"
+
+
+def _unmeasured(calls: Calls, moves: list[float]) -> tuple[list[str], str]:
+    """What no loss is known of, in words; and a call that has no noise where its input moves."""
+    unmeasured, bare = [], ""
+    for (call, twin), move in zip(calls, moves, strict=True):
+        where = f"call {call.number}, {call.kind} at {call.place}"
+        if call.raw and not located(call, twin) and not known(call, twin, move):
+            unmeasured.append(f"{call.raw} (call {call.number} at {call.place})")
+        elif math.isinf(move) and call.kind in ("normal", "laplace"):
+            bare = f"{where}, has no noise and an input that moves"
+        elif not math.isfinite(move):
+            unmeasured.append(f"the input of {where}")
+    return unmeasured, bare
 
 
 def _counted(count: int) -> str:
@@ -287,61 +310,7 @@ def _breach(broken: DeclarationEvidence) -> str:
     return f"{broken.declaration} at {broken.place}: given the same outputs so far it {how}"
 
 
-def _located(call: TapedCall, twin: TapedCall) -> bool:
-    """Whether additive noise had its input as its location."""
-    additive = call.kind in ("normal", "laplace") and not call.sums and call.raw.startswith("noise")
-    return additive and bool(np.any(call.inputs) or np.any(twin.inputs))
-
-
-def _moved(call: TapedCall, twin: TapedCall) -> float:
-    """By how much the input moves, in the norm that its noise has; infinite if unmeasured."""
-    if call.inputs is None and twin.inputs is None:
-        return 0.0 if call.kind not in ("marked", "opendp") else math.inf
-    if call.inputs is None or twin.inputs is None:
-        return math.inf
-    if call.kind == "opendp":
-        return _between(str(call.loss.input_metric), call.inputs, twin.inputs)
-    if call.inputs.shape != twin.inputs.shape:
-        return math.inf
-    if call.kind == "choice":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log(call.inputs) - np.log(twin.inputs)
-        ratios = ratios[(call.inputs > 0) | (twin.inputs > 0)]
-        return float(np.max(np.abs(ratios), initial=0.0))
-    difference = np.abs(call.inputs - twin.inputs)
-    if np.any(np.isnan(difference)):
-        return math.inf
-    if call.declared is not None:
-        return float(np.linalg.norm(difference, _NORMS[call.declared.norm]))
-    if call.kind in ("normal", "laplace"):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            units = np.where(difference == 0, 0.0, difference / (call.scales * call.factors))
-        return float(np.linalg.norm(units, 1 if call.kind == "laplace" else 2))
-    return float(difference.sum())
-
-
-def _between(metric: str, one: NDArray[Any], other: NDArray[Any]) -> float:
-    """The distance of two inputs in a metric of OpenDP's, by its name; infinite if unknown."""
-    if metric.startswith(("SymmetricDistance", "InsertDelete")):
-        counts, others = Counter(one.tolist()), Counter(other.tolist())
-        return float(((counts - others) + (others - counts)).total())
-    if one.shape != other.shape:
-        return math.inf
-    if metric.startswith(("ChangeOne", "Hamming")):
-        return float(np.count_nonzero(one != other))
-    for name, norm in {"Absolute": 1, "L1": 1, "L2": 2, "LInf": np.inf}.items():
-        if metric.startswith(name):
-            return float(np.linalg.norm(one - other, norm))
-    return math.inf
-
-
-def _relative(call: TapedCall, move: float) -> float:
-    return move / max(float(call.declared.sensitivity), 1e-300) if call.declared else move
-
-
-def _broken(
-    first: _Run, second: _Run, calls: list[tuple[TapedCall, TapedCall]]
-) -> DeclarationEvidence | None:
+def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | None:
     """A declaration that the runs disprove: an input's move, or a fact that isn't equal."""
     for call, twin in calls:
         declared = call.declared
@@ -350,7 +319,7 @@ def _broken(
         if call.inputs.shape != twin.inputs.shape:
             continue
         sizes = np.abs(np.concatenate([call.inputs, twin.inputs]))
-        move = _moved(call, twin)
+        move = moved(call, twin)
         most = float(rational("sensitivity", declared.sensitivity))
         slack = ROUND_OFF * (most + float(np.max(sizes, initial=0.0)) * max(call.inputs.size, 1))
         if math.isfinite(move) and move > most + slack:
@@ -369,89 +338,6 @@ def _broken(
                 declaration=f"ensure_equal({one[1]!r})", place=one[3], moved=1.0, allowed=0.0
             )
     return None
-
-
-def _loss(call: TapedCall, move: float) -> PrivacyCurve | None:
-    """How private the call is where its input moves so far; None where it doesn't."""
-    if move == 0:
-        return None
-    if call.declared is not None:
-        return call.declared.noise
-    if call.kind == "normal":
-        return Gaussian.from_mu_squared((Fraction(move) * (1 - Fraction(ROUND_OFF))) ** 2)
-    if call.kind == "opendp":
-        return _of_measurement(call.loss, move)
-    if call.kind == "diffprivlib":
-        epsilon, most = call.loss["epsilon"], call.loss["sensitivity"]
-        times = move / most if most else 1.0
-        pure = call.loss["delta"] == 0
-        return ApproxDP(
-            epsilon=_rounded(epsilon * times if pure else epsilon),
-            delta=Fraction(call.loss["delta"]),
-        )
-    return ApproxDP(epsilon=_rounded(move))
-
-
-def _rounded(size: float) -> Fraction:
-    """Nine digits, and then below the truth."""
-    return Fraction(f"{size:.9g}") * (1 - Fraction(ROUND_OFF))
-
-
-def _of_measurement(measurement: Any, move: float) -> PrivacyCurve:
-    """What OpenDP's own map says of this move."""
-    sets = ("Symmetric", "InsertDelete", "ChangeOne", "Hamming")
-    whole = str(measurement.input_metric).startswith(sets)
-    lost = measurement.map(round(move) if whole else move)
-    if isinstance(lost, tuple):
-        return ApproxDP(epsilon=_rounded(lost[0]), delta=Fraction(lost[1]))
-    if "Concentrated" in str(measurement.output_measure):
-        return Gaussian.from_mu_squared(2 * _rounded(lost))
-    return ApproxDP(epsilon=_rounded(lost))
-
-
-def _composed(
-    calls: list[tuple[TapedCall, TapedCall]], losses: list[PrivacyCurve | None]
-) -> PrivacyCurve | None:
-    """All losses together."""
-    curves = [
-        loss
-        for (call, _), loss in zip(calls, losses, strict=True)
-        if loss is not None and call.kind != "laplace"
-    ]
-    sizes = []
-    for call, twin in calls:
-        if call.kind == "laplace" and call.inputs is not None and twin.inputs is not None:
-            moves = np.abs(call.inputs - twin.inputs)
-            moved = moves > 0
-            units = moves[moved] / (call.scales * call.factors)[moved]
-            sizes += [_rounded(size) for size in units.tolist()]
-    if 0 < len(sizes) <= _LISTED:
-        curves.append(Laplace.of_row(sizes, scale=1))
-    elif sizes:
-        curves.append(ApproxDP(epsilon=sum(sizes, Fraction(0))))
-    if len(curves) < 2:
-        return curves[0] if curves else None
-    try:
-        return compose(*curves)
-    except DPVerifyError:  # no way to compose these: nothing is said of their sum
-        return None
-
-
-def _too_much(
-    calls: list[tuple[TapedCall, TapedCall]], losses: list[PrivacyCurve | None], allowed: float
-) -> str:
-    """The call that loses most, and the sum's excess, in words."""
-    charged = [
-        (loss.epsilon_at(_USUAL).upper, call)
-        for (call, _), loss in zip(calls, losses, strict=True)
-        if loss is not None
-    ]
-    most, call = max(charged, key=lambda item: item[0])
-    one = f"call {call.number}, {call.kind} at {call.place}, loses {most:.6g}"
-    if len(charged) == 1:
-        return f"{one}, and ε = {allowed:.6g} is claimed"
-    moving = f"{len(charged)} calls whose inputs move"
-    return f"{moving} lose more together than the claimed ε = {allowed:.6g}; most: {one}"
 
 
 def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:

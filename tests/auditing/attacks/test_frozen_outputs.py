@@ -114,6 +114,11 @@ def sparse_vector(rows: Any, rng: Any) -> Any:
     return out
 
 
+def shared_threshold(rows: Any, rng: Any) -> Any:
+    noise = rng.laplace(scale=1)
+    return [value + rng.laplace(scale=2) >= 12 + noise for value in above(rows)]
+
+
 def noisy_maximum(rows: Any, rng: Any) -> Any:
     return int(np.argmax(np.array(above(rows)) + rng.laplace(scale=1, size=6)))
 
@@ -216,7 +221,7 @@ STATE = [0]
 
 COVERED = [
     *(mean, places, of_numpy, sparse_vector, exponential, branching),
-    *(marked, marked_vector, drawn_keys, located),
+    *(marked, marked_vector, drawn_keys, located, shared_threshold),
 ]
 GAUSSIAN = [scaled, vectors, of_numpys_own, of_python]
 UNMEASURED = [
@@ -226,7 +231,7 @@ UNMEASURED = [
 
 @pytest.mark.parametrize("function", COVERED)
 def test_what_the_claim_covers(function: Callable[..., Any]) -> None:
-    finding = found(function, epsilon=5 if function is sparse_vector else 2)
+    finding = found(function, epsilon=5 if function in (sparse_vector, shared_threshold) else 2)
     assert finding.verdict == "no_violation_found"
     assert "covered by the claim at what was tried" in finding.statement
 
@@ -313,6 +318,19 @@ def test_calls_on_one_side_alone() -> None:
     finding = found(one_side, FAR)
     assert finding.verdict == "inconclusive"
     assert f"{line_of(one_side, 2)}, is made on one side alone" in finding.statement
+
+
+def test_noise_of_scale_0_is_none() -> None:
+    finding = found(lambda rows, rng: total(rows) + rng.normal(scale=0))
+    assert finding.verdict == "violation"
+    assert "has no noise and an input that moves" in finding.statement
+
+
+def test_no_calls_say_nothing() -> None:
+    for function in (lambda rows: 7, lambda rows: total(rows) + MADE.laplace()):
+        assert found(function).verdict == "inconclusive"
+    assert "no call for noise was recorded" in found(lambda rows: 7).statement
+    assert found(total).verdict == "violation"
 
 
 def test_noise_that_is_used_twice_is_named() -> None:
