@@ -7,13 +7,21 @@ from typing import Any
 
 import pytest
 
-__all__ = ["day_and_night", "sampled"]
+__all__ = ["day_and_night", "sampled", "thinned"]
 
 
 def day_and_night(day: Any, *night: Any) -> list[Any]:
     """Values of a parameter, tuples of several: the first with every change, others by night."""
     rows = [value if isinstance(value, tuple) else (value,) for value in night]
     return [day, *(pytest.param(*row, marks=pytest.mark.nightly) for row in rows)]
+
+
+def thinned(cases: Iterable[Any], every: int) -> list[Any]:
+    """Every so many of the cases is tried with every change, the others by night."""
+    return [
+        pytest.param(case, marks=pytest.mark.nightly if place % every else ())
+        for place, case in enumerate(cases)
+    ]
 
 
 def sampled(cases: Iterable[Any], day: Iterable[str]) -> list[Any]:

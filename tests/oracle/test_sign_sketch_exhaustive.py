@@ -23,6 +23,7 @@ from dpverify_mechanisms.projections.repeated_oporp import RepeatedOPORP
 from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, Ladder, PrintedAlgorithm7, Sums
 from dpverify_mechanisms.sign.individual_rules import IndividualResponse
 from dpverify_mechanisms.sign.sketch import SignSketch
+from tests.helpers.profiles import thinned
 
 ONE = Fraction(1)
 EPSILON = ONE
@@ -164,7 +165,7 @@ def at_most(value: Fraction | None, epsilon: Fraction) -> bool:
 
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=["response", "smooth", "steepest"])
-@pytest.mark.parametrize("projection", PROJECTIONS, ids=repr)
+@pytest.mark.parametrize("projection", thinned(PROJECTIONS, 3), ids=repr)
 def test_no_neighbour_loses_more_than_epsilon(projection: Projection, ladder: Any) -> None:
     for steps in (1, 2, 3) if projection.k == 2 == projection.p else (2,):
         sketch = calibrated(projection, ladder, steps=steps)

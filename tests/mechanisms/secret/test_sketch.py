@@ -24,6 +24,7 @@ from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.secret.rows import rows_for_accuracy
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 from tests.helpers.attacks import counted
+from tests.helpers.profiles import day_and_night
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 1000)
 CUTS = CutSketch.calibrated(p=6, sketch_rows=8, epsilon=EPSILON, delta=DELTA)
@@ -145,7 +146,7 @@ def test_gamma_of_the_worst_pair() -> None:
     assert small.privacy().gamma == CUTS.privacy().gamma / 4
 
 
-@pytest.mark.parametrize("radius", [Fraction(1), Fraction(5), Fraction(400)])
+@pytest.mark.parametrize("radius", day_and_night(Fraction(5), Fraction(1), Fraction(400)))
 @pytest.mark.parametrize("moved", [Fraction(1, 2), Fraction(2)])
 def test_relative_eigenvalues_stay_inside_the_claim(radius: Fraction, moved: Fraction) -> None:
     sketch = evolve(LINES, domain=Ball(radius=radius), adjacency=Row(radius=min(moved, 2 * radius)))
@@ -237,9 +238,8 @@ def refuted(sketch: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "planted", [pytest.param(SmallerFloor, marks=pytest.mark.nightly), Unsmoothed]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("planted", [SmallerFloor, Unsmoothed])
 def test_planted_bug_is_refuted(planted: type[CutSketch]) -> None:
     assert refuted(planted(p=6, sketch_rows=8, w=CUTS.w))
 
