@@ -28,12 +28,12 @@ from dpverify.certificate.compose import OwnersWord, check_document, compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs
 from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
-from dpverify.cli import _run
 from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, ParameterError, place
 from dpverify.guarantee import PrivacyCurve
 from tests.certificate.test_checks import changed, leaves
 from tests.conftest import CONFIGURATION
+from tests.helpers.command_line import run
 
 SIGNS: dict[str, Any] = {
     "mechanism": "dp-signrp-rr",
@@ -62,10 +62,6 @@ def both(releases: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def composed(both: list[dict[str, Any]]) -> dict[str, Any]:
     return compose(both)
-
-
-def run(*arguments: str | Path) -> int:
-    return _run([str(argument) for argument in arguments])
 
 
 def variant(certificate: Mapping[str, Any], number: int, **inputs: Any) -> dict[str, Any]:

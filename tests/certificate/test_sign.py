@@ -36,6 +36,7 @@ from dpverify.certificate.sign import (
 from dpverify.cli import _run
 from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, OutputError
+from tests.helpers.command_line import run
 from tests.helpers.profiles import day_and_night
 
 # RFC 8032, section 7.1: secret key, public key, message, signature.
@@ -86,10 +87,6 @@ def write_public(path: Path, key: Any) -> Path:
     public = key.public_key()
     path.write_bytes(public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return path
-
-
-def run(*arguments: str | Path) -> int:
-    return _run([str(argument) for argument in arguments])
 
 
 def statuses(fields: dict[str, Any], path: Path, *keys: Ed25519PrivateKey) -> list[str]:

@@ -13,21 +13,10 @@ import numpy as np
 import pytest
 
 from dpverify import __version__
-from dpverify.cli import _run
 from tests.conftest import CONFIGURATION
+from tests.helpers.command_line import result, run
 
 OUTPUTS = ["certificate.json", "report.html", "sketch.npz"]
-
-
-def run(*arguments: str | Path) -> int:
-    return _run([str(argument) for argument in arguments])
-
-
-def result(capsys: pytest.CaptureFixture[str], command: str) -> Any:
-    envelope = json.loads(capsys.readouterr().out)
-    assert list(envelope) == ["dpverify", "command", "result"]
-    assert (envelope["dpverify"], envelope["command"]) == (__version__, command)
-    return envelope["result"]
 
 
 def test_version_loads_nothing_heavy() -> None:

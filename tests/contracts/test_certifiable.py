@@ -19,7 +19,7 @@ from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable, WhiteBox
 from dpverify.sampling.words import ReplayableWords
 from tests.helpers.cases import CASES, DELTA, made
-from tests.helpers.profiles import sampled
+from tests.helpers.profiles import day_and_night, sampled
 
 FAMILIES = families()
 QUICK = sampled(CASES, CASES.keys() - {"jl-covariance"})
@@ -140,11 +140,12 @@ def test_estimators(mechanism: Certifiable) -> None:
             )
 
 
-def test_the_formulas_hold(mechanism: Certifiable) -> None:
+@pytest.mark.parametrize("draws", day_and_night(250, 600))
+def test_the_formulas_hold(mechanism: Certifiable, draws: int) -> None:
     """At level 1e-4 each; wrong by as much as the margin, a formula would be refuted."""
     probe = mechanism.probes(ReplayableWords(3))[-1]
     estimators = mechanism.estimators()
-    drawn = moments.draw_estimates(mechanism, estimators, probe, draws=600, seed=5)
+    drawn = moments.draw_estimates(mechanism, estimators, probe, draws=draws, seed=5)
     for estimator, values in zip(estimators, drawn, strict=True):
         if estimator.order != "exact":
             continue
