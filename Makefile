@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Python compiles the modules that are used; pip would compile them all.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: certify claims test nightly fuzz lint types docs bench build sbom versions locked
+.PHONY: certify claims test nightly coverage fuzz lint types docs bench build sbom versions locked
 
 certify: .venv/certify
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
@@ -17,6 +17,13 @@ fuzz: .venv/installed
 
 nightly: .venv/installed
 	$(BIN)/python -m pytest -n auto
+
+# What the tests of every change reach.
+coverage: .venv/installed
+	rm -rf out/coverage
+	$(BIN)/coverage run -m pytest -n auto -p no:randomly -m "not nightly"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 lint: .venv/installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
