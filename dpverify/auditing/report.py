@@ -85,8 +85,8 @@ class Report:
         """The verdict, what shows it, what would have been found, and the replay.
 
         Where the claim is refuted, only what refutes it is printed, pair by pair, so that a screen
-        holds it; the other kinds have a line each. Where it isn't, every finding comes with its
-        power, which is then what a reader wants to know.
+        holds it; the other kinds have a line each. Where it isn't, each kind's largest bound comes
+        with its power, which is then what a reader wants to know; `findings` has the others.
         """
         lines = [self.head]
         lines += _violations(self) if self.violations else []
@@ -94,7 +94,7 @@ class Report:
         if len(self.failed) > 1:
             more = len(self.failed) - 1
             lines.append(f"  could not be audited {more} times more, on other draws")
-        lines += [] if self.violations else map(str, self.findings)
+        lines += [] if self.violations else _strongest(self)
         lines += [f"  searched: {self.searched}"] if self.searched else []
         several = "\n" in self.replay
         replay = "\n" + indent(self.replay, "    ") if several else f" {self.replay}"
@@ -117,6 +117,20 @@ class Report:
             "findings": [finding.to_dict() for finding in self.findings],
             "replay": self.replay,
         }
+
+
+def _strongest(report: Report) -> list[str]:
+    """Of each kind and verdict the finding with the largest bound, and how many there are."""
+    groups: dict[tuple[AuditKind, Verdict], list[Finding]] = {}
+    for finding in report.findings:
+        groups.setdefault((finding.audit, finding.verdict), []).append(finding)
+    texts = []
+    for findings in groups.values():
+        best = max(findings, key=lambda finding: finding.epsilon_lower or 0.0)
+        head, rest = str(best).split("\n", 1)
+        count = f", {len(findings)} times; the largest bound:" if len(findings) > 1 else ""
+        texts.append(f"{head}{count}\n{rest}")
+    return texts
 
 
 def _violations(report: Report) -> list[str]:
