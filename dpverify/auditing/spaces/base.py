@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from dpverify.data.adjacency import Choose
@@ -24,12 +24,14 @@ __all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidat
 EXTREMES = 96
 """Extreme pairs, at most."""
 _TRIES = 20  # for each pair that is asked for
+_AHEAD = 256  # words
 _WASTED = 64  # candidates of one data set that don't fit, before another is taken
 
 
 def chooser(rng: Words) -> Choose:
-    """Choices by random words."""
-    return lambda count: int(rng.words(1)[0]) % count
+    """Choices by random words, which are drawn ahead."""
+    words = (word for block in repeat(_AHEAD) for word in rng.words(block).tolist())
+    return lambda ways: next(words) % ways
 
 
 def makes_candidates(adjacency: Any) -> bool:
@@ -142,6 +144,7 @@ class Space(ABC):
         """Different pairs of neighbours, of many kinds; fewer where such are hard to find."""
         choose = chooser(rng)
         found: dict[Hashable, Pair] = {}
+        unfit: set[Hashable] = set()
         for _ in range(_TRIES * count):
             if len(found) == count:
                 break
@@ -149,9 +152,13 @@ class Space(ABC):
             name = f"drawn {len(found) + 1}"
             for other in islice(self.adjacency.candidates(base, self, choose), _TRIES):
                 pair = Pair(name=name, record=base, neighbour=other)
-                if self.fits(pair):
-                    found.setdefault(self.pair_key(pair), pair)
+                key = self.pair_key(pair)
+                if key in found:
                     break
+                if key not in unfit and self.fits(pair):
+                    found[key] = pair
+                    break
+                unfit.add(key)
         return list(found.values())
 
     def pair_key(self, pair: Pair) -> Hashable:
