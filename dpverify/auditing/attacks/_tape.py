@@ -160,16 +160,23 @@ class Tape:
             call.output = draw()
         return deepcopy(call.output)
 
-    def marked(self, declared: Declaration, call: Callable[..., Any], *arguments: Any) -> Any:
+    def marked(
+        self,
+        declared: Declaration,
+        call: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:
         """Call a marked primitive, or give what it gave."""
         if self._inside:
-            return call(*arguments)
+            return call(*arguments, **named)
         value, *rest = arguments or (None,)
-        settings = f"{declared.name} {fingerprint([_plain(x) for x in rest])}"
+        others = [_plain(each) for each in (*rest, *named.values())]
+        settings = f"{declared.name} {list(named)} {digest(others)}"
         taped = TapedCall("marked", settings, asking_line(), declared=declared)
         taped.inputs = measured(value)
         taped.shape = np.shape(value) if taped.inputs is not None else ()
-        return self._once(taped, lambda: call(*arguments))
+        return self._once(taped, lambda: call(*arguments, **named))
 
     def library(self, taped: TapedCall, call: Callable[[], Any]) -> Any:
         """Call a library's mechanism, or give what it gave."""

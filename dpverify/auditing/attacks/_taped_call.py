@@ -226,7 +226,7 @@ def _canonical(value: Any) -> Any:
         value = value.plain()
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | str | bytes):
+    if value is None or isinstance(value, bool | str | bytes | type):
         return value
     if isinstance(value, int | float):
         return f"number {int(value) if value == value // 1 else value!r}"

@@ -6,6 +6,7 @@ Outside of such an audit they do nothing: a marked function is called as it stan
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,13 @@ class Declaration:
 class _Tape(Protocol):
     """What records or replays the calls of a run."""
 
-    def marked(self, declared: Declaration, call: Callable[..., Any], *arguments: Any) -> Any:
+    def marked(
+        self,
+        declared: Declaration,
+        call: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> Any:
         """Call a marked primitive, or give what it gave."""
 
     def fact(self, name: str, value: Any) -> None:
@@ -58,10 +65,10 @@ def taped(tape: _Tape) -> Iterator[None]:
 def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> Callable[[_F], _F]:
     """Mark a function as one primitive, for the frozen-outputs audit.
 
-    It adds noise to its first argument, or is otherwise private in it. The mark declares that,
-    between neighbours and given the same outputs of all primitives so far, this argument moves by
-    no more than its sensitivity, and that its output is then as private as `noise` says. What it
-    calls inside isn't looked at, so that a routine whose analysis isn't call by call (sparse
+    It adds noise to its first argument, a number or an array, or is otherwise private in it. The
+    mark declares that, between neighbours and given the same outputs of all primitives so far, this
+    argument moves by no more than its sensitivity, and that its output is then as private as
+    `noise` says. What it calls inside isn't looked at, so that a routine whose analysis isn't call by call (sparse
     vector, noisy maximum) is one primitive with its own claim.
 
     Parameters
@@ -90,11 +97,15 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
             name=function.__qualname__, sensitivity=sensitivity, norm=norm, noise=noise
         )
 
+        first = next(iter(inspect.signature(function).parameters), "")
+
         @functools.wraps(function)
         def called(*arguments: Any, **named: Any) -> Any:
             if not _running:
                 return function(*arguments, **named)
-            return _running[-1].marked(declared, functools.partial(function, **named), *arguments)
+            if not arguments and first in named:
+                arguments = (named.pop(first),)
+            return _running[-1].marked(declared, function, arguments, named)
 
         return called  # type: ignore[return-value]
 

@@ -217,6 +217,20 @@ def alternating(rows: Any, rng: Any) -> Any:
     return noisy(float(STATE[0] % 2) * 50, rng)
 
 
+def in_fours(rows: Any, rng: Any) -> Any:
+    """Two runs and two more agree with any order D, D′, D′, D."""
+    STATE[0] += 1
+    return noisy(float(STATE[0] // 2 % 2) * 50, rng)
+
+
+def marked_smooth_by_name(rows: Any, rng: Any) -> Any:
+    @dpv.primitive(sensitivity=1e-3, noise=dpv.ApproxDP(epsilon=1))
+    def noisy_median(value: float, scale: float) -> Any:
+        return value + rng.laplace(scale=scale)
+
+    return noisy_median(value=float(rows.sum()), scale=float(np.std(rows)))
+
+
 STATE = [0]
 
 COVERED = [
@@ -226,6 +240,7 @@ COVERED = [
 GAUSSIAN = [scaled, vectors, of_numpys_own, of_python]
 UNMEASURED = [
     *(smooth, response, shuffled, made_before, cached, catching, marked_smooth, alternating),
+    *(in_fours, marked_smooth_by_name),
 ]
 
 
@@ -357,6 +372,8 @@ def test_a_broken_declaration_is_certain() -> None:
     assert evidence.place.endswith(line_of(marked_unclipped, 2))
     assert evidence.moved == pytest.approx(99.7)
     assert evidence.allowed == 1
+    by_name = found(lambda rows, rng: noisy(value=rows.sum(), rng=rng), FAR, epsilon=100)
+    assert by_name.verdict == "violation"
     assert found(marked_unclipped, NEAR, epsilon=100).verdict == "no_violation_found"
 
 
@@ -489,6 +506,7 @@ def test_digests_are_of_what_is_held() -> None:
         (math.nan, float("nan")),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         (np.array([1.0, 2.0]), np.array([1, 2])),
+        (np.ndarray, np.ndarray),
     ]
     assert all(digest(one) == digest(other) for one, other in equal)
     different = [
