@@ -25,8 +25,8 @@ violations *of a declaration in the code*, at this pair and these outputs:
 - what must not depend on the data does (`ensure_equal`).
 
 Neither says that the claim is false: who declared less than the truth may have more noise than is
-needed, and a sensitivity that holds but for δ is disproved by outputs that come that rarely. Nothing
-is proven about other pairs and other outputs.
+needed, and a sensitivity that holds but for δ is disproved by outputs that come that rarely.
+Nothing is proven about other pairs and other outputs.
 
 **What is only shown.** Everything else is a proposal. The sum of losses is an upper bound of what
 the calls reveal, which for sparse vectors, noisy maxima and rejection is far from what the output

@@ -68,8 +68,8 @@ def primitive(*, sensitivity: Real, noise: PrivacyCurve, norm: Norm = "l1") -> C
     It adds noise to its first argument, a number or an array, or is otherwise private in it. The
     mark declares that, between neighbours and given the same outputs of all primitives so far, this
     argument moves by no more than its sensitivity, and that its output is then as private as
-    `noise` says. What it calls inside isn't looked at, so that a routine whose analysis isn't call by call (sparse
-    vector, noisy maximum) is one primitive with its own claim.
+    `noise` says. What it calls inside isn't looked at, so that a routine whose analysis isn't call
+    by call (sparse vector, noisy maximum) is one primitive with its own claim.
 
     Parameters
     ----------
