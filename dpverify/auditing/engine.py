@@ -22,10 +22,11 @@ none, or if asked, pairs are searched for (`search`) with training draws: the au
 the one that was found and at those that are known, or else at the first candidate of all, which is
 the adjacency's extreme point near zero, where floating point shows most.
 
-**Bad input.** A few releases at every pair come first. A pair at which they fail is left out of all
-kinds but grey-box and determinism, which count failures and shapes as they count outputs. It makes
-the whole report inconclusive, unless something shows a violation; and so does a mechanism that
-fails later, in any kind.
+**Bad input.** A few releases at every pair come first. An exception is an output like any other, so
+a pair fails only where every release raises, on both sides and in 200 more draws, or where one is
+late or ends its process. Such a pair is left out of all kinds but grey-box and determinism, and
+makes the whole report inconclusive, unless something shows a violation; and so does a mechanism
+that fails later, in any kind.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from numpy.typing import NDArray
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import AuditKind
-from dpverify.auditing.outputs.samples import foreign_code
+from dpverify.auditing.outputs.samples import foreign_code, one_side
+from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
@@ -98,6 +101,20 @@ def test_one_kind_that_fails_makes_the_whole_inconclusive() -> None:
         "inconclusive",
     ]
     assert report.verdict == "inconclusive"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_comes_back_is_not_the_audits(tmp_path: Path) -> None:
+    def forks(data: Any, rng: Any) -> float:
+        if os.fork():
+            os.wait()
+        return float(rng.laplace())
+
+    mechanism = adapt(forks, of="record", adjacency=UNIT, claim=ApproxDP(epsilon=Fraction(1)))
+    outputs = one_side(mechanism, PAIR, 0, 3, (1, "fork"), 10.0)
+    with (tmp_path / "processes").open("a") as file:
+        file.write(f"{len(outputs)}\n")
+    assert (tmp_path / "processes").read_text() == "3\n"
 
 
 @pytest.mark.parametrize("kind", ["determinism", "grey-box"])

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from dpverify.auditing.attacks import trade_off
 from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.outputs.values import Value, objects, value_of
 from tests.helpers.profiles import day_and_night
 
 ALPHA = 0.05
@@ -38,6 +39,29 @@ def errors(runs: int, epsilon: float, *, fresh: bool, seed: int) -> int:
         outcome = choose(*training).count(*counted)
         wrong += outcome.epsilon_lower(delta=0.0, alpha=ALPHA) > epsilon
     return wrong
+
+
+def told(noisy: float) -> Any:
+    """A function of a noisy number, of several types."""
+    if noisy < -1:
+        return Value.of_raised(ValueError(f"only {round(noisy)}"))
+    if noisy > 2:
+        return value_of(None)
+    return value_of({"n": round(noisy, 1), "each": ["x"] * round(2 * noisy + 2)})
+
+
+@pytest.mark.parametrize("runs", day_and_night(20, RUNS))
+def test_level_of_outputs_of_any_kind(runs: int) -> None:
+    """Keys, lengths, texts and messages are learned from training draws alone."""
+    rng, wrong = np.random.default_rng(5), 0
+    for _ in range(runs):
+        training, counted = (
+            [objects([told(noisy) for noisy in side.ravel().tolist()]) for side in sides]
+            for sides in (laplace(rng, 1.0, DRAWS), laplace(rng, 1.0, DRAWS))
+        )
+        outcome = choose(*training, classifiers=runs > 20).count(*counted)
+        wrong += outcome.epsilon_lower(delta=0.0, alpha=ALPHA) > 1.0
+    assert wrong <= allowed(runs)
 
 
 def allowed(runs: int) -> float:

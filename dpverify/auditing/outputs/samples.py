@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Sized
@@ -213,7 +214,8 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     """Release the data set at each of so many calls, one after the other.
 
     The mechanism's own `releaser` prepares what doesn't change between them, if it has one; but
-    not where a subclass releases in another way than the class that has it.
+    not where a subclass releases in another way than the class that has it. A process that a
+    mechanism forked and that comes back from a release ends there: it isn't the audit's.
     """
     classes = [vars(each) for each in type(mechanism).__mro__]
     own, *ways = (
@@ -222,8 +224,21 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     )
     if own < len(classes) and own <= min(ways):
         prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
-        return prepared
-    return lambda: mechanism.release(copied(data), rng=rng)
+    else:
+
+        def prepared() -> Any:
+            return mechanism.release(copied(data), rng=rng)
+
+    process = os.getpid()
+
+    def released() -> Any:
+        try:
+            return prepared()
+        finally:
+            if os.getpid() != process:
+                os._exit(0)
+
+    return released
 
 
 def copied(data: Any) -> Any:

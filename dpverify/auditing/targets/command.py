@@ -45,6 +45,7 @@ _LONGEST = 1 << 26  # bytes of a line
 _READ = 1 << 16
 _LOOK = 0.1  # seconds between two looks at the clock, while it doesn't answer
 _GRACE = 1.0  # seconds
+_NAMED = 40  # characters of an argument that messages repeat
 _SEED = 2**53  # up to here every language has whole numbers
 
 
@@ -94,7 +95,8 @@ class Command:
     @property
     def name(self) -> str:
         """For messages."""
-        return shlex.join(part if len(part) < 40 else f"{part[:36]}…" for part in self.args)
+        parts = (part if len(part) < _NAMED else f"{part[:_NAMED]}…" for part in self.args)
+        return escaped(shlex.join(parts))
 
     def __call__(self, data: Any, *more: Any) -> Any:
         """Answer to one request.

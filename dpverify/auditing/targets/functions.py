@@ -282,7 +282,8 @@ def adapt(
                 takes, element = _carried(str(function.input_carrier_type))
     else:
         generator = _generator(function, many=many)
-    name = name or str(getattr(function, "__name__", type(function).__name__))
+    own = function.name if isinstance(function, Command) else type(function).__name__
+    name = name or str(getattr(function, "__name__", own))
     kind = _declared(of, adjacency, takes)
     if takes == "number" or (takes == "numbers" and kind == "dataset"):
         rule = "1 for a function of a single number, or of a list of them"

@@ -87,6 +87,8 @@ def test_what_goes_wrong_is_inconclusive_with_its_standard_error(name: str) -> N
     report = audited(program(body))
     assert report.verdict == "inconclusive"
     assert says in str(report)
+    assert "-c 'import json, os" in report.mechanism
+    assert report.mechanism.isprintable()
     assert children() == before
 
 
