@@ -5,7 +5,7 @@ grid steps may publish the noisy value rounded to that grid: rounding commutes w
 shifts, so ``y + round(N)`` is ``round(y + N)``, a post-processing of the ideal mechanism. The
 analytic Gaussian curve holds for it as it stands.
 
-**How it is exact.** See `quantile_table`: a draw is decided by a table where a proven bound allows
+**How it is exact.** See `_quantile_table`: a draw is decided by a table where a proven bound allows
 it and by ball arithmetic where not, so the law of Z is exact to the last bit. Here the tail
 probability is Φ(−x), and the score of φ is x: the quantile obeys z″ = z·z′², from z′ = −1/φ(z).
 """

@@ -11,7 +11,7 @@ of these is exactly a/b, and P[Z = 0]/P[Z = 1] = 2e^(1/2b)/(1 + e^(−1/2b)) lie
 e^(1/b): so |ln P[Z = n] − ln P[Z = n − a]| ≤ |a|/b with equality almost everywhere. Rounding keeps
 the pure ε of the ideal mechanism and does not lower it.
 
-**How it is exact.** See `quantile_table`. Here the tail probability is e^(−x)/2, the quantile
+**How it is exact.** See `_quantile_table`. Here the tail probability is e^(−x)/2, the quantile
 −ln(2p), and the score is 1: z″ = z′², from z′ = −1/f(z). A boundary (n + ½)/b belongs to a
 transcendental p, which no finite number of bits equals (Lindemann), so a draw ends almost surely.
 """

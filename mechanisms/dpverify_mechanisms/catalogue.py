@@ -25,8 +25,8 @@ from dpverify.privacy import Certifiable, MechanismFamily, Parameter, Request
 from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 from dpverify_mechanisms.linear.calibration import Level
-from dpverify_mechanisms.linear.distance import grid_for
-from dpverify_mechanisms.linear.sketch import GRID_STEPS, LinearSketch
+from dpverify_mechanisms.linear.distance import GRID_STEPS, grid_for
+from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.min_hash.exponential import REFUSAL
 from dpverify_mechanisms.min_hash.sketch import MinHash
 from dpverify_mechanisms.projections.base import Projection

@@ -19,7 +19,7 @@ from dpverify.catalogue import families
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.data.grid import Grid
-from dpverify_mechanisms.linear.sketch import GRID_STEPS
+from dpverify_mechanisms.linear.distance import GRID_STEPS
 from tests.contracts.test_projected import check
 from tests.helpers.cases import CASES, request
 

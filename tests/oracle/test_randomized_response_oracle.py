@@ -27,8 +27,11 @@ from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Estimator
-from dpverify_mechanisms.baselines.bit_estimators import HammingDistance, InnerProductOfBits
-from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
+from dpverify_mechanisms.baselines.randomized_response import (
+    HammingDistance,
+    InnerProductOfBits,
+    RandomizedResponse,
+)
 
 COINS = [
     (Fraction(3, 4), Fraction(1, 4)),

@@ -20,7 +20,7 @@ of the coordinates, of size l and sum Λ < T, of G_l(T − Λ), where G_l is the
 
 (The full subset has Λ = ε₀ > T.) For m = 1: δ(ε) = 1 − e^((ε−a)/2). The sum cancels about 2m
 bits, which ball arithmetic spends. Equal shifts are counted by binomials; where too many subsets
-differ, `laplace_lattice` encloses δ.
+differ, `_laplace_lattice` encloses δ.
 
 **The worst neighbour.** For noise with a log-concave density p,
 

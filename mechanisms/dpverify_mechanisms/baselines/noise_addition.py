@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -47,13 +47,11 @@ from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words, release_words
-from dpverify_mechanisms.baselines.noise_addition_estimators import PairDistance
 from dpverify_mechanisms.linear._dot import dot
+from dpverify_mechanisms.linear.distance import GRID_STEPS, check_bound
 
-__all__ = ["GRID_STEPS", "NoiseAddition", "published_sigma"]
+__all__ = ["NoiseAddition", "PairDistance", "published_sigma"]
 
-GRID_STEPS = 1024
-"""Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 
 _ROWS = 128  # records a block of the matrix product
 _PROBES = 4  # synthetic data sets
@@ -114,19 +112,10 @@ class NoiseAddition(Certifiable):
         self._distance()  # refuses a single row, and a grid that doesn't fit the adjacency
         table = self.rows * self.p
         require(table <= _LARGEST, "rows * p", table, f"at most {_LARGEST}, held in memory at once")
-        match self.adjacency:
-            case BitFlip():
-                low, high = self.domain.low, self.domain.high
-                require(low == 0 and high == 1, "domain", f"[{low}, {high}]", "[0, 1] for bits")
-            case Attribute(beta=bound):
-                width = exact_string(self.domain.high - self.domain.low)
-                require(
-                    bound <= self.domain.high - self.domain.low,
-                    "beta",
-                    bound,
-                    f"at most {width}, the width of the domain",
-                    "No attribute can move further, so the width gives the same protection.",
-                )
+        check_bound(self.domain, self.adjacency)
+        if isinstance(self.adjacency, BitFlip):
+            low, high = self.domain.low, self.domain.high
+            require(low == 0 and high == 1, "domain", f"[{low}, {high}]", "[0, 1] for bits")
         self.grid.check_reach(self.domain)
         largest = self.largest_distance()
         require(
@@ -352,6 +341,49 @@ class NoiseAddition(Certifiable):
             data = np.clip(low + (high - low) * unit, low, high)
             pairs.append(Pair(name=f"synthetic {number}", record=data, neighbour=query))
         return pairs
+
+
+@frozen(kw_only=True)
+class PairDistance(Estimator):
+    """‖x_a − x_b‖² of the gridded records a and b: algorithm 4, the entry as it is.
+
+    The rounded noise has mean 0, so the estimate is unbiased; its variance is that of the rounded
+    noise, for which the paper has σ².
+    """
+
+    name: ClassVar[str] = "squared distance"
+    compares: ClassVar[Literal["records", "release and query"]] = "release and query"
+
+    mechanism: NoiseAddition
+
+    def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Unbiased estimates from releases (…, n(n − 1)/2) and pairs of numbers (…, 2).
+
+        The leading dimensions broadcast; the two numbers of a pair may come in any order.
+        """
+        places = self._places(second)
+        leading = np.broadcast_shapes(first.shape[:-1], places.shape)
+        released = np.broadcast_to(first, (*leading, first.shape[-1]))
+        chosen = np.broadcast_to(places, leading)[..., None]
+        steps = np.take_along_axis(released, chosen, axis=-1)[..., 0]
+        return np.asarray(steps * float(self.mechanism.grid.step**2))
+
+    def truth(self, record: ArrayLike, other: ArrayLike) -> float:
+        """‖x_a − x_b‖² of the gridded records."""
+        place = int(self._places(np.asarray(other).reshape(2)))
+        return int(self.mechanism.noiseless(record)[place]) * float(self.mechanism.grid.step**2)
+
+    def variance(self, record: ArrayLike, other: ArrayLike) -> float:
+        """Variance of the rounded noise, about σ² + h⁴/12."""
+        return self.mechanism.noise.variance().upper * float(self.mechanism.grid.step**4)
+
+    def _places(self, pairs: ArrayLike) -> NDArray[np.int64]:
+        numbers = np.sort(np.asarray(pairs, dtype=np.int64), axis=-1)
+        low, high = numbers[..., 0], numbers[..., 1]
+        rows = self.mechanism.rows
+        valid = bool(((low >= 0) & (low < high) & (high < rows)).all())
+        require(valid, "query", pairs, f"two different numbers of records in [0, {rows})")
+        return np.asarray(low * (2 * rows - low - 1) // 2 + high - low - 1)
 
 
 def _change(grid: Grid, domain: Box, adjacency: BitFlip | Attribute) -> int:

@@ -43,8 +43,18 @@ from dpverify.enclosure import Exact, SquareRoot, exact_string, squared
 from dpverify.errors import ParameterError, require
 from dpverify_mechanisms.projections.base import Projection
 
-__all__ = ["check_bound", "distance", "farthest", "grid_for", "laplace_row"]
+__all__ = [
+    "GRID_STEPS",
+    "check_bound",
+    "check_sums",
+    "distance",
+    "farthest",
+    "grid_for",
+    "laplace_row",
+]
 
+GRID_STEPS = 1024
+"""Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 _SEARCHED = 12  # attributes up to which all vertices of a box are tried
 
 
@@ -126,6 +136,23 @@ def grid_for(domain: Vectors, adjacency: Adjacency, attributes: int, steps: int)
             finer = 1 << ((attributes - 1).bit_length() + 1) // 2  # at least √p
             return Grid.dividing(domain.radius, steps=steps * finer)
     return Grid.dividing(Fraction(1), steps=steps)
+
+
+def check_sums(bound: int, grid: Grid) -> None:
+    """Refuse a grid so fine that a partial sum of a product could exceed exact doubles.
+
+    Raises
+    ------
+    ParameterError
+        Naming the bound on the sums.
+    """
+    require(
+        bound < 2**53,
+        "step",
+        grid.step,
+        f"coarse enough: partial sums reach {bound}, beyond 2**53",
+        "Fewer grid steps, or a narrower domain, keep the product exact.",
+    )
 
 
 def check_bound(domain: Vectors, adjacency: Adjacency) -> None:

@@ -28,7 +28,7 @@ and Li 2023, theorems 3.9 and 3.10 (inner product), with the moments of what is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from attrs import frozen
@@ -38,9 +38,7 @@ from dpverify.data.domain import as_rows, dense
 from dpverify.errors import ParameterError
 from dpverify.privacy import Estimator
 from dpverify_mechanisms.linear._dot import dot
-
-if TYPE_CHECKING:
-    from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.linear.release import NoisyProduct
 
 __all__ = ["Cosine", "InnerProduct", "SquaredDistance"]
 
@@ -55,7 +53,7 @@ class _SketchEstimator(Estimator):
     realised : if true, moments are over the noise alone, for the realised projection
     """
 
-    sketch: LinearSketch
+    sketch: NoisyProduct
     realised: bool = False
 
     @property

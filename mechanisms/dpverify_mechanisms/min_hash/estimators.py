@@ -30,19 +30,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dpverify.data.domain import Sets, as_rows
 from dpverify.errors import require
 from dpverify.privacy import Estimator
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
-
-if TYPE_CHECKING:
-    from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.min_hash.hashing import HashFamily
 
 __all__ = ["CollisionSimilarity", "DistanceSimilarity", "jaccard"]
 
@@ -60,7 +59,8 @@ class _SimilarityEstimator(Estimator):
     name: ClassVar[str] = "Jaccard similarity"
     over: ClassVar[Literal["draw and noise", "noise"]] = "draw and noise"
 
-    sketch: MinHash
+    hashes: HashFamily
+    domain: Sets
 
     @abstractmethod
     def variance_at(self, similarity: Fraction) -> Fraction:
@@ -75,7 +75,10 @@ class _SimilarityEstimator(Estimator):
         return float(self.variance_at(self._similarity(record, other)))
 
     def _similarity(self, record: Any, other: Any) -> Fraction:
-        return jaccard(self.sketch.admitted(record), self.sketch.admitted(other))
+        sets = (
+            self.domain.admit(as_rows(x), attributes=self.hashes.items) for x in (record, other)
+        )
+        return jaccard(*sets)
 
 
 @frozen(kw_only=True)
@@ -97,22 +100,22 @@ class CollisionSimilarity(_SimilarityEstimator):
         self, first: NDArray[np.uint8], second: NDArray[np.uint8]
     ) -> NDArray[np.float64]:
         """The same for B = 2 from ``numpy.packbits(released, axis=-1)``, by counting bits."""
-        k, b = self.sketch.hashes.functions, self.sketch.hashes.buckets
+        k, b = self.hashes.functions, self.hashes.buckets
         require(b == 2, "buckets", b, "2 for packed bits")
         differing = np.bitwise_count(first ^ second).sum(axis=-1, dtype=np.int64)
         return self._from_collisions((k - differing) / k)
 
     def _from_collisions(self, fraction: Any) -> NDArray[np.float64]:
-        return np.asarray((fraction - 1 / self.sketch.hashes.buckets) / float(self._slope()))
+        return np.asarray((fraction - 1 / self.hashes.buckets) / float(self._slope()))
 
     def variance_at(self, similarity: Fraction) -> Fraction:
         """c(1 − c)/K over the squared slope."""
-        slope, hashes = self._slope(), self.sketch.hashes
+        slope, hashes = self._slope(), self.hashes
         collision = Fraction(1, hashes.buckets) + slope * similarity
         return collision * (1 - collision) / hashes.functions / slope**2
 
     def _slope(self) -> Fraction:
-        b = self.sketch.hashes.buckets
+        b = self.hashes.buckets
         return Fraction(b - 1, b) * ((b * self.keep - 1) / (b - 1)) ** 2
 
 
@@ -134,13 +137,13 @@ class DistanceSimilarity(_SimilarityEstimator):
 
     def variance_at(self, similarity: Fraction) -> Fraction:
         """Var(D²)/K over the squared slope."""
-        b, v, spread = self.sketch.hashes.buckets, self.noise.variance(), self._spread()
+        b, v, spread = self.hashes.buckets, self.noise.variance(), self._spread()
         differ = 1 - similarity
         mean = differ * spread + 2 * v
         fourth = differ * spread * (Fraction(2 * b * b - 3, 5) + 12 * v)
         fourth += 2 * self.noise.fourth_moment() + 6 * v * v
-        return (fourth - mean**2) / self.sketch.hashes.functions / spread**2
+        return (fourth - mean**2) / self.hashes.functions / spread**2
 
     def _spread(self) -> Fraction:
         """E(U − V)² of independent uniform buckets."""
-        return Fraction(self.sketch.hashes.buckets**2 - 1, 6)
+        return Fraction(self.hashes.buckets**2 - 1, 6)

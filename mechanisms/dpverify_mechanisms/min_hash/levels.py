@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpverify.accounting.curves.randomized_response import max_differing
 from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
-from dpverify_mechanisms.min_hash.rules import BucketNoise
-
-if TYPE_CHECKING:
-    from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify.guarantee import PrivacyCurve
+from dpverify_mechanisms.min_hash.hashing import HashFamily
+from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketRule
 
 __all__ = ["PAPER_DELTA", "levels", "published_differing"]
 
@@ -43,26 +41,41 @@ def published_differing(positions: int, differ: Fraction, delta: Fraction) -> En
     return enclose(lambda: to_arb(mean) + (-3 * to_arb(mean) * to_arb(delta).log()).sqrt())
 
 
-def levels(sketch: MinHash, delta: Fraction) -> Mapping[str, Enclosure]:
+def levels(
+    rule: BucketRule,
+    hashes: HashFamily,
+    *,
+    differ: Fraction,
+    relative_change: Fraction,
+    mixture: PrivacyCurve,
+    delta: Fraction,
+) -> Mapping[str, Enclosure]:
     """ε over the draw at this δ for the same randomness, by three theorems.
 
     "published" is lemma 1 of the paper as it stands in section 4 (with its ceiling) or 5
     (without), and no theorem; "exact_tail" takes lemma 1's step with the exact binomial tail;
     "exact_mixture" is the curve that `MinHash.over_the_draw` claims.
+
+    Parameters
+    ----------
+    rule, hashes : of the sketch
+    differ : the largest probability that neighbours' buckets differ
+    relative_change : α/τ, from which the paper takes p′
+    mixture : the exact curve
+    delta : in (0, 1)
     """
-    k, b = sketch.hashes.functions, sketch.hashes.buckets
-    loss = sketch.rule.loss(b)
-    noisy = isinstance(sketch.rule, BucketNoise)
-    differ = Fraction(sketch.adjacency.changes, sketch.domain.min_size) * Fraction(b - 1, b)
-    published = published_differing(k, differ, delta)
+    k, b = hashes.functions, hashes.buckets
+    loss = rule.loss(b)
+    noisy = isinstance(rule, BucketNoise)
+    published = published_differing(k, relative_change * Fraction(b - 1, b), delta)
     if not noisy:
         published = Enclosure(*np.ceil([published.lower, published.upper]).tolist())
-    tail = max_differing(k, sketch.differ(), delta)
+    tail = max_differing(k, differ, delta)
     steps = b - 1 if noisy else 1  # largest loss of a position
     return {
         "published": _product(published, loss, steps),
         "exact_tail": _product(Enclosure(tail, tail), loss, steps),
-        "exact_mixture": sketch.over_the_draw().curve.epsilon_at(delta),
+        "exact_mixture": mixture.epsilon_at(delta),
     }
 
 

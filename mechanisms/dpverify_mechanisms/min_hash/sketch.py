@@ -2,13 +2,13 @@
 
 Aumüller, Bourgeat and Schmurr 2020: K public hash functions map a set to one of B buckets each, so
 that two sets of Jaccard similarity J have equal buckets with probability J + (1 − J)/B (`hashing`),
-and a rule randomizes the buckets (`min_hash_rules`).
+and a rule randomizes the buckets (`rules`).
 
 **Two readings.**
 "over the draw": the hash functions are random, revealed, and independent of the data. Then each
 position differs with probability at most p = (1 − J)(1 − 1/B), independently, and δ(ε) is the exact
 mixture over the number of differing positions, attained by the least similar neighbours
-(`min_hash_pairs`) up to ties. It rises with p, so that they are the worst.
+(`worst_pairs`) up to ties. It rises with p, so that they are the worst.
 "realised": the functions are given, and the data may depend on them. Then all K positions may
 differ, and the claim is the curve of K differing ones; it needs no assumption.
 """
@@ -197,8 +197,15 @@ class MinHash(Streaming, Certifiable, Exhaustive):
         return 1 - Fraction(differing, union)
 
     def levels(self, delta: Fraction) -> Mapping[str, Enclosure]:
-        """ε over the draw at this δ by three theorems; see `min_hash_levels.levels`."""
-        return levels(self, delta)
+        """ε over the draw at this δ by three theorems; see `levels.levels`."""
+        return levels(
+            self.rule,
+            self.hashes,
+            differ=self.differ(),
+            relative_change=Fraction(self.adjacency.changes, self.domain.min_size),
+            mixture=self._curve("over the draw"),
+            delta=delta,
+        )
 
     def facts(self) -> Mapping[str, Any]:
         hashes, differing = self.hashes, Fraction(self.adjacency.changes, self.domain.min_size)
@@ -221,7 +228,7 @@ class MinHash(Streaming, Certifiable, Exhaustive):
             facts["noise"]["loss_step"] = self.rule.loss(hashes.buckets)
             facts["sensitivity"] |= {
                 f"epsilon_over_the_draw_at_delta_1e-4_{name}": level
-                for name, level in levels(self, PAPER_DELTA).items()
+                for name, level in self.levels(PAPER_DELTA).items()
             }
             facts["sensitivity"]["epsilon_realised"] = self._curve("realised").epsilon_at(0)
         return facts
@@ -333,12 +340,13 @@ class MinHash(Streaming, Certifiable, Exhaustive):
 
     def estimators(self) -> Sequence[CollisionSimilarity | DistanceSimilarity]:
         """The Jaccard similarity."""
+        of: dict[str, Any] = {"hashes": self.hashes, "domain": self.domain}
         match self.rule:
             case BucketNoise(noise=noise):
-                return (DistanceSimilarity(sketch=self, noise=noise),)
+                return (DistanceSimilarity(noise=noise, **of),)
             case BucketResponse(keep=keep):
-                return (CollisionSimilarity(sketch=self, keep=keep),)
+                return (CollisionSimilarity(keep=keep, **of),)
             case Plain():
-                return (CollisionSimilarity(sketch=self, keep=Fraction(1)),)
+                return (CollisionSimilarity(keep=Fraction(1), **of),)
             case _:
                 raise ParameterError("rule", type(self.rule).__name__, "one with an estimator")

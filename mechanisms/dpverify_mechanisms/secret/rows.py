@@ -7,6 +7,10 @@ The rows of the release are i.i.d. N(0, Σ), for Σ = floor·I + share·(quadrat
 uniform on a step's cube, independent of each other and of the row, up to Fourier coefficients of at
 most exp(−2π²·2³²): they add ‖c‖²h²/12 to the variance of c·y, which is removed, and change the
 estimators' variance by a relative 1e-10 at most.
+
+**What it tells.** For a public query with coefficients c, ‖Yc‖²/r is cᵀΣc·χ²_r/r over the r rows:
+unbiased, of variance 2(cᵀΣc)²/r. For a graph c is the set's indicator less its mean,
+‖c‖² = s(n − s)/n, and cᵀLc is the cut.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from attrs import field, frozen
@@ -32,9 +36,8 @@ from dpverify.numbers import to_count
 from dpverify.privacy import Certifiable, Estimator
 from dpverify.sampling.normal_vectors import rounded_normals
 from dpverify.sampling.words import Words, release_words
-from dpverify_mechanisms.secret.estimators import QuadraticForm
 
-__all__ = ["SecretRows", "rows_for_accuracy"]
+__all__ = ["QuadraticForm", "SecretRows", "rows_for_accuracy"]
 
 _FINENESS = 2**32  # floor/h² is at least this
 _DELTA = Fraction(1, 10**6)  # at which `facts` compares the exact and the published ε
@@ -159,6 +162,51 @@ class SecretRows(Certifiable):
             theorem=theorem,
             statements=statements,
         )
+
+
+@frozen(kw_only=True)
+class QuadraticForm(Estimator):
+    """Quadratic form of the data in a public query: a cut, or ‖Ax‖².
+
+    (‖Yc‖²/r − ‖c‖²(floor + h²/12))/share, unbiased, of variance 2V²/r/share² with
+    V = cᵀΣc + ‖c‖²h²/12.
+    """
+
+    compares: ClassVar[Literal["records", "release and query"]] = "release and query"
+
+    sketch: SecretRows
+
+    @property
+    def name(self) -> str:
+        return self.sketch.answers
+
+    def estimate(self, first: NDArray[np.int64], second: ArrayLike) -> NDArray[np.float64]:
+        """Estimates from releases (…, r, columns) and queries (…, columns) that broadcast."""
+        c = self.sketch.query(second)
+        values = np.matmul(first * self._step, c[..., None])[..., 0]
+        offset = (float(self.sketch.floor) + self._step**2 / 12) * np.vecdot(c, c)
+        return np.asarray((np.mean(values * values, axis=-1) - offset) / float(self.sketch.share))
+
+    def truth(self, record: Any, other: ArrayLike) -> float:
+        """Quadratic form of the gridded data."""
+        c = self.sketch.query(other).reshape(-1)
+        return float(self._form(record, c) - float(self.sketch.floor) * (c @ c)) / float(
+            self.sketch.share
+        )
+
+    def variance(self, record: Any, other: ArrayLike) -> float:
+        """2V²/r/share²."""
+        c = self.sketch.query(other).reshape(-1)
+        form = self._form(record, c) + self._step**2 / 12 * float(c @ c)
+        return 2 * (form / float(self.sketch.share)) ** 2 / self.sketch.sketch_rows
+
+    @property
+    def _step(self) -> float:
+        return self.sketch.step().upper
+
+    def _form(self, record: Any, c: NDArray[np.float64]) -> float:
+        matrix, unit = self.sketch.covariance(record)
+        return float(c @ (matrix * float(unit)) @ c)
 
 
 def rows_for_accuracy(*, eta: Fraction, nu: Fraction) -> int:

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from attrs import frozen
@@ -54,9 +54,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpverify.errors import ParameterError, require
 from dpverify.privacy import Errors, Estimator
 from dpverify_mechanisms.projections.independent import GaussianProjection
-
-if TYPE_CHECKING:
-    from dpverify_mechanisms.sign.sketch import SignSketch
+from dpverify_mechanisms.sign.randomized_signs import RandomizedSigns
 
 __all__ = [
     "Angle",
@@ -83,7 +81,7 @@ class _SignEstimator(Estimator):
     realised : if true, moments are over the flips alone, for the realised projection
     """
 
-    sketch: SignSketch
+    sketch: RandomizedSigns
     realised: bool
 
     @property
@@ -218,7 +216,7 @@ class SignCosine(SignCollision):
         return float((np.exp(1j * start) * turned).real)
 
 
-def agreement_errors(sketch: SignSketch, pairs: Sequence[RecordPair], draws: int) -> Errors:
+def agreement_errors(sketch: RandomizedSigns, pairs: Sequence[RecordPair], draws: int) -> Errors:
     """Error of ĉ, and the contrast γ that it divides by, averaged over pairs of records.
 
     Parameters
@@ -249,7 +247,7 @@ def agreement_errors(sketch: SignSketch, pairs: Sequence[RecordPair], draws: int
 
 
 def _agreement(
-    sketch: SignSketch, pairs: Sequence[RecordPair], draws: int
+    sketch: RandomizedSigns, pairs: Sequence[RecordPair], draws: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and variance of the fraction of agreeing bits, of shapes (draws, pairs)."""
     redrawn = [sketch.redrawn(seed) for seed in range(draws)]

@@ -31,13 +31,13 @@ from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Recor
 from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
-from dpverify.enclosure import exact_string
 from dpverify.errors import ParameterError, require
 from dpverify.privacy import Certifiable, Exhaustive, Streaming
 from dpverify.sampling.words import Words, release_words
-from dpverify_mechanisms.baselines.bit_estimators import unused_are_zero
+from dpverify_mechanisms.linear.distance import check_bound, check_sums, grid_for
+from dpverify_mechanisms.packed import unused_are_zero
 from dpverify_mechanisms.projections.independent import Projection
-from dpverify_mechanisms.sign.flip_rules import CoinRule, FlipRule, column_maxima
+from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Ladder, column_maxima
 from dpverify_mechanisms.sign.law import (
     bit_losses,
     largest_ratio,
@@ -76,14 +76,7 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
 
     def __attrs_post_init__(self) -> None:
         self._moves()
-        bound = self.largest_sum()
-        if not bound < 2**53:
-            raise ParameterError(
-                "step",
-                self.grid.step,
-                f"coarse enough: partial sums reach {bound}, beyond 2**53",
-                "Fewer grid steps, or a narrower domain, keep the product exact.",
-            )
+        check_sums(self.largest_sum(), self.grid)
         require(
             self._adjacent or self.rule.notion == "differential privacy",
             "adjacency",
@@ -133,9 +126,7 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
 
     def largest_sum(self) -> int:
         """Bound on every partial sum of the product, from public numbers."""
-        reach = self.grid.check_reach(self.domain)
-        columns = abs(self.projection.matrix).sum(axis=0)
-        return reach * int(np.asarray(columns).max())
+        return self.projection.largest_sum(self.grid.check_reach(self.domain))
 
     # The release
 
@@ -184,6 +175,16 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
         sums = self.noiseless(np.atleast_2d(record))
         kept = 1 - 2 * self.rule.probabilities(sums, self.divisors())
         return np.asarray((np.sign(sums) * kept)[0])
+
+    def redrawn(self, seed: int) -> Self:
+        """The same sketch with another projection of its kind and the same flips."""
+        return evolve(self, projection=evolve(self.projection, seed=seed))
+
+    def retained(self) -> float:
+        """1 − 2f = c of randomized response: what a sign's mean keeps of it."""
+        if not isinstance(self.rule, Ladder) or self.rule.graded:
+            raise ParameterError("rule", type(self.rule).__name__, "randomized response")
+        return 1 - 2 * self.rule.flips[1] / UNIT
 
     def held_at(self, record: ArrayLike) -> Self:
         """An individual mechanism with its noise set held at one record's.
@@ -246,24 +247,8 @@ def grid_of_signs(adjacency: Adjacency, domain: Box, steps: int) -> Grid:
     ParameterError
         If the bound is more than the domain's width, or there is none.
     """
-    width = domain.high - domain.low
-    match adjacency:
-        case Attribute(beta=bound):
-            if bound > width:
-                raise ParameterError(
-                    "beta",
-                    bound,
-                    f"at most {exact_string(width)}, the width of the domain",
-                    "No attribute can move further, so the width gives the same protection.",
-                )
-        case L1Ball(radius=bound):
-            pass
-        case BitFlip():
-            bound = Fraction(1)
-        case Record():
-            bound = width
-        case _:
-            raise ParameterError(
-                "adjacency", adjacency.unit, "one between records: attribute, l1-ball or record"
-            )
-    return Grid.dividing(bound, steps=steps)
+    rule = "one between records: attribute, l1-ball or record"
+    good = isinstance(adjacency, Attribute | L1Ball | BitFlip | Record)
+    require(good, "adjacency", adjacency.unit, rule)
+    check_bound(domain, adjacency)
+    return grid_for(domain, adjacency, 1, steps)

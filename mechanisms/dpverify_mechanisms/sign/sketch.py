@@ -32,6 +32,7 @@ from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee
 from dpverify.numbers import to_rational, whole
 from dpverify.privacy import Errors, Estimator, Pair
+from dpverify_mechanisms.linear.distance import GRID_STEPS
 from dpverify_mechanisms.projections.independent import (
     GaussianProjection,
     Projection,
@@ -46,16 +47,14 @@ from dpverify_mechanisms.sign.estimators import (
     SignCosine,
     agreement_errors,
 )
-from dpverify_mechanisms.sign.flip_rules import UNIT, FlipRule, Ladder
+from dpverify_mechanisms.sign.flip_rules import FlipRule, Ladder
 from dpverify_mechanisms.sign.individual_rules import IndividualNoise, IndividualResponse
 from dpverify_mechanisms.sign.law import bit_losses
 from dpverify_mechanisms.sign.randomized_signs import RandomizedSigns, grid_of_signs
 from dpverify_mechanisms.sign.worst_pairs import candidates
 
-__all__ = ["GRID_STEPS", "SignSketch"]
+__all__ = ["SignSketch"]
 
-GRID_STEPS = 1024
-"""Steps that the adjacency's bound is divided into unless the caller says otherwise."""
 
 _DECLARED = (
     "Every record, as it is projected but for its rounding to the grid (after scaling by "
@@ -369,15 +368,11 @@ class SignSketch(RandomizedSigns):
             }
         return facts
 
-    def redrawn(self, seed: int) -> Self:
-        """The same sketch with another projection of its kind and the same flips."""
-        return evolve(self, projection=evolve(self.projection, seed=seed))
-
     # The attack
 
     def worst_pairs(self) -> Sequence[Pair]:
-        """The neighbours at which the loss is largest among `sign_pairs.candidates`."""
-        pairs = candidates(self)
+        """The neighbours at which the loss is largest among `worst_pairs.candidates`."""
+        pairs = candidates(self, self.least_norm)
         losses = [
             bit_losses(self.positive(pair.record), self.positive(pair.neighbour)).max(axis=0).sum()
             for pair in pairs
@@ -385,12 +380,6 @@ class SignSketch(RandomizedSigns):
         return [pairs[int(np.argmax(losses))]]
 
     # Utility
-
-    def retained(self) -> float:
-        """1 − 2f = c of randomized response: what a sign's mean keeps of it."""
-        if not isinstance(self.rule, Ladder) or self.rule.graded:
-            raise ParameterError("rule", type(self.rule).__name__, "randomized response")
-        return 1 - 2 * self.rule.flips[1] / UNIT
 
     def errors_at(self, at: Sequence[Any], *, draws: int = 16) -> Errors:
         """Error of the probability that signs agree; `at` are pairs of records.

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,7 @@ from scipy import sparse
 from dpverify.data.adjacency import Record
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
-
-if TYPE_CHECKING:
-    from dpverify_mechanisms.sign.sketch import SignSketch
+from dpverify_mechanisms.sign.randomized_signs import RandomizedSigns
 
 __all__ = ["candidates"]
 
@@ -32,12 +31,12 @@ _ITERATIONS = 500
 _TRIES = 4  # attributes, or random records
 
 
-def candidates(sketch: SignSketch) -> Sequence[Pair]:
+def candidates(sketch: RandomizedSigns, least_norm: Fraction | None) -> Sequence[Pair]:
     """Pairs of neighbours of the domain, of data sets of shape (1, p), in both orders."""
     if isinstance(sketch.adjacency, Record):
         pairs = _records(sketch)
-    elif sketch.least_norm is not None:
-        pairs = [("records of the least norm", *_of_least_norm(sketch))]
+    elif least_norm is not None:
+        pairs = [("records of the least norm", *_of_least_norm(sketch, least_norm))]
     else:
         pairs = _attributes(sketch)
     return [
@@ -47,7 +46,7 @@ def candidates(sketch: SignSketch) -> Sequence[Pair]:
     ]
 
 
-def _attributes(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
+def _attributes(sketch: RandomizedSigns) -> list[tuple[str, Vector, Vector]]:
     matrix: Any = sparse.csr_array(sketch.projection.matrix)
     touching = (matrix != 0).astype(np.int64) @ sketch.live()
     pairs = []
@@ -65,10 +64,10 @@ def _attributes(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
     return pairs
 
 
-def _of_least_norm(sketch: SignSketch) -> tuple[Vector, Vector]:
+def _of_least_norm(sketch: RandomizedSigns, least_norm: Fraction) -> tuple[Vector, Vector]:
     """Attribute 0 moves; the others share what the norm still lacks, rounded up to the grid."""
     start, stop = _span(sketch)
-    lacking = max(float(sketch.least_norm or 0) ** 2 - min(start**2, stop**2), 0.0)
+    lacking = max(float(least_norm) ** 2 - min(start**2, stop**2), 0.0)
     step = float(sketch.grid.step)
     share = math.ceil(math.sqrt(lacking / max(sketch.projection.p - 1, 1)) / step) * step
     low, high = sketch.domain.ends
@@ -78,7 +77,7 @@ def _of_least_norm(sketch: SignSketch) -> tuple[Vector, Vector]:
     return first, second
 
 
-def _records(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
+def _records(sketch: RandomizedSigns) -> list[tuple[str, Vector, Vector]]:
     low, high = sketch.domain.ends
     words = ReplayableWords(0, "worst records").words(_TRIES * sketch.projection.p)
     uniform = ((words >> np.uint64(11)) * 2.0**-53).reshape(_TRIES, -1)
@@ -89,7 +88,7 @@ def _records(sketch: SignSketch) -> list[tuple[str, Vector, Vector]]:
     return pairs
 
 
-def _span(sketch: SignSketch) -> tuple[float, float]:
+def _span(sketch: RandomizedSigns) -> tuple[float, float]:
     """Where an attribute starts and stops: about 0, as far as the domain lets it."""
     low, high = sketch.domain.ends
     step, moves = float(sketch.grid.step), sketch.grid.bound(sketch.adjacency)
@@ -97,12 +96,12 @@ def _span(sketch: SignSketch) -> tuple[float, float]:
     return start, min(start + step * moves, high)
 
 
-def _centre(sketch: SignSketch) -> Vector:
+def _centre(sketch: RandomizedSigns) -> Vector:
     low, high = sketch.domain.ends
     return np.full(sketch.projection.p, min(max(0.0, low), high))
 
 
-def _solve(sketch: SignSketch, target: NDArray[Any], *, fixed: int | None) -> Vector:
+def _solve(sketch: RandomizedSigns, target: NDArray[Any], *, fixed: int | None) -> Vector:
     """Record of the domain and on the grid whose projected values come near to `target`.
 
     Least squares by accelerated projected gradients (Beck and Teboulle 2009, FISTA).

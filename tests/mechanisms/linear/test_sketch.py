@@ -20,7 +20,7 @@ from dpverify.data.domain import Box, dense
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords, SecureWords
-from dpverify_mechanisms.linear import sketch as linear_sketch
+from dpverify_mechanisms.linear import release
 from dpverify_mechanisms.linear._dot import dot
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.linear.textbook import textbook_release
@@ -98,7 +98,7 @@ def test_single_precision_is_left_before_it_rounds(
 
     assert not wrong(2**23 - 1)
     assert not wrong(2**24)
-    monkeypatch.setattr(linear_sketch, "_SINGLE", 2**53)
+    monkeypatch.setattr(release, "_SINGLE", 2**53)
     assert wrong(2**24)
 
 

@@ -414,7 +414,7 @@ def test_running_example() -> None:
         def variance(self) -> Fraction:
             return 2 * Fraction(1, 10) ** 2
 
-    noisy = DistanceSimilarity(sketch=sketch, noise=_Laplace())  # type: ignore[arg-type]
+    noisy = DistanceSimilarity(hashes=sketch.hashes, domain=sketch.domain, noise=_Laplace())  # type: ignore[arg-type]
     first, second = np.array([1.98, 0.02, 1.23, 1.08]), np.array([2.49, 1.68, 2.03, 1.50])
     assert noisy.estimate(first, second) == pytest.approx(0.3115, abs=1e-4)  # printed: 0.32
 
