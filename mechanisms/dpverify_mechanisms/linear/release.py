@@ -146,9 +146,11 @@ class NoisyProduct(Streaming):
         return self.grid.round(x)
 
     def shape(self, rows: int) -> tuple[int, ...]:
+        """Shape of the release of this number of records."""
         return rows, self.projection.k
 
     def dtype(self) -> np.dtype[Any]:
+        """Type of the released numbers, whatever the records are."""
         return np.dtype(np.int64)  # whole numbers of steps
 
     def _step(self) -> Exact:
@@ -161,6 +163,7 @@ class NoisyProduct(Streaming):
         return self._step() if self.at == "output" else self.grid.step
 
     def step(self) -> Enclosure:
+        """Size of one step of the released integers in the records' unit."""
         return Enclosure.of_exact(self._step())
 
     def redrawn(self, seed: int) -> Self:
