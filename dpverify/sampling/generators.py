@@ -21,7 +21,7 @@ __all__ = ["generators"]
 
 _WORDS = 4  # of 64 bits, in a seed and in a state
 _POOL = 4  # numbers of 32 bits
-_FEW = 32  # seeds that numpy hashes sooner than arrays are made of them
+_FEW = 14  # seeds that numpy hashes sooner than arrays are made of them
 
 
 def generators(rng: Words, count: int) -> Iterator[np.random.Generator]:
@@ -78,36 +78,36 @@ def _states(entropy: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numpy has promised not to change. Of a word below 2**32 numpy takes one half alone.
     """
     halves = np.ascontiguousarray(entropy.astype("<u8").view("<u4").T.astype(np.uint32))
-    constants = _constants(0x43B0D7E5, 0x931E8875)
-    pool = [_hashed(half, constants) for half in halves[:_POOL]]
+    pool = _hashed(halves[:_POOL], _IN[: _POOL + 1])
+    step = _POOL
     for source in range(_POOL):
-        for place in range(_POOL):
-            if place != source:
-                pool[place] = _mixed(pool[place], _hashed(pool[source], constants))
+        others = [place for place in range(_POOL) if place != source]
+        constants = _IN[step : step + _POOL]
+        pool[others] = _mixed(pool[others], _hashed(pool[source], constants))
+        step += len(others)
     for half in halves[_POOL:]:
-        for place in range(_POOL):
-            pool[place] = _mixed(pool[place], _hashed(half, constants))
-    constants = _constants(0x8B51F9DD, 0x58F38DED)
-    made = [_hashed(pool[place % _POOL], constants) for place in range(2 * _WORDS)]
-    states = np.stack(made, axis=1).astype("<u4").view("<u8").astype(np.uint64)
+        pool = _mixed(pool, _hashed(half, _IN[step : step + _POOL + 1]))
+        step += _POOL
+    made = _hashed(np.concatenate([pool, pool]), _OUT)
+    states = np.ascontiguousarray(made.T).astype("<u4").view("<u8").astype(np.uint64)
     for row in np.flatnonzero((entropy < 2**32).any(axis=1)):
         states[row] = np.random.SeedSequence(entropy[row].tolist()).generate_state(4, np.uint64)
     return states
 
 
-def _constants(first: int, factor: int) -> Iterator[tuple[np.uint32, np.uint32]]:
-    """What each step of a hash flips and multiplies by."""
-    while True:
-        following = first * factor % 2**32
-        yield np.uint32(first), np.uint32(following)
-        first = following
+def _constants(first: int, factor: int, count: int) -> NDArray[np.uint32]:
+    """Powers of a factor: each step of a hash flips by one and multiplies by the next."""
+    powers = [first * pow(factor, power, 2**32) % 2**32 for power in range(count + 1)]
+    return np.array(powers, dtype=np.uint32)[:, None]
 
 
-def _hashed(
-    value: NDArray[np.uint32], constants: Iterator[tuple[np.uint32, np.uint32]]
-) -> NDArray[np.uint32]:
-    flipped, factor = next(constants)
-    value = (value ^ flipped) * factor
+_IN = _constants(0x43B0D7E5, 0x931E8875, 4 + 12 + 16)  # begin, stir, take the other halves
+_OUT = _constants(0x8B51F9DD, 0x58F38DED, 2 * _WORDS)
+
+
+def _hashed(value: NDArray[np.uint32], constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """As many steps of the hash as constants but one, each on a row, or all on the only one."""
+    value = (value ^ constants[:-1]) * constants[1:]
     return value ^ (value >> np.uint32(16))
 
 
