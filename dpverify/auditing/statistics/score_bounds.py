@@ -34,8 +34,8 @@ The guesses here are "in" for scores above a rank of all scores together, and ei
 the coins, nor do the ranks m/2, m/4, …, nor how ties are broken; a score at both ends is left out.
 m/2ʲ has 1/(j(j + 1)) of the level, which adds up to 1, and guesses at both ends 3/4 of that.
 
-**Round-off.** Incomplete beta functions in doubles are right to about 1e-13 relatively; 1e-9 is
-charged for each.
+**Round-off.** Incomplete beta functions in doubles are right to about 1e-13 relatively (Boost's, in
+scipy's `betainc`; Cephes' `bdtrc` loses up to 3e-9); 1e-9 is charged for each.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincc, betaincinv
+from scipy.special import betainc, betaincc, betaincinv
 
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 
@@ -103,21 +105,33 @@ def tail_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown
 def _p_value(
     hits: int, n: int, k: int, m: int, *, delta: float, level: float
 ) -> Callable[[float], float]:
-    """P_k(hits) as a function of ε; cells are as narrow as this level needs."""
-    tails = np.concatenate([np.linspace(1, 0.1, 200)[1:-1], np.geomspace(0.1, level / 300, 360)])
-    q = np.concatenate([[0.0], 1 - betaincinv(m + 1 - k, k, tails), [1.0]])
-    q = np.maximum.accumulate(np.clip(q, 0.0, 1.0))
-    survival = np.minimum(betaincc(k, m + 1 - k, q[:-1]) * _CHARGE, 1.0)
+    """P_k(hits) as a function of ε."""
+    q, survival = _cells(k, m, level)
 
     def p_value(epsilon: float) -> float:
         lines = claim_lines(epsilon, delta)
         g = np.minimum(np.min([slope * q + base for slope, base in lines], axis=0), 1.0)
-        tail = np.minimum(bdtrc(hits - 1, n, np.minimum(g * _CHARGE, 1.0)) * _CHARGE, 1.0)
+        tail = np.minimum(_tail(hits, n, np.minimum(g * _CHARGE, 1.0)) * _CHARGE, 1.0)
         # Σ P[qᵢ ≤ V < qᵢ₊₁]·F(qᵢ₊₁), by parts: it rises with each P[V ≥ qᵢ], which is rounded up.
         steps = np.maximum(np.diff(np.concatenate([[0.0], tail[1:]])), 0.0)
         return float(survival @ steps) * _CHARGE
 
     return p_value if hits else lambda epsilon: 1.0
+
+
+def _tail(count: Any, n: int, p: Any) -> Any:
+    """P[Bin(n, p) ≥ count], elementwise."""
+    least = np.maximum(count, 1)
+    return np.where(np.asarray(count) <= 0, 1.0, betainc(least, n - least + 1, p))
+
+
+@lru_cache(maxsize=256)
+def _cells(k: int, m: int, level: float) -> tuple[Array, Array]:
+    """Ends of cells of V, as narrow as this level needs, and P[V ≥ q] at the lower ones."""
+    tails = np.concatenate([np.linspace(1, 0.1, 200)[1:-1], np.geomspace(0.1, level / 300, 360)])
+    q = np.concatenate([[0.0], 1 - betaincinv(m + 1 - k, k, tails), [1.0]])
+    q = np.maximum.accumulate(np.clip(q, 0.0, 1.0))
+    return q, np.minimum(betaincc(k, m + 1 - k, q[:-1]) * _CHARGE, 1.0)
 
 
 def _largest_rejected(
@@ -173,12 +187,12 @@ def _top(scores: Array, count: int) -> NDArray[np.bool_]:
 def _one_run_p_value(right: int, guessed: int, m: int, delta: float) -> Callable[[float], float]:
     def p_value(epsilon: float) -> float:
         q = min(1 / (1 + math.exp(-min(epsilon, 700.0))) * (1 + 1e-12), 1.0)
-        beta = float(bdtrc(right - 1, guessed, q)) * _CHARGE
+        beta = float(_tail(right, guessed, q)) * _CHARGE
         if delta == 0:
             return beta
         i = np.arange(1, right + 1)
         # P[v − i ≤ W < v] is at most P[W ≥ v − i] less a lower end of β.
-        between = bdtrc(right - i - 1, guessed, q) * _CHARGE - beta * (2 - _CHARGE**2)
+        between = _tail(right - i, guessed, q) * _CHARGE - beta * (2 - _CHARGE**2)
         return beta + 2 * m * delta * float(np.max(between / i)) * _CHARGE
 
     return p_value if right else lambda epsilon: 1.0

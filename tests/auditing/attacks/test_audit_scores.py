@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
+from scipy.special import betaincc
 from scipy.stats import binom
 
 import dpverify as dpv
@@ -29,6 +31,22 @@ def test_the_p_value_of_equal_sides_counts_arrangements(n: int, m: int, k: int) 
         found = score_bounds._p_value(hits, n, k, m, delta=0.0, level=0.01)(0.0)
         assert exact <= found
         assert found <= 1.05 * exact + 5e-5  # the cells' price, where p-values near the level arise
+
+
+def test_round_off_is_below_what_is_charged() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(10 ** rng.uniform(0.3, 6))
+        count = int(np.clip(10 ** rng.uniform(0, math.log10(n)), 1, n))
+        p = float(np.clip(count / n * rng.uniform(0.5, 2), 1e-9, 1 - 1e-9))
+        with ctx.workprec(200):
+            exact = float(arb(p).beta_lower(count, n - count + 1, regularized=1).mid())
+            above = float((1 - arb(p).beta_lower(count, n - count + 1, regularized=1)).mid())
+        if exact > 1e-15:
+            assert score_bounds._tail(count, n, p) == pytest.approx(exact, rel=1e-10)
+        if above > 1e-12:
+            assert betaincc(count, n - count + 1, p) == pytest.approx(above, rel=1e-10)
+    assert score_bounds._tail(0, 5, 0.5) == 1
 
 
 def wrong(p: float, q: float, n: int, m: int, epsilon: float, delta: float) -> float:
