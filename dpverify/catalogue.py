@@ -13,9 +13,10 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Real, rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.numbers import count
 from dpverify.privacy import Certifiable, MechanismFamily, Request
 
-__all__ = ["HEADINGS", "Catalogue", "families", "mechanism", "mechanisms"]
+__all__ = ["HEADINGS", "Catalogue", "families", "family_of", "mechanism", "mechanisms"]
 
 _GROUP = "dpverify.mechanisms"
 
@@ -27,6 +28,20 @@ def families() -> Mapping[str, MechanismFamily]:
     """
     found = [family for entry in entry_points(group=_GROUP) for family in entry.load()]
     return {family.name: family for family in sorted(found, key=lambda family: family.name)}
+
+
+def family_of(name: str) -> MechanismFamily:
+    """What was announced by this name.
+
+    Raises
+    ------
+    ConfigurationError
+        If nothing was, with the name that was probably meant.
+    """
+    known = families()
+    if name not in known:
+        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
+    return known[name]
 
 
 def mechanism(
@@ -74,13 +89,10 @@ def mechanism(
     >>> sketch.privacy().epsilon_at(1e-6).upper <= 5
     True
     """
-    known = families()
-    if name not in known:
-        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
-    family = known[name]
+    family = family_of(name)
     request = Request(
-        rows=_count("rows", rows),
-        p=_count("p", p),
+        rows=count("rows", rows),
+        p=count("p", p),
         domain=DOMAINS.make(family.domain[0], {}) if domain is None else domain,
         adjacency=(ADJACENCIES.make(family.adjacency[0], {}) if adjacency is None else adjacency),
         epsilon=rational("epsilon", epsilon),
@@ -91,12 +103,6 @@ def mechanism(
     require(request.epsilon > 0, "epsilon", epsilon, "positive")
     require(0 <= request.delta < 1, "delta", delta, "in [0, 1)")
     return family.make(request)
-
-
-def _count(name: str, value: Real) -> int:
-    number = rational(name, value)
-    require(number.denominator == 1 and number >= 1, name, value, "a whole number from 1")
-    return number.numerator
 
 
 class Catalogue(tuple[MechanismFamily, ...]):

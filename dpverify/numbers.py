@@ -18,6 +18,7 @@ from dpverify.errors import require
 
 __all__ = [
     "COIN",
+    "count",
     "positive",
     "positive_rational",
     "to_coin",
@@ -57,7 +58,8 @@ def whole(name: str, value: Real) -> int:
     return number.numerator
 
 
-def _count(name: str, value: Real) -> int:
+def count(name: str, value: Real) -> int:
+    """Read a whole number of at least 1."""
     number = whole(name, value)
     require(number >= 1, name, value, "at least 1")
     require(number <= _MAX_COUNT, name, "larger", "at most 2**4096")
@@ -93,7 +95,7 @@ if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
         raise NotImplementedError
 
     def to_count(value: Real) -> int:
-        """A whole number of at least 1."""
+        """`count` of a field."""
         raise NotImplementedError
 
     def to_coin(value: Real) -> Fraction:
@@ -103,4 +105,4 @@ if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
 else:
     to_rational = _named(rational)
     to_positive, to_positive_rational = _named(positive), _named(positive_rational)
-    to_whole, to_count, to_coin = _named(whole), _named(_count), _named(_coin)
+    to_whole, to_count, to_coin = _named(whole), _named(count), _named(_coin)

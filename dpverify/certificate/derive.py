@@ -15,7 +15,7 @@ from dpverify.auditing.statistics import power as planning
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.statistics.two_sample_binomial import Counts
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.certificate import meaning
 from dpverify.certificate.limits import check_release, check_size, check_target
 from dpverify.certificate.schema import (
@@ -36,12 +36,11 @@ from dpverify.certificate.schema import (
     SizeError,
     WhiteBoxFinding,
 )
-from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
-from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.errors import ConfigurationError, require
 from dpverify.estimation import moments
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable, Estimator, MechanismFamily, Pair, Request
+from dpverify.privacy import Certifiable, Estimator, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["Plan", "build", "canonical", "collect", "derive", "misfits"]
@@ -67,7 +66,7 @@ def build(inputs: Inputs) -> Certifiable:
         If a parameter is outside its domain, or the inputs ask for more than `limits` allows.
     """
     check_size(inputs)
-    family = _family(inputs)
+    family = family_of(inputs.mechanism)
     if inputs.ranges and len(inputs.ranges) != inputs.attributes:
         raise ConfigurationError(
             f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
@@ -78,8 +77,8 @@ def build(inputs: Inputs) -> Certifiable:
         Request(
             rows=inputs.rows,
             p=inputs.attributes,
-            domain=_domain(inputs),
-            adjacency=ADJACENCIES.make(inputs.adjacency.kind, inputs.adjacency.numbers),
+            domain=inputs.declared_domain(),
+            adjacency=inputs.protected(),
             epsilon=inputs.epsilon,
             delta=inputs.delta,
             seed=inputs.projection_seed,
@@ -90,16 +89,6 @@ def build(inputs: Inputs) -> Certifiable:
     return mechanism
 
 
-def _family(inputs: Inputs) -> MechanismFamily:
-    known = families()
-    if inputs.mechanism not in known:
-        raise ConfigurationError(
-            f"mechanism.name={inputs.mechanism} is not installed. "
-            f"{did_you_mean(inputs.mechanism, known)}"
-        )
-    return known[inputs.mechanism]
-
-
 def canonical(inputs: Inputs) -> Inputs:
     """The same inputs in the one form that certificates have, of a mechanism that can be built.
 
@@ -107,11 +96,7 @@ def canonical(inputs: Inputs) -> Inputs:
     exact strings, what is done with records outside the domain is said wherever there is a choice,
     and the seed is 0 where nothing is made from it.
     """
-    domain, adjacency = (
-        _domain(inputs),
-        ADJACENCIES.make(inputs.adjacency.kind, inputs.adjacency.numbers),
-    )
-    family = _family(inputs)
+    domain, family = inputs.declared_domain(), family_of(inputs.mechanism)
     values = family.read(inputs.parameters)
     return inputs.model_copy(
         update={
@@ -122,15 +107,10 @@ def canonical(inputs: Inputs) -> Inputs:
             },
             "domain": KindInput.of(*DOMAINS.describe(domain)),
             "outside": getattr(domain, "outside", None),
-            "adjacency": KindInput.of(*ADJACENCIES.describe(adjacency)),
+            "adjacency": KindInput.of(*ADJACENCIES.describe(inputs.protected())),
             "projection_seed": inputs.projection_seed if family.seeded else 0,
         }
     )
-
-
-def _domain(inputs: Inputs) -> Domain:
-    outside = {} if inputs.outside is None else {"outside": inputs.outside}
-    return DOMAINS.make(inputs.domain.kind, inputs.domain.numbers, **outside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

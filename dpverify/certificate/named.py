@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
-from dpverify.catalogue import families
+from dpverify.catalogue import family_of
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, did_you_mean
+from dpverify.errors import ConfigurationError
 from dpverify.privacy import Certifiable
 
 __all__ = ["named_mechanism"]
@@ -38,10 +38,7 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     ConfigurationError
         If a key is missing or unknown, or there is no such mechanism.
     """
-    known = families()
-    if name not in known:
-        raise ConfigurationError(f"there is no mechanism {name}. {did_you_mean(name, known)}")
-    family, left = known[name], dict(given)
+    family, left = family_of(name), dict(given)
     whole = {key: _whole(key, left.pop(key, default)) for key, default in _WHOLE.items()}
     for key in ("epsilon", "delta"):
         if key not in left:

@@ -29,8 +29,11 @@ from pydantic import (
     model_validator,
 )
 
+from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
+from dpverify.data.adjacency import Adjacency
+from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError, place
 from dpverify.sampling.words import SecureWords
@@ -213,6 +216,15 @@ class Inputs(_Part):
     def __hash__(self) -> int:
         # Of what can be hashed: enough to tell releases apart.
         return hash((self.mechanism, self.rows, self.epsilon, self.delta, self.projection_seed))
+
+    def declared_domain(self) -> Domain:
+        """What a record may be."""
+        outside = {} if self.outside is None else {"outside": self.outside}
+        return DOMAINS.make(self.domain.kind, self.domain.numbers, **outside)
+
+    def protected(self) -> Adjacency:
+        """Whom the release protects."""
+        return ADJACENCIES.make(self.adjacency.kind, self.adjacency.numbers)
 
     @classmethod
     def checked(cls, **fields: Any) -> Inputs:

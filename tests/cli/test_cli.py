@@ -229,7 +229,11 @@ BAD_CONFIGURATIONS = {
         'kind = "atribute"',
         "adjacency.kind=atribute is unknown. Did you mean attribute?",
     ),
-    "unknown mechanism": ("dp-oporp", "dp-oprp", "is not installed. Did you mean dp-oporp?"),
+    "unknown mechanism": (
+        "dp-oporp",
+        "dp-oprp",
+        "no mechanism dp-oprp. Did you mean dp-oporp?",
+    ),
     "empty domain": ("high = 1", "high = 0", "high=0 must be greater than low=0"),
     "outside": ("high = 1 }", 'high = 1 }\noutside = "drop"', "data.outside=drop: "),
     "no data": ('path = "records.npy"', "", "needs either source or path"),
