@@ -31,6 +31,7 @@ from joblib.externals.loky.backend import context as loky
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content
 from dpverify.auditing.finding import CoincidenceEvidence, Finding
 from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
+from dpverify.auditing.statistics.power import least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
@@ -194,8 +195,9 @@ def _coincidence(
 @lru_cache(maxsize=256)
 def _fewest(draws: int, apart: int, level: float) -> int | None:
     """Fewest equal outputs that are a violation where outputs that share nothing never are."""
-    for hits in range(1, draws + 1):
+
+    def refuted(hits: int) -> bool:
         counts = Counts(hits=hits, draws=draws, false_hits=0, false_draws=apart)
-        if counts.refutes(_EQUAL, alpha=level):
-            return hits
-    return None
+        return counts.refutes(_EQUAL, alpha=level)
+
+    return least_hits(refuted, draws)
