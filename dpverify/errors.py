@@ -62,7 +62,7 @@ class RecordsError(DPVerifyError, ValueError):
 
     Attributes
     ----------
-    problem : what is wrong; it goes on from the record's number where there is one
+    problem : what is wrong; it continues the record's number where there is one
     record : number of the first record at fault, from 0, where it is known
     """
 

@@ -183,7 +183,7 @@ class PrivacyCurve(PrivacyBound):
 
 @lru_cache(maxsize=256)
 def claimed_epsilon(curve: PrivacyCurve, delta: Fraction) -> float:
-    """Upper end of the curve's ε(δ), the one that may be promised; found once for every curve.
+    """Upper end of the curve's ε(δ), the one that may be promised; computed once for each curve.
 
     An audit asks for it at each event that it judges, and a root of a curve can take a second.
     """
@@ -202,7 +202,7 @@ class Guarantee:
     data_choice : what it assumes about when the data was chosen.
     theorem : the statement that proves it, with paper and version.
     notion : differential privacy, or a weaker notion that must not be called so.
-    assumptions : what it rests on beside the secrecy of the noise, each a sentence.
+    assumptions : what it rests on in addition to the secrecy of the noise, each a sentence.
     draws : the public projections or hashes that count as random, none where the guarantee holds
         for what was realised. Over a draw it says nothing of the one that was realised, an audit
         draws it anew for every release, and releases that share it aren't independent: `compose`

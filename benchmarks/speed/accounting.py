@@ -102,7 +102,7 @@ def _vectorised() -> Iterator[Row]:
 
 
 def bits(count: int) -> Case:
-    """Randomized response on so many bits, each with an ε of its own between 1/√k and 3/√k."""
+    """Randomized response on several bits, each with an ε of its own between 1/√k and 3/√k."""
     steps = [(1 + 2 * (i + 0.5) / count) / math.sqrt(count) for i in range(count)]
     truths = [1 / (1 + math.exp(-step)) for step in steps]
     return Case(

@@ -28,7 +28,7 @@ def check_target(epsilon: Fraction, delta: Fraction) -> None:
 
 
 def check_delta(delta: Fraction, *, least: Fraction = LEAST_DELTA) -> None:
-    """Refuse a δ that is no target: outside [0, 1), or within reach of 0 or 1 but for 0 itself.
+    """Refuse a δ that isn't a target: outside [0, 1), or within reach of 0 or 1 but for 0 itself.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def check_answerable(given: Iterable[str]) -> None:
     for name in given:
         if name not in known or known[name].requires == "certificate":
             theirs = ", ".join(h.id for h in HAZARDS if h.requires != "certificate")
-            wrong = "is answered by the certificate itself" if name in known else "is no hazard"
+            wrong = "is answered by the certificate itself" if name in known else "is not a hazard"
             raise ConfigurationError(f"owner.{name} {wrong}. The owner answers: {theirs}.")
 
 

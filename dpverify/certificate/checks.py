@@ -113,7 +113,7 @@ def certificate_path(path: Path | str) -> Path:
 
 
 def read_own_file(path: Path) -> bytes:
-    """A file of limited size that lies in its folder, and is no link to elsewhere.
+    """A file of limited size that lies in its folder, and isn't a link to elsewhere.
 
     Raises
     ------

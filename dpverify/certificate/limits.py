@@ -36,15 +36,15 @@ __all__ = [
 MOST_IN_A_RECORD = 2**24
 """Numbers of one record, a graph's weights included: 80 synthetic ones take 10 GiB as doubles."""
 MOST_OF_A_PARAMETER = 2**20
-"""Of a mechanism's whole number: an audit holds 500 releases of so many values, 4 GiB, at once."""
+"""Of a mechanism's whole number: an audit holds 500 releases of this many values, 4 GiB."""
 MOST_ENTRIES = 2**34
 """Of a projection, attributes times a mechanism's whole number: 10,000,000 x 1,024 fit."""
 MOST_DRAWS = 2**27
-"""Scores of so many draws are held on each side, 1 GiB of doubles."""
+"""An audit holds one score a draw on each side, 1 GiB of doubles."""
 MOST_DRAWN = 2**40
 """Numbers that all draws of one side read or release: 100,000 draws of 10,000,000 fit."""
 MOST_AT_ONCE = 2**30
-"""Numbers of the releases that an audit holds at once, 8 GiB, where they are of whole data sets."""
+"""Numbers of the releases that an audit holds, 8 GiB, where they are of whole data sets."""
 EPSILONS = (Fraction(1, 10**300), Fraction(10**6))
 """Smallest and largest target; outside, doubles that only guide the proof overflow."""
 

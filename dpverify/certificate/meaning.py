@@ -4,9 +4,9 @@ Everything here is derived from inputs and evidence; none of it decides a verdic
 
 **What the counts show of δ.** For each event whose threshold was fixed before any draw (the tested
 ones, those of the ROC and the complements of these in the other order), limits of Clopper and
-Pearson give p ≥ p₋ on its own side and q ≤ q₊ on the other; they all hold at once with probability
+Pearson give p ≥ p₋ on its own side and q ≤ q₊ on the other; they all hold together with probability
 at least 1 − α where each limit has level α/2m for m events. Then δ(ε) ≥ p₋ − e^ε q₊ at every ε.
-This band has a level α of its own, beside that of the verdict, which comes of a sharper test.
+This band has a level α of its own, beside that of the verdict, which comes from a sharper test.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _published(curve: PrivacyCurve, epsilon: Fraction) -> str | None:
 
 
 def _limits(evidence: Evidence, alpha: float) -> list[tuple[float, float]]:
-    """p₋ and q₊ of every tested event, all at once at level alpha."""
+    """p₋ and q₊ of every tested event, simultaneously at level alpha."""
     draws = evidence.draws
     tested = [counted for pair in evidence.white_box for counted in pair.counts]
     counts = [(counted.hits, counted.false_hits) for counted in [*tested, *evidence.roc]]

@@ -312,12 +312,14 @@ def _subjects(target: str) -> Iterator[tuple[str, Any]]:
     for item in [found] if hasattr(found, "release") else found:
         mechanism = item() if _makes_one(item) else item
         if not hasattr(mechanism, "release"):
-            raise ConfigurationError(f"{target} holds {item!r}, which is no mechanism: adapt it.")
+            raise ConfigurationError(
+                f"{target} holds {item!r}, which is not a mechanism: adapt it."
+            )
         yield getattr(item, "name", display_name(mechanism)), mechanism
 
 
 def _makes_one(item: Any) -> bool:
-    """Whether it is no mechanism, and called without arguments it may make one."""
+    """Whether it isn't a mechanism, but may make one when it is called without arguments."""
     if hasattr(item, "release") or isinstance(item, type) or not callable(item):
         return False
     try:

@@ -1,6 +1,6 @@
 """A `dask.distributed` cluster as joblib's workers.
 
-Joblib has a backend of this name, which waits for ever for a task that can't be pickled, that a
+Joblib has a backend of this name, which hangs on a task that can't be pickled, that a
 worker can't load, or that ended its workers (joblib 1.6.0), and which gives a large argument to one
 worker to keep, so that the work is lost with that worker. This one sends each task whole and hands
 on whatever becomes of it. The scheduler sees a task as bytes.

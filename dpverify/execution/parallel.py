@@ -93,7 +93,7 @@ def spread(
     Raises
     ------
     ParameterError
-        If there can't be so many workers.
+        If there can't be that many workers.
     BrokenExecutor
         If a task ends its process; on a cluster, if it ended several.
     ClusterError

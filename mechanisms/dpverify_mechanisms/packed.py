@@ -14,5 +14,5 @@ def ones(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def unused_are_zero(packed: NDArray[np.uint8], count: int) -> bool:
-    """Whether rows of so many bits hold nothing but zeros in the last byte's others."""
+    """Whether rows of `count` bits hold nothing but zeros in the last byte's others."""
     return not (packed[..., -1] & (0xFF >> (count - 1) % 8 + 1)).any()

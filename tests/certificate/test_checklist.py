@@ -67,7 +67,8 @@ def test_owner_does_not_overrule_the_certificate(certificate: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("floating-point", "by the certificate itself"), ("karma", "is no hazard")]
+    ("name", "said"),
+    [("floating-point", "by the certificate itself"), ("karma", "is not a hazard")],
 )
 def test_what_is_not_the_owners_to_answer_is_refused(name: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):

@@ -1,4 +1,4 @@
-"""One composition by every theorem: how much each gives away."""
+"""One composition by every theorem, to see how loose each bound is."""
 
 from __future__ import annotations
 

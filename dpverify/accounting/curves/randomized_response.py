@@ -105,7 +105,7 @@ class RandomizedResponse(PrivacyCurve):
 
     @classmethod
     def of_values(cls, values: Real, *, keep: Real, positions: Real = 1) -> Self:
-        """The curve of answers with so many values, the untrue ones equally likely."""
+        """The curve of answers with `values` values, the untrue ones equally likely."""
         count, kept = whole("values", values), rational("keep", keep)
         require(2 <= count <= COIN, "values", values, "from 2 to 2**64")
         require(Fraction(1, count) <= kept < 1, "keep", keep, f"in [1/{count}, 1)")

@@ -62,7 +62,7 @@ class GaussianTradeOff(PrivacyBound):
         return cls(mu_squared=sum((part.mu_squared for part in parts), Fraction(0)))
 
     def group(self, size: int) -> GaussianTradeOff:
-        """For `size` people at once: μ times their number."""
+        """For groups of `size` people: μ times their number."""
         require(size >= 1, "size", size, "at least 1")
         return GaussianTradeOff(mu_squared=size * size * self.mu_squared)
 

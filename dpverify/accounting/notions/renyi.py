@@ -162,7 +162,7 @@ class FiniteRenyi:
 
     @classmethod
     def response(cls, *, keep: Fraction, values: int = 2) -> FiniteRenyi:
-        """Randomized response over so many values that tells the truth with probability `keep`."""
+        """Randomized response over `values` values that tells the truth with probability `keep`."""
         require(values >= 2, "values", values, "at least 2")
         require(Fraction(1, values) < keep < 1, "keep", keep, f"in (1/{values}, 1)")
         other = (1 - keep) / (values - 1)

@@ -106,7 +106,7 @@ class ZCDP(PrivacyBound):
         return cls(rho=total, conversion=conversions.pop())
 
     def group(self, size: int) -> ZCDP:
-        """Curve for `size` people at once: size²·ρ (Bun and Steinke 2016, proposition 1.9)."""
+        """Curve for groups of `size` people: size²·ρ (Bun and Steinke 2016, proposition 1.9)."""
         require(size >= 1, "size", size, "at least 1")
         return ZCDP(rho=size * size * self.rho, conversion=self.conversion)
 

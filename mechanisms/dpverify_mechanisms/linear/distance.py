@@ -120,7 +120,7 @@ def farthest(projection: Projection, domain: Vectors) -> NDArray[np.float64]:
 def grid_for(domain: Vectors, adjacency: Adjacency, attributes: int, steps: int) -> Grid:
     """Grid of which the adjacency's bound is `steps` steps.
 
-    For sets a step is 1. Where whole records change, the width of a box is so many steps; the
+    For sets a step is 1. Where whole records change, the width of a box is `steps` steps; the
     radius of a ball √p times as many, so that rounding p attributes adds little to the distance.
     """
     match adjacency, domain:

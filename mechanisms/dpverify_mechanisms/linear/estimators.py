@@ -162,7 +162,7 @@ class SquaredDistance(_SketchEstimator):
         return self._variance(zz, float((z**4).sum()))
 
     def spread_variance(self, squared_distance: float, differing: int) -> float:
-        """Variance for records that differ evenly in so many attributes."""
+        """Variance for records that differ evenly in `differing` attributes."""
         return self._variance(squared_distance, squared_distance**2 / differing)
 
     def noise_variance(self, squared_distance: float) -> float:

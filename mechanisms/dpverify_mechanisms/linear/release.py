@@ -79,7 +79,7 @@ class NoisyProduct(Streaming):
             yield self._noised(exact, rng)
 
     def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[Any]]:
-        """Release the records at each of so many calls; all before the noise is computed once."""
+        """Release the records at each call; what comes before the noise is computed once."""
         del count
         blocks: list[NDArray[np.int64]] = []
 

@@ -75,7 +75,7 @@ class IndividualResponse(_Individual, CoinRule):
     ----------
     epsilon : the individual claim
     flips : flip numerators for noise sets of 0, 1, 2, … values; the last one holds beyond, where
-        fewer values than the set has can change at once (one, for one OPORP)
+        fewer values than the set has can change together (one, for one OPORP)
     """
 
     theorem: ClassVar[str] = "Li and Li 2023, theorem 6.2, for the noise set of one record"
@@ -85,7 +85,7 @@ class IndividualResponse(_Individual, CoinRule):
 
     @classmethod
     def of(cls, epsilon: Fraction, *, positions: int) -> Self:
-        """Flip probabilities for noise sets in which at most `positions` signs change at once."""
+        """Flip probabilities for noise sets in which at most `positions` signs change together."""
         keeps = [keep_probability(epsilon, positions=n) for n in range(1, positions + 1)]
         return cls(epsilon=epsilon, flips=(0, *(first_flip(keep) for keep in keeps)))
 
@@ -133,7 +133,7 @@ class IndividualNoise(_Individual):
 
     @classmethod
     def of(cls, epsilon: Fraction, delta: Fraction, *, distance: int, positions: int) -> Self:
-        """Least noise for sets in which at most `positions` values change at once."""
+        """Least noise for sets in which at most `positions` values change together."""
         distances = [SquareRoot(Fraction(distance**2 * n)) for n in range(1, positions + 1)]
         scales = [sigma_gaussian(epsilon, delta, sensitivity=d).upper for d in distances]
         return cls(distance=distance, scales=tuple(max(scale, 1.0) for scale in scales))
