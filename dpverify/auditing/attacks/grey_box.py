@@ -111,8 +111,10 @@ class GreyBoxAttack(Attack):
     examples: int = 100
 
     def unasked(self, mechanism: Any) -> bool:
-        # Of what draws its own randomness nothing is recorded.
-        return getattr(mechanism, "replayable", True) is not False
+        # Of what draws its own randomness, or elsewhere, nothing is recorded.
+        return all(
+            getattr(mechanism, name, True) is not False for name in ("replayable", "recordable")
+        )
 
     def run(self, target: Target, config: AuditConfig) -> list[Finding]:
         """A violation where fresh draws confirm the proposal.

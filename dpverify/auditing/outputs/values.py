@@ -236,6 +236,8 @@ class _Reader:
         if flat.size <= _NAMED:
             for place, number in zip(np.ndindex(array.shape), flat.tolist(), strict=True):
                 self.number(name + (str(list(place)) if place else ""), number)
+            if array.ndim == 1 and flat.size:  # of a list of any length
+                self.number(f"{name}[-1]", flat[-1].item())
             if flat.size > 1:
                 with np.errstate(all="ignore"):
                     self.number(f"sum({name})", float(flat.astype(float).sum()))
@@ -340,6 +342,8 @@ class _Reader:
                 break
             structures.append(self.walk(part, f"{name}[{place}]", depth - 1))
             self._keyed(part, name)
+        if parts and not self.full:
+            self.walk(parts[-1], f"{name}[-1]", depth - 1)
         if parts and all(isinstance(part, int | float | np.number) for part in parts):
             self.number(f"sum({name})", float(np.sum(np.array(parts, dtype=float))))
         alike = [(structure, len(list(group))) for structure, group in groupby(structures)]

@@ -46,7 +46,12 @@ class Encoded(Mechanism):
 
     @property
     def replayable(self) -> bool:
-        """What noise is asked for says nothing of its outputs' features."""
+        """As the mechanism is."""
+        return getattr(self.mechanism, "replayable", True)
+
+    @property
+    def recordable(self) -> bool:
+        """Never: what noise is asked for explains its outputs, not features of them."""
         return False
 
     def worst_pairs(self) -> Sequence[Pair]:

@@ -93,6 +93,11 @@ class Adapted(Mechanism):
         rows = isinstance(self.domain, Table) and not isinstance(self.adjacency, Moves)
         return self.domain if rows else None  # type: ignore[return-value]
 
+    @property
+    def recordable(self) -> bool:
+        """Whether its noise is asked of the generator in this process."""
+        return not isinstance(self.function, Command)
+
     def privacy(self) -> PrivacyCurve:
         """The claim."""
         return self.claim

@@ -127,5 +127,7 @@ def test_features_of_the_users_own() -> None:
     report = audited(hashed, features=supports, kinds=None, draws=100)
     assert "hashed" in str(report)
     assert {finding.audit for finding in report.findings} >= {"black-box", "sequential"}
+    assert "grey-box" not in {finding.audit for finding in report.findings}
+    assert "draws its own randomness" not in report.replay
     with pytest.raises(ParameterError, match="a function of an output"):
         audited(hashed, features=7)
