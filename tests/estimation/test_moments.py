@@ -32,6 +32,7 @@ from dpverify.privacy import Estimator, Pair
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify_mechanisms.linear.estimators import SquaredDistance
 from dpverify_mechanisms.linear.sketch import LinearSketch
+from tests.helpers.profiles import day_and_night
 
 CONFIRMED: Literal["confirmed_within_margin"] = "confirmed_within_margin"
 TWO_SIGMA = float(2 * ndtr(-2.0))
@@ -288,16 +289,18 @@ def test_formulas_that_hold_are_confirmed_and_the_drawing_stops(small_sketch: Sk
     assert low <= sketch.estimators()[0].expectation(x[None], y[None]) <= high
 
 
-def test_formulas_that_don_t_are_refuted_each_on_its_own(small_sketch: Sketch) -> None:
+@pytest.mark.parametrize("draws", day_and_night(1000, 4000))
+def test_formulas_that_don_t_are_refuted_each_on_its_own(small_sketch: Sketch, draws: int) -> None:
     sketch, (x, y) = small_sketch(), records()
     good = sketch.estimators()[0]
     expectation, variance = good.expectation(x[None], y[None]), good.variance(x[None], y[None])
-    biased = checked(sketch, Wrong(good, truth=expectation + variance**0.5))
+    biased = checked(sketch, Wrong(good, truth=expectation + variance**0.5), draws=draws)
     assert biased.unbiased == "refuted"
     assert biased.mean != "refuted"
-    shifted = checked(sketch, Wrong(good, expectation=expectation - variance**0.5))
+    shifted = checked(sketch, Wrong(good, expectation=expectation - variance**0.5), draws=draws)
     assert (shifted.unbiased != "refuted", shifted.mean) == (True, "refuted")
-    assert checked(sketch, Wrong(good, variance=variance / 3)).variance == "refuted"
+    wrong = checked(sketch, Wrong(good, variance=variance / 3), draws=draws)
+    assert wrong.variance == "refuted"
 
 
 def test_too_few_draws_end_inconclusive(small_sketch: Sketch) -> None:

@@ -79,13 +79,16 @@ BY_DAY = {
         "levels start at 1",
         "replacement from all buckets",
         "keep probability for one hash function",
-        "bucket noise for one step",
         "mean number of differing functions",
         "smoothing halved",
-        "weights not shrunk",
         "one direction",
     ),
-    "moments": ("noise left in the squared distance", "w for its square"),
+    "moments": (
+        "noise left in the squared distance",
+        "w for its square",
+        "bucket noise for one step",
+        "weights not shrunk",
+    ),
 }
 """Those that `test_planted_by_day` leaves to these audits."""
 
