@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Python compiles the modules that are used; pip would compile them all.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: certify claims test nightly coverage fuzz lint types docs bench build sbom versions locked
+.PHONY: certify claims test nightly coverage mutants fuzz lint types docs bench build sbom versions locked
 
 certify: .venv/certify
 	$(BIN)/dpverify certify examples/mnist.toml --out out/mnist
@@ -24,6 +24,9 @@ coverage: .venv/installed
 	$(BIN)/coverage run -m pytest -n auto -p no:randomly -m "not nightly"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+mutants: .venv/installed
+	$(BIN)/python -m benchmarks.mutants
 
 lint: .venv/installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

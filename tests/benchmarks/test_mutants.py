@@ -1,0 +1,50 @@
+"""Mutants of a small module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.mutants import lines, mutant, named_after
+from tests.helpers.paths import ROOT
+
+SOURCE = '''"""Docstrings stay."""
+
+LIMIT = 3
+
+
+def inside(x: int, most: int = 4) -> bool:
+    """Whether x is in a range of 2."""
+    flag = not x < 0 and x + 2 <= most * 3
+    return flag == True
+'''
+
+
+def test_each_change_is_made_once_and_alone() -> None:
+    where = lines(SOURCE)
+    made = [mutant(SOURCE, number) for number in range(len(where))]
+    ends = [text.splitlines()[-2:] for text in made]
+    assert len(set(made)) == len(made) > 10
+    assert set(where) == {8, 9}
+    assert all(
+        '"""Whether x is in a range of 2."""' in text and "LIMIT = 3" in text for text in made
+    )
+    shown = "\n".join(flag for flag, _ in ends)
+    for changed in (
+        "x <= 0",
+        "flag = x < 0",
+        "or x + 2",
+        "x - 2",
+        "2 < most",
+        "most / 3",
+        "most * 4",
+    ):
+        assert changed in shown
+    returned = {last.strip() for _, last in ends}
+    assert returned == {"return flag == True", "return flag != True", "return flag == False"}
+
+
+def test_the_tests_are_those_named_after_a_file() -> None:
+    named = named_after(Path("dpverify/sampling/words.py"))
+    assert named == ["tests/sampling/test_words.py"]
+    assert named_after(Path("dpverify/sampling/_nameless.py")) == ["tests/sampling"]
+    assert all((ROOT / name).exists() for name in named)
