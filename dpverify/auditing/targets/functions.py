@@ -268,7 +268,7 @@ def adapt(
     element: Element = "any"
     called, generator = function, None
     ways = ("randomise", "quick_result", "fit", "input_carrier_type")
-    offered = [way for way in ways if hasattr(function, way)]
+    offered = [way for way in ways if getattr(function, way, None) is not None]
     rule = "one of these alone, to know what is audited"
     require(len(offered) < 2, ", ".join(offered), function, rule, _WRAPPED)
     if isinstance(function, Command):
