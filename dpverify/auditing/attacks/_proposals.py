@@ -117,7 +117,8 @@ def planned(losses: NDArray[np.float64], claim: PrivacyCurve, config: AuditConfi
     config : of its draws on each side a multiple may be taken
     """
     delta, draws, level = config.delta_for(claim), config.draws, config.alpha
-    lines = np.array(curve_lines(claim, delta))
+    tested = curve_lines(claim, delta)
+    lines = np.array(tested)
     falling = np.sort(losses)[::-1]
     count = np.arange(1, losses.size + 1)
     p = count / losses.size
@@ -136,7 +137,7 @@ def planned(losses: NDArray[np.float64], claim: PrivacyCurve, config: AuditConfi
         ordering = min(float(base) if slope >= 1 else float(delta), 0.99)
         place = int(ends[best])
         counts = unlucky(float(p[place]), float(q[place]), times * draws)
-        found = judge(counts, claim, delta, level, ordering=ordering).refuted_at is not None
+        found = counts.refutes(tested, alpha=level, delta=ordering)
         if found or times == _TIMES[-1]:
             break
     edge = float(falling[place])

@@ -85,7 +85,7 @@ MOST = 1024
 """Noise variables that are probed, one run each."""
 _OUTSIDE = 1e-6
 _PLANNED = 3  # pairs of those that were seen
-_SHRINKS = 100  # simpler pairs that are tried
+_SHRINKS = 60  # simpler pairs that are tried
 _PLACES = 3  # lines of the mechanism that a reason names
 
 # How much a pair shows, the most last.
