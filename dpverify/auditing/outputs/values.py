@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby, islice
 from numbers import Number
 from typing import Any, NamedTuple
@@ -234,8 +235,8 @@ class _Reader:
         if array.ndim:
             self.leaves.append((f"len({name})", float(len(array))))
         if flat.size <= _NAMED:
-            for place, number in zip(np.ndindex(array.shape), flat.tolist(), strict=True):
-                self.number(name + (str(list(place)) if place else ""), number)
+            for place, number in zip(_places(array.shape), flat.tolist(), strict=True):
+                self.number(name + place, number)
             if array.ndim == 1 and flat.size:  # of a list of any length
                 self.number(f"{name}[-1]", flat[-1].item())
             if flat.size > 1:
@@ -387,6 +388,12 @@ class _Reader:
         return kind
 
 
+@lru_cache(maxsize=1024)
+def _places(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Of the entries of an array, as their names say them."""
+    return tuple(str(list(place)) if place else "" for place in np.ndindex(shape))
+
+
 def _parts(value: Any) -> list[Any] | None:
     """A list of what lies in a list, a table (row by row), or a series; None if it is none."""
     if isinstance(value, type):
@@ -398,8 +405,10 @@ def _parts(value: Any) -> list[Any] | None:
     if hasattr(value, "reset_index"):  # pandas: what an index names is an output too
         numbered = type(value.index).__name__ == "RangeIndex"
         table = value if numbered else value.reset_index()
-        rows = table.to_dict("records") if hasattr(table, "columns") else table.tolist()
-        return list(rows)
+        if not hasattr(table, "columns"):
+            return list(table.tolist())
+        columns = [table.iloc[:, place].tolist() for place in range(len(table.columns))]
+        return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
     for way in ("to_dicts", "to_pylist", "to_list"):  # polars, pyarrow
         if callable(getattr(value, way, None)):
             return list(getattr(value, way)())
