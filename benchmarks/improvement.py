@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from attrs import evolve
 
-from dpverify.accounting.curves.rank_one import max_gamma
+from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.published import (
     sigma_classical,
     sigma_kenthapadi,
@@ -184,7 +184,7 @@ def secret(epsilon: Fraction) -> Iterator[Row]:
     rows = rows_for_accuracy(eta=Fraction(1, 10), nu=Fraction(1, 100))
     eps, log = float(epsilon), math.log(2 / float(DELTA))
     root = math.sqrt(rows * log)
-    w = 2 / float(max_gamma(rows, epsilon=epsilon, delta=DELTA))  # of a large graph
+    w = 2 / float(RankOneNormal.max_gamma(rows, epsilon=epsilon, delta=DELTA))  # of a large graph
     published = math.sqrt(32) * root * math.log(4 * rows / float(DELTA)) / eps
     yield Row(
         mechanism=f"JL for graph cuts, r = {rows:,}",

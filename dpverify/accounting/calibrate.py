@@ -106,7 +106,7 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fr
         return DiscreteGaussian(sigma=sigma, sensitivity=size).delta_at(epsilon)
 
     goal = Enclosure.of_exact(delta).lower
-    share = largest_argument(lambda x: at(1 / Fraction(x)), goal)
+    share = largest_argument(lambda x: at(1 / Fraction(x)), delta)
     for near in beside(share, -1):
         sigma = Fraction(_UP.divide(1, Decimal(near)))
         if at(sigma).upper <= goal:  # the decimal that is printed is the σ that is proven

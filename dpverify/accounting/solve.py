@@ -23,13 +23,13 @@ _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
 
 
-def falling_root(function: Callable[[float], Enclosure], target: float) -> Enclosure:
+def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> Enclosure:
     """Encloses the smallest x ≥ 0 with f(x) ≤ target, for f that falls and ends below it.
 
     Parameters
     ----------
     function : encloses f(x), non-increasing in x ≥ 0
-    target : positive double
+    target : positive
 
     Returns
     -------
@@ -42,6 +42,12 @@ def falling_root(function: Callable[[float], Enclosure], target: float) -> Enclo
     NumericalError
         If no two doubles within a relative 2⁻²⁰ are decided.
     """
+    ends = Enclosure.of_exact(target)
+    first, last = (_falling(function, end) for end in (ends.upper, ends.lower))
+    return Enclosure(first.lower, last.upper)
+
+
+def _falling(function: Callable[[float], Enclosure], target: float) -> Enclosure:
     if function(0.0).upper <= target:
         return Enclosure(0.0, 0.0)
     guess = _search(lambda x: -_excess(function(x), target))
@@ -52,17 +58,18 @@ def falling_root(function: Callable[[float], Enclosure], target: float) -> Enclo
     return Enclosure(lower, upper)
 
 
-def largest_argument(function: Callable[[float], Enclosure], target: float) -> float:
+def largest_argument(function: Callable[[float], Enclosure], target: Fraction) -> float:
     """A double x > 0 with f(x) ≤ target proven, next to the largest one, for f that rises.
 
     Parameters
     ----------
     function : encloses f(x), non-decreasing in x > 0, that starts below `target` and ends above
-    target : positive double
+    target : positive
     """
-    guess = _search(lambda x: _excess(function(x), target))
+    goal = Enclosure.of_exact(target).lower
+    guess = _search(lambda x: _excess(function(x), goal))
     for x in beside(guess, -1):
-        if function(x).upper <= target:
+        if function(x).upper <= goal:
             return x
     raise NumericalError(f"no certified root near {guess!r}")
 

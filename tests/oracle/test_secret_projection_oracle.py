@@ -8,7 +8,7 @@ import mpmath as mp
 import pytest
 
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.accounting.curves.rank_one import RankOneNormal, max_gamma
+from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
 from dpverify.data.adjacency import Row
 from dpverify.data.domain import Ball
@@ -122,7 +122,7 @@ def test_many_rows_are_the_gaussian_mechanism() -> None:
 def test_published_smoothing_against_the_exact_one() -> None:
     """Blocki et al. at ε = 1, δ = 1e-6, η = 0.1, ν = 0.01: w = 33,043 where 399.97 suffices."""
     rows, delta = 4239, Fraction(1, 10**6)
-    gamma = max_gamma(rows, epsilon=1, delta=delta)
+    gamma = RankOneNormal.max_gamma(rows, epsilon=1, delta=delta)
     assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
     published = CutSketch(p=10**5, sketch_rows=rows, w=Fraction(33043))
     assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)

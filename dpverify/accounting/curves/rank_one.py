@@ -39,11 +39,49 @@ from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["RankOneNormal", "max_gamma"]
+__all__ = ["NormalRows", "RankOneNormal"]
+
+_UNBOUNDED = "in (0, 1): the privacy loss is unbounded"
 
 
 @frozen(kw_only=True)
-class RankOneNormal(PrivacyCurve):
+class NormalRows(PrivacyCurve):
+    """Curve of r draws of a normal vector whose covariance changes, by a size γ at which δ rises.
+
+    Parameters
+    ----------
+    rows : r ≥ 1
+    gamma : γ > 0, exact
+    """
+
+    rows: int = field(converter=to_count)
+    gamma: Fraction = field(converter=to_positive_rational)
+    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
+
+    @classmethod
+    def max_gamma(cls, rows: int, *, epsilon: Real, delta: Real) -> Fraction:
+        """A γ with which `rows` rows are (ε, δ)-private, proven, next to the largest one.
+
+        Parameters
+        ----------
+        rows : r ≥ 1
+        epsilon, delta : the target, exact; ε ≥ 0, δ in (0, 1)
+        """
+        eps, target = rational("epsilon", epsilon), rational("delta", delta)
+        require(eps >= 0, "epsilon", epsilon, "at least 0")
+        require(0 < target < 1, "delta", delta, _UNBOUNDED)
+        return Fraction(
+            largest_argument(lambda x: cls(rows=rows, gamma=Fraction(x)).delta_at(eps), target)
+        )
+
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
+        require(delta > 0, "delta", delta, _UNBOUNDED)
+        return falling_root(self.delta_at, delta)
+
+
+@frozen(kw_only=True)
+class RankOneNormal(NormalRows):
     """Curve of r draws of N(0, 1) against r draws of N(0, 1 + γ), both directions.
 
     Parameters
@@ -52,23 +90,10 @@ class RankOneNormal(PrivacyCurve):
     gamma : γ > 0, exact: the relative change of the variance in the direction that changes
     """
 
-    rows: int = field(converter=to_count)
-    gamma: Fraction = field(converter=to_positive_rational)
-    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
-
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-14, for ε ≥ 0."""
         value = enclose(lambda: self._wider(epsilon).max(self._narrower(epsilon)))
         return Enclosure(value.lower, min(value.upper, 1.0))
-
-    def _epsilon(self, delta: Fraction) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
-        require(delta > 0, "delta", delta, "in (0, 1): the privacy loss is unbounded")
-        lower, upper = (
-            falling_root(self.delta_at, end)
-            for end in (Enclosure.of_exact(delta).upper, Enclosure.of_exact(delta).lower)
-        )
-        return Enclosure(lower.lower, upper.upper)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, in the direction where the divergence is larger.
@@ -110,22 +135,3 @@ class RankOneNormal(PrivacyCurve):
         # Arb's lower function loses all digits below its argument's bulk; the upper one doesn't.
         other = 1 - (s / (1 + to_arb(self.gamma))).gamma_upper(half, regularized=1)
         return 1 - s.gamma_upper(half, regularized=1) - to_arb(eps).exp() * other
-
-
-def max_gamma(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
-    """A γ with which `rows` rows are (ε, δ)-private, proven, next to the largest one.
-
-    Parameters
-    ----------
-    rows : r ≥ 1
-    epsilon, delta : the target, exact; ε ≥ 0, δ in (0, 1)
-    """
-    eps, target = rational("epsilon", epsilon), rational("delta", delta)
-    require(eps >= 0, "epsilon", epsilon, "at least 0")
-    require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
-    return Fraction(
-        largest_argument(
-            lambda gamma: RankOneNormal(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
-            Enclosure.of_exact(target).lower,
-        )
-    )

@@ -42,27 +42,24 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from flint import acb, arb, ctx
 from scipy.optimize import minimize_scalar
 
+from dpverify.accounting.curves.rank_one import NormalRows
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
-from dpverify.accounting.solve import falling_root, largest_argument
-from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
-from dpverify.errors import NumericalError, require
-from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import to_count, to_positive_rational
+from dpverify.enclosure import Enclosure, enclose, to_arb
+from dpverify.errors import NumericalError
 
-__all__ = ["RankTwoNormal", "max_gamma_two", "replaced_row_gamma"]
+__all__ = ["RankTwoNormal", "replaced_row_gamma"]
 
 _WIDTH = 1e-10
 _PRECISION = 160
 
 
 @frozen(kw_only=True)
-class RankTwoNormal(PrivacyCurve):
+class RankTwoNormal(NormalRows):
     """Curve of r draws of N(0, I) against r draws of N(0, diag(1 + γ, 1/(1 + γ))).
 
     Parameters
@@ -70,10 +67,6 @@ class RankTwoNormal(PrivacyCurve):
     rows : r ≥ 1
     gamma : γ > 0, exact
     """
-
-    rows: int = field(converter=to_count)
-    gamma: Fraction = field(converter=to_positive_rational)
-    adjacency: Adjacency | None = field(default=None, converter=to_adjacency)
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-15 and never above 1e-10, for ε ≥ 0."""
@@ -83,15 +76,6 @@ class RankTwoNormal(PrivacyCurve):
                 raise NumericalError(f"delta({epsilon}) is only known to be {ball}")
             value = Enclosure.of_ball(ball)
         return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
-
-    def _epsilon(self, delta: Fraction) -> Enclosure:
-        """Encloses the smallest ε ≥ 0 with δ(ε) ≤ delta, for delta in (0, 1)."""
-        require(delta > 0, "delta", delta, "in (0, 1): the privacy loss is unbounded")
-        ends = Enclosure.of_exact(delta)
-        return Enclosure(
-            falling_root(self.delta_at, ends.upper).lower,
-            falling_root(self.delta_at, ends.lower).upper,
-        )
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides.
@@ -183,19 +167,6 @@ def _tail(up: float, down: float, rows: int, threshold: float) -> float:
     logs = -rows / 2 * (np.log(1 - 2 * up * s) + np.log(1 + 2 * down * s)) - s * threshold
     terms = (np.exp(logs) / s).real
     return float(min(max((2 * terms.sum() - terms[0]) / reach, 0.0), 1.0))
-
-
-def max_gamma_two(rows: int, *, epsilon: Real, delta: Real) -> Fraction:
-    """A γ with which `rows` rows are (ε, δ)-private, proven, next to the largest one."""
-    eps, target = rational("epsilon", epsilon), rational("delta", delta)
-    require(eps >= 0, "epsilon", epsilon, "at least 0")
-    require(0 < target < 1, "delta", delta, "in (0, 1): the privacy loss is unbounded")
-    return Fraction(
-        largest_argument(
-            lambda gamma: RankTwoNormal(rows=rows, gamma=Fraction(gamma)).delta_at(eps),
-            Enclosure.of_exact(target).lower,
-        )
-    )
 
 
 def replaced_row_gamma(*, floor: Fraction, moved: Fraction, norm: Fraction) -> Fraction:

@@ -38,10 +38,9 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.accounting.curves.rank_one import RankOneNormal, max_gamma
+from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import (
     RankTwoNormal,
-    max_gamma_two,
     replaced_row_gamma,
 )
 from dpverify.data.adjacency import Edge, Row
@@ -106,7 +105,7 @@ class CutSketch(SecretRows):
         """
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
-        gamma = max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
+        gamma = RankOneNormal.max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
         finest = _finest(p)
         require(finest >= 1, "p", p, "fewer: the sketch's sums would be too large")
@@ -243,7 +242,7 @@ class CovarianceSketch(SecretRows):
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
         p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
-        gamma = max_gamma_two(sketch_rows, epsilon=epsilon, delta=delta)
+        gamma = RankTwoNormal.max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         moved, norm = _row_bounds(adjacency, domain, p)
         rest = max(norm - moved, Fraction(0))
         exact = (norm**2 - (1 + gamma) * rest**2) / gamma
