@@ -508,7 +508,7 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 def _stacked(answers: list[Any]) -> Any:
     """An array of numbers, a row each; of other answers a list, or the only one as it is."""
-    if len(answers) == 1 and type(answers[0]) is float:  # most functions' answer
+    if len(answers) == 1 and _plain(answers[0]):
         return np.array(answers)
     if not any(isinstance(kept(answer), frozenset | Value) for answer in answers):
         with suppress(ValueError):  # ragged
@@ -516,3 +516,8 @@ def _stacked(answers: list[Any]) -> Any:
             if numbers.dtype != object:
                 return numbers
     return answers if len(answers) > 1 else answers[0]
+
+
+def _plain(answer: Any) -> bool:
+    """Whether it is a double, or an array of numbers that doubles or 64 bits hold: most are."""
+    return type(answer) is float or (type(answer) is np.ndarray and answer.dtype.char in "?bhilqfd")
