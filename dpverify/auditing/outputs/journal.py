@@ -180,13 +180,21 @@ def pair_plain(pair: Pair) -> dict[str, Any]:
     if not any(isinstance(x, np.ndarray) or is_sparse(x) for x in sides):
         return {"name": pair.name, "sides": [_data_plain(x) for x in sides]}
     arrays = [np.asarray(x.toarray() if is_sparse(x) else x) for x in sides]
-    return {"name": pair.name, "dtype": str(arrays[0].dtype), "sides": [x.tolist() for x in arrays]}
+    return {
+        "name": pair.name,
+        "dtype": str(arrays[0].dtype),
+        "shapes": [x.shape for x in arrays],  # of no rows, nothing else says how many columns
+        "sides": [x.tolist() for x in arrays],
+    }
 
 
 def pair_from_plain(held: Mapping[str, Any]) -> Pair:
     """The pair that `pair_plain` gave, dense."""
     if "dtype" in held:
-        record, neighbour = (np.array(side, dtype=held["dtype"]) for side in held["sides"])
+        record, neighbour = (
+            np.array(side, dtype=held["dtype"]).reshape(shape)
+            for side, shape in zip(held["sides"], held["shapes"], strict=True)
+        )
     else:
         record, neighbour = map(_data_restored, held["sides"])
     return Pair(name=held["name"], record=record, neighbour=neighbour)

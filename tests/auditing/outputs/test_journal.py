@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import time
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -18,14 +20,19 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
-from dpverify.auditing.outputs.journal import AuditJournal, fingerprint
+from dpverify.auditing.outputs.journal import (
+    AuditJournal,
+    fingerprint,
+    pair_from_plain,
+    pair_plain,
+)
 from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.cli import _run
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
-from dpverify.errors import ConfigurationError, OutputError
-from dpverify.privacy import Mechanism
+from dpverify.errors import ConfigurationError, OutputError, ParameterError
+from dpverify.privacy import Mechanism, Pair
 from tests.helpers.profiles import day_and_night
 
 UNIT = Attribute(beta=Fraction(1))
@@ -208,3 +215,28 @@ def test_the_command_line_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert path.read_bytes() == b"".join(rows)
     assert _run([*words, "--seed", "1"]) == 2
     assert "is the journal of another audit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        (np.zeros((0, 2)), np.ones((1, 2))),  # of no rows, and still of two columns
+        (np.array([[1, 2]]), np.array([[1, 3]])),
+        ([], [{"age": 41, "when": date(2024, 2, 29), "x": float("inf"), "note": None, "b": True}]),
+        ([(1, "a")], [(1, "b")]),
+    ],
+    ids=str,
+)
+def test_a_pair_comes_back_as_it_was(sides: Any) -> None:
+    pair = Pair(name="mine", record=sides[0], neighbour=sides[1])
+    back = pair_from_plain(json.loads(json.dumps(pair_plain(pair))))
+    for side, was in ((back.record, pair.record), (back.neighbour, pair.neighbour)):
+        assert type(side) is type(was)
+        assert np.shape(side) == np.shape(was)
+        assert np.array_equal(side, was) if isinstance(was, np.ndarray) else side == was
+
+
+def test_a_pair_that_can_not_be_written_is_refused() -> None:
+    pair = Pair(name="mine", record=[object()], neighbour=[])
+    with pytest.raises(ParameterError, match=r"of lists, dicts, numbers, text and dates"):
+        pair_plain(pair)
