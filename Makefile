@@ -18,7 +18,7 @@ fuzz: .venv/installed
 nightly: .venv/installed
 	$(BIN)/python -m pytest -n auto
 
-# What the tests of every change reach.
+# What the tests of every change reach, and no less than pyproject.toml says.
 coverage: .venv/installed
 	rm -rf out/coverage
 	$(BIN)/coverage run -m pytest -n auto -p no:randomly -m "not nightly"
