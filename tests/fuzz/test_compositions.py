@@ -21,7 +21,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.errors import ParameterError
-from tests.helpers.profiles import thinned
+from tests.helpers.profiles import day_and_night, thinned
 
 FAR_OUT = ("0", "1e-300", "1e-100", "1e-26", "1e-22", "1e-17", "1e-12", "1e-6", "0.01", "0.7")
 DELTAS = (*map(Fraction, FAR_OUT), 1 - Fraction(1, 10**12))
@@ -175,7 +175,7 @@ def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
     assert 0 < near.lower <= near.upper <= 1.01 * near.lower
 
 
-@pytest.mark.parametrize("count", [719, pytest.param(999, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", day_and_night(719, 999))
 def test_a_lattice_that_is_finer_than_doubles(count: int) -> None:
     """Pure points 1/t have a common unit, one by the least common multiple."""
     parts = tuple((ResponseLoss(step=Fraction(1, t)), 1) for t in range(1, count + 1))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.statistics.clopper_pearson import judge_at_least, judge_at_most
 from dpverify.estimation.moments import Margin, MomentFinding, check_draws
+from tests.helpers.profiles import day_and_night
 
 ALPHA = 0.05
 SLACK = Fraction(3, 2)
@@ -39,7 +40,7 @@ LAWS = {
     "chi-square of 1": Law(lambda rng, n: rng.chisquare(1, size=n), 1.0, 2.0),
     "laplace times normal": Law(lambda rng, n: rng.laplace(size=n) * rng.normal(size=n), 0.0, 2.0),
 }
-profiles = pytest.mark.parametrize("runs", [200, pytest.param(2000, marks=pytest.mark.nightly)])
+profiles = pytest.mark.parametrize("runs", day_and_night(200, 2000))
 
 
 def check(law: Law, seed: int, **options: Any) -> MomentFinding:

@@ -20,6 +20,7 @@ from dpverify.auditing.outputs import time_limit
 from dpverify.auditing.outputs.samples import foreign_code
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError
+from tests.helpers.profiles import day_and_night
 from tests.helpers.textbook import SUBJECTS
 
 LIMIT = 0.1
@@ -85,7 +86,7 @@ class PlannedError(Exception):
     """What a mechanism raises of its own."""
 
 
-@pytest.mark.parametrize("contexts", [500, pytest.param(100_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("contexts", day_and_night(500, 100_000))
 def test_nothing_is_raised_afterwards(
     place: Callable[[Callable[[], object]], object],
     contexts: int,
