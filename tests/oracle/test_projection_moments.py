@@ -275,7 +275,7 @@ def test_four_wise_hashing_has_the_moments_of_independence(bins: int, sparsity: 
     """Eight attributes, so that four-wise isn't all; with three-wise hashing the formula fails."""
 
     class OverGF8(SJLT):
-        field: ClassVar[BinaryField] = GF8
+        base: ClassVar[BinaryField] = GF8
 
     projection = OverGF8(p=8, k=bins * sparsity, sparsity=sparsity, hashing=4, seed=0)
     c = projection.pair_variance
