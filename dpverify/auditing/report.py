@@ -128,7 +128,8 @@ def _strongest(report: Report) -> list[str]:
     for findings in groups.values():
         best = max(findings, key=lambda finding: finding.epsilon_lower or 0.0)
         head, rest = str(best).split("\n", 1)
-        count = f", {len(findings)} times; the largest bound:" if len(findings) > 1 else ""
+        which = "with the largest bound" if best.epsilon_lower else "the first"
+        count = f", {len(findings)} times; {which}:" if len(findings) > 1 else ""
         texts.append(f"{head}{count}\n{rest}")
     return texts
 
