@@ -74,7 +74,7 @@ def test_all_is_the_namespace() -> None:
 
 
 _IN_EXTRAS_ALONE = (
-    *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed"),
+    *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed", "pandas", "polars"),
     *("hypothesis", "pytest"),
 )
 _WITHOUT_EXTRAS = f"""

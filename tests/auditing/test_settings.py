@@ -199,7 +199,7 @@ def test_the_plugin_reads_the_table(
         pytester.makepyprojecttoml(table.format(seed))
         result = pytester.runpytest_inprocess(*options)
         result.assert_outcomes(passed=1)
-        result.stdout.fnmatch_lines(["*0.001 black-box+black-box *of 150 on the *"])
+        result.stdout.fnmatch_lines(["*0.001 black-box* of 150 on the *"])
         shown.append(next(line for line in result.outlines if "black-box" in line))
     assert shown[0] != shown[1]
     pytester.makepyprojecttoml("[tool.dpverify]\ndrows = 3\n")

@@ -180,12 +180,11 @@ def test_junit_into_a_file(module: str, capsys: pytest.CaptureFixture[str]) -> N
         ("halved", "1", "0"),
         ("lost", "0", "1"),
     ]
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
-    assert [[child.tag for child in case] for case in suite.iter("testcase")] == [
-        ["system-out"],
-        ["failure"],
-        ["skipped"],
-    ]
+    tags = [[child.tag for child in case] for case in suite.iter("testcase")]
+    assert [one for one in tags if one != ["system-out"]] == [["failure"], ["skipped"]]
+    assert tags[0] == ["system-out"]
+    counts = suite.get("tests"), suite.get("failures"), suite.get("skipped")
+    assert counts == (str(len(tags)), "1", "1")
     failed = suite.find(".//failure")
     assert failed is not None
     assert failed.attrib["message"].startswith("violation: output")

@@ -358,7 +358,7 @@ def test_a_sketch_with_less_noise_is_accused() -> None:
         workers=1,
     )
     assert finding.verdict == "violation", finding.statement
-    assert "linear/sketch.py:" in finding.statement
+    assert "linear/release.py:" in finding.statement
 
 
 def test_noise_that_is_drawn_again_is_outside_the_model() -> None:
