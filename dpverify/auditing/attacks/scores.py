@@ -168,13 +168,16 @@ class ScoreAudit:
             from matplotlib import pyplot
         if axes is None:
             axes = pyplot.figure().add_subplot()
-        claim = claim or ApproxDP(epsilon=Fraction(self.epsilon_lower), delta=self.delta)
+        region = f"allowed by {claim}"
+        if claim is None:
+            claim = ApproxDP(epsilon=Fraction(self.epsilon_lower), delta=self.delta)
+            region = f"allowed at ε = {self.epsilon_lower:.3g}"
         grid = np.concatenate([[0.0], np.geomspace(1e-5, 1, 400)])
         lines = curve_lines(claim, self.delta)
         allowed = np.clip(np.min([slope * grid + base for slope, base in lines], axis=0), 0, 1)
         # The complements of events are events too.
         others = 1 - np.interp(1 - grid, grid, allowed)
-        axes.fill_between(grid, others, allowed, alpha=0.15, label=f"allowed by {claim}")
+        axes.fill_between(grid, others, allowed, alpha=0.15, label=region)
         if self.band is not None:
             lower, upper = (np.array([(0, 0), *points, (1, 1)]).T for points in self.band.roc)
             least = np.maximum.accumulate(lower[1])
