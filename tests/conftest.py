@@ -78,6 +78,12 @@ def figures() -> Iterator[Figures]:
         yield drawn
 
 
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is said beside them: drawing takes most of the time."""
+    monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
+
+
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a configuration and its records, and an output made from them."""

@@ -107,7 +107,7 @@ def ran(report: Report) -> set[str]:
     return {finding.audit for finding in report.findings}
 
 
-@pytest.mark.parametrize("function", [parity, huge_parity, last_digit])
+@pytest.mark.parametrize("function", day_and_night(parity, huge_parity, last_digit))
 def test_what_whole_numbers_leak_beside_their_size_is_found(
     function: Function, audited: Audited
 ) -> None:

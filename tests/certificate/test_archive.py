@@ -283,6 +283,7 @@ def test_every_bit_outside_the_numbers(
             list(read_blocks(path, Contents(steps.shape, steps.dtype), sha256=sha256))
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(
     ("mechanism", "domain", "adjacency", "value"),
     day_and_night(

@@ -120,6 +120,7 @@ def certified(folder: Path, name: str, text: str = RELEASE) -> Path:
     return out / "certificate.json"
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_from_a_survey_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = certified(tmp_path, "one")
     fields = json.loads(path.read_text())

@@ -154,6 +154,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.nightly
 def test_an_audit_with_a_journal(tmp_path: Path, kills: int, tell: Tell) -> None:
     """However often it is killed, it ends with the report of an audit that wasn't."""
     words = ["audit", f"{__name__}:MECHANISMS", "--draws", "50", "--workers", "1", "--json"]

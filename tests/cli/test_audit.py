@@ -15,6 +15,7 @@ import pytest
 
 from dpverify.cli import _run
 from tests.helpers.paths import ROOT
+from tests.helpers.profiles import day_and_night
 
 MODULE = """
 from fractions import Fraction
@@ -40,7 +41,7 @@ GOOD, BAD, LOST = claimed(laplace), claimed(halved), claimed(lost)
 BOTH = [GOOD, BAD]
 NUMBERS = [1, 2]
 """
-FAST = ["--draws", "500", "--kind", "black-box", "--workers", "1"]
+FAST = ["--draws", "200", "--kind", "black-box", "--workers", "1"]
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     [
         ("GOOD", [], 0),
         ("BAD", [], 1),
-        ("BOTH", [], 1),
+        pytest.param("BOTH", [], 1, marks=pytest.mark.nightly),
         ("LOST", [], 3),
         ("LOST", ["--allow-inconclusive"], 0),
         ("MISSING", [], 2),
@@ -207,14 +208,14 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = {}
-    for option in ("--quiet", "--draws=500", "--verbose"):  # the second says nothing new
+    for option in ("--quiet", "--draws=200", "--verbose"):  # the second says nothing new
         assert _run(["audit", f"{module}:GOOD", *FAST, option]) == 0
         shown[option] = capsys.readouterr()
     assert len({text.out for text in shown.values()}) == 1
     assert shown["--quiet"].err == ""
-    assert shown["--draws=500"].err.splitlines() == ["1 of 1: laplace", "  search", "  black-box"]
+    assert shown["--draws=200"].err.splitlines() == ["1 of 1: laplace", "  search", "  black-box"]
     said = shown["--verbose"].err
-    assert "draws: 500 (command line)" in said
+    assert "draws: 200 (command line)" in said
     assert "seed: 0 (default)" in said
     assert "  no_violation_found, " in said
     assert _run(["audit", f"{module}:GOOD", *FAST, "-q", "-v"]) == 2
@@ -222,17 +223,17 @@ def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["audit", f"{module}:BAD", "--profile", "dev", "--draws", "300", "-q"]) == 1
+    assert _run(["audit", f"{module}:BAD", "--profile", "dev", "--draws", "120", "-q"]) == 1
     shown = capsys.readouterr().out
     assert "halved: violation, at level 0.001" in shown
     assert "precision" not in shown.split("replay")[0]
     assert shown.rstrip().endswith(
-        "--alpha 0.001 --draws 300 --seed 0 --without precision-of-doubles"
+        "--alpha 0.001 --draws 120 --seed 0 --without precision-of-doubles"
     )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
-@pytest.mark.parametrize("given", ["", "1"])
+@pytest.mark.parametrize("given", day_and_night("1", ""))
 def test_no_color(given: str) -> None:
     import pty
 

@@ -139,6 +139,7 @@ def test_what_a_refused_function_lacks_works_as_printed(capsys: pytest.CaptureFi
     assert "refuted by" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (VARIABLE, "CI", "BUILD_NUMBER"):  # with the last two, pytest tells more
         monkeypatch.delenv(name, raising=False)

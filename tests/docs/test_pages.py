@@ -132,7 +132,7 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
             tests = folder / "shown"
             tests.mkdir(exist_ok=True)
             (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
-            (tests / "dpverify.toml").write_text("" if nightly else "draws = 200\n")
+            (tests / "dpverify.toml").write_text("" if nightly else "draws = 100\n")
             ran([sys.executable, "-m", "pytest", "-q", "--rootdir=shown", "shown"], block.place)
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102

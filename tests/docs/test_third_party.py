@@ -49,6 +49,7 @@ def test_its_tests(environment: dict[str, str]) -> None:
     assert "5 passed" in shown
 
 
+@pytest.mark.nightly
 def test_the_commands_find_it(environment: dict[str, str], tmp_path: Path) -> None:
     listed = json.loads(dpverify(environment, "mechanisms", "--json"))["result"]
     assert "survey-answers" in [family["name"] for family in listed]

@@ -289,7 +289,7 @@ def test_formulas_that_hold_are_confirmed_and_the_drawing_stops(small_sketch: Sk
     assert low <= sketch.estimators()[0].expectation(x[None], y[None]) <= high
 
 
-@pytest.mark.parametrize("draws", day_and_night(1000, 4000))
+@pytest.mark.parametrize("draws", day_and_night(500, 4000))
 def test_formulas_that_don_t_are_refuted_each_on_its_own(small_sketch: Sketch, draws: int) -> None:
     sketch, (x, y) = small_sketch(), records()
     good = sketch.estimators()[0]

@@ -170,6 +170,7 @@ def results(report: Report) -> Report:
     return replace(report, findings=findings, replay="")
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_in_the_middle_of_a_task(two: LocalCluster, tmp_path: Path) -> None:
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid())
     with workplace(backend="dask", scheduler=two.address):

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.core import CORE
+from tests.helpers.profiles import day_and_night
 
 FLUSH = """
 #include <xmmintrin.h>
@@ -54,6 +55,7 @@ def assert_same_or_refused(found: dict[str, object], usual: dict[str, object]) -
     assert not wrong
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_other_thread_counts(threads: str, usual: dict[str, object]) -> None:
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -74,7 +76,7 @@ def test_subnormals_flushed(tmp_path: Path, usual: dict[str, object]) -> None:
     platform.machine() != "x86_64" or ctypes.util.find_library("m") is None,
     reason="the modes' numbers are those of x86-64",
 )
-@pytest.mark.parametrize("mode", [0x400, 0x800, 0xC00], ids=["down", "up", "to zero"])
+@pytest.mark.parametrize("mode", day_and_night(0x800, 0x400, 0xC00), ids=["up", "down", "to zero"])
 def test_other_rounding_modes(mode: int, usual: dict[str, object]) -> None:
     library = str(ctypes.util.find_library("m"))
     assert_same_or_refused(core("rounding", library, str(mode)), usual)

@@ -110,6 +110,7 @@ def test_one_draw_of_the_same_and_of_different_records() -> None:
         compose(sketch, sketch)
 
 
+@pytest.mark.nightly
 def test_nested_hash_functions_are_not_independent() -> None:
     """The true δ is 24 times the one that independent draws would have."""
     hundred, fewer = buckets(), buckets(k=99)

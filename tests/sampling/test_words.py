@@ -10,6 +10,7 @@ import pytest
 
 from dpverify.errors import ParameterError
 from dpverify.sampling.words import ReplayableWords, SecureWords
+from tests.helpers.profiles import day_and_night
 
 
 def test_replayable_words_are_pinned() -> None:
@@ -66,12 +67,13 @@ def test_secure_words_never_repeat_and_keep_their_key() -> None:
             duplicate(one)
 
 
-def test_threads_that_share_an_object_draw_words_of_their_own() -> None:
+@pytest.mark.parametrize("count", day_and_night(20_000, 100_000))
+def test_threads_that_share_an_object_draw_words_of_their_own(count: int) -> None:
     """One cipher between threads raises "Already borrowed" now and then."""
     rng = SecureWords()
     with ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(rng.words, [100_000] * 24))
-    assert np.unique(np.concatenate(drawn)).size == 2_400_000
+        drawn = list(pool.map(rng.words, [count] * 24))
+    assert np.unique(np.concatenate(drawn)).size == 24 * count
 
 
 def test_no_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def test_the_marker_holds_the_claim(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=500)
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=200)
 
 def test_wrong(dp_audit):
     dp_audit(halved)
@@ -81,7 +81,7 @@ def test_wrong(dp_audit):
 def test_the_call_comes_first(dp_audit):
     dp_audit(halved, epsilon=2)
 
-@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), **ONE, draws=500)
+@pytest.mark.dp_audit(epsilon=2, delta=Fraction(1, 10**6), **ONE, draws=200)
 def test_nearest_marker(dp_audit):
     assert dp_audit(halved, kinds=["black-box"]).claim[1] == Fraction(1, 10**6)
 """,
@@ -119,7 +119,7 @@ def test_a_bug_on_purpose_is_expected(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
-pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=500)
+pytestmark = pytest.mark.dp_audit(epsilon=1, **ONE, kinds=["black-box"], draws=200)
 
 def test_found(dp_audit):
     assert dp_audit(halved, expect="violation").violations

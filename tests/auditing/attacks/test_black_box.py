@@ -109,6 +109,7 @@ def test_training_and_counted_draws_are_different() -> None:
     assert not np.intersect1d(first[0], first[1] - 1).size
 
 
+@pytest.mark.nightly
 def test_workers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = BITS
     alone, together = (

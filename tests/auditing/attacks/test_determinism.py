@@ -23,7 +23,6 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
 from dpverify_audits.planted import SUITE
 from tests.helpers.attacks import attacked, evidence_of
-from tests.helpers.profiles import day_and_night
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 2)), neighbour=np.array([[1.0, 0.0]]))
 
@@ -212,13 +211,14 @@ def fresh(x, rng):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "accused"),
-    day_and_night(
+    [
         ("shared", {"fresh processes", "forked workers"}),
         ("inherited", {"forked workers"}),
         ("fresh", set()),
-    ),
+    ],
 )
 def test_seeds_and_states_shared_by_processes(
     name: str, accused: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

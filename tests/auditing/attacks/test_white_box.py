@@ -58,7 +58,8 @@ def test_the_same_seed_gives_the_same_counts(small_sketch: Sketch) -> None:
     assert run(sketch, 50) != run(sketch, 50, seed=4)
 
 
-@pytest.mark.parametrize("draws", day_and_night(2 * CHUNK + 7, CHUNK - 1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("draws", [2 * CHUNK + 7, CHUNK - 1])
 def test_workers_do_not_change_the_counts(
     small_sketch: Sketch, draws: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

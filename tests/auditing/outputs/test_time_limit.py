@@ -86,7 +86,7 @@ class PlannedError(Exception):
     """What a mechanism raises of its own."""
 
 
-@pytest.mark.parametrize("contexts", day_and_night(500, 100_000))
+@pytest.mark.parametrize("contexts", day_and_night(200, 100_000))
 def test_nothing_is_raised_afterwards(
     place: Callable[[Callable[[], object]], object],
     contexts: int,

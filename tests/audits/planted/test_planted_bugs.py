@@ -75,13 +75,9 @@ BY_DAY = {
         "algorithm 7 as printed",
         "flips for one sign",
         "flips with 1/2 - ε/4",
-        "ε not split over repetitions",
         "levels start at 1",
         "replacement from all buckets",
-        "keep probability for one hash function",
-        "mean number of differing functions",
         "smoothing halved",
-        "one direction",
     ),
     "moments": (
         "noise left in the squared distance",

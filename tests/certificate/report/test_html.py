@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import Plan, build, collect, derive
-from dpverify.certificate.report import plots
 from dpverify.certificate.report.html import render
 from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.certificate.schema import (
@@ -136,12 +135,6 @@ def reordered(value: Any) -> Any:
     return [reordered(part) for part in value] if isinstance(value, list) else value
 
 
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what is said beside them: drawing takes most of the time."""
-    monkeypatch.setattr(plots, "_drawn", lambda *_: "<svg></svg>")
-
-
 @pytest.fixture(scope="module")
 def violated(small: Certificate) -> Certificate:
     return altered(
@@ -167,6 +160,7 @@ def test_the_same_certificate_gives_the_same_bytes(small: Certificate, figures: 
         assert render(copy.deepcopy(small)) == html
 
 
+@pytest.mark.nightly
 def test_another_process_gives_the_same_bytes(small: Certificate, tmp_path: Path) -> None:
     source, target = tmp_path / "certificate.json", tmp_path / "report.html"
     source.write_text(small.model_dump_json(by_alias=True))
@@ -318,6 +312,7 @@ def test_a_refuted_claim_promises_nothing_against_attackers(violated: Certificat
     assert "they notice it" not in summary
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_owner_is_named_where_the_owner_answers(small: Certificate) -> None:
     before = Page(render(small)).words
     assert "the owner answered 0" in before
