@@ -222,6 +222,7 @@ def test_quiet_and_verbose(module: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "not both" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_a_profile(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["audit", f"{module}:BAD", "--profile", "dev", "--draws", "120", "-q"]) == 1
     shown = capsys.readouterr().out

@@ -102,7 +102,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("name", "arguments", "code"),
     [
         ("scale-halved", ["mine:HALVED", "--without", "precision"], 1),
-        ("noise-missing", ["mine:LEAKS"], 1),
+        pytest.param("noise-missing", ["mine:LEAKS"], 1, marks=pytest.mark.nightly),
         ("doubles", ["mine:COUNT", "--kind", "precision"], 1),
         ("no-violation", ["mine:COUNT", "--kind", "black-box", "--kind", "sequential"], 0),
         ("raises", ["mine:LOST"], 3),

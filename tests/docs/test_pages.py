@@ -39,6 +39,7 @@ PAGES = [
     *sorted((ROOT / "examples").glob("*/*.md")),
 ]
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
+QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
 KINDS = {"console", "pycon", "python", "toml", "text"}
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[a-z]+): (?P<text>.+?) -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
@@ -132,7 +133,7 @@ def run(block: Block, folder: Path, namespace: dict[str, object], *, nightly: bo
             tests = folder / "shown"
             tests.mkdir(exist_ok=True)
             (tests / "test_shown.py").write_text(block.body, encoding="utf-8")
-            (tests / "dpverify.toml").write_text("" if nightly else "draws = 100\n")
+            (tests / "dpverify.toml").write_text("" if nightly else QUICK)
             ran([sys.executable, "-m", "pytest", "-q", "--rootdir=shown", "shown"], block.place)
         case "python":
             exec(compile(block.body, block.place, "exec"), namespace)  # noqa: S102
