@@ -105,14 +105,19 @@ def _from_csv(file: Path) -> tuple[_Sides, _Runs]:
     sides: _Sides = ([], [])
     runs: tuple[list[str], list[str]] = ([], [])
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines, restkey="", strict=True)
+        rows = csv.DictReader(lines, restkey="", strict=True, skipinitialspace=True)
         columns = rows.fieldnames or []
         for name in ("label", "score"):
             if name not in columns:
-                hint = did_you_mean(name, columns)
-                raise ConfigurationError(f"{file} must have a column {name}. {hint}".rstrip())
+                rule = "Its first line names the columns, with commas."
+                hint = did_you_mean(name, columns, otherwise=rule)
+                raise ConfigurationError(f"{file} must have a column {name}. {hint}")
         for row in rows:
             where = f"{file}, row {rows.line_num}"
+            if "" in row:
+                raise ConfigurationError(
+                    f"{where}: it must have as many fields as the first line, and decimals a point."
+                )
             side = _side(where, row["label"])
             sides[side].append(_number(where, row["score"]))
             runs[side].append(row.get("run") or "")

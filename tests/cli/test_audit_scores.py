@@ -40,6 +40,14 @@ def test_every_kind_of_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert envelope["result"] == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
 
 
+def test_spaces_after_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, "a.csv")
+    file.write_text(file.read_text().replace(",", ", "))
+    assert _run(["audit-scores", str(file), "--delta", "1e-5", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert result == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
+
+
 def test_a_claim_is_refuted_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["audit-scores", str(written(tmp_path, "a.csv")), "--delta", "0"]
     assert _run([*arguments, "--epsilon", "1"]) == 1
@@ -61,6 +69,9 @@ WRONG = [
     ("a.txt", "", "must be a .csv, .json or .npz file of scores"),
     ("none.csv", None, "can't be read: No such file or directory"),
     ("a.csv", "lab,score\n1,2\n", "must have a column label."),
+    ("a.csv", "", "must have a column label. Its first line names the columns, with commas."),
+    ("a.csv", "1,2\n0,3\n", "must have a column label. Its first line names the columns, with"),
+    ("a.csv", "label,score\n1,2\n0,0,53\n", "row 3: it must have as many fields as the first line"),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
     ("a.csv", "label,score\n1,2\n0\n", "a.csv, row 3: score=None must be a number"),
     ("a.csv", "label,score\n1,2\n0,nan\n", "a.csv, row 3: score='nan' must be a number"),
