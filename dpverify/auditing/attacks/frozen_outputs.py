@@ -21,7 +21,8 @@ it saw, can't be told from a dependence on the data.) So two statements are cert
 violations *of a declaration in the code*, at this pair and these outputs:
 
 - a marked primitive's input moves by more than the sensitivity that it declares (`primitive`), by
-  more than round-off (1e-9 of the inputs);
+  more than round-off (1e-6 of the sensitivity and 1e-9 of the inputs, or 1e-5 of inputs that are
+  of single precision);
 - what must not depend on the data does (`ensure_equal`).
 
 Neither says that the claim is false: who declared less than the truth may have more noise than is
@@ -52,6 +53,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._noise_model import ROUND_OFF, Raised
 from dpverify.auditing.attacks._proposals import Event, Proposal, confirm
@@ -88,6 +90,8 @@ _KEEPS = (
     "one data set with the same outputs differ"
 )
 _CHECKS = 16  # more runs before a declaration is said to be broken, on either side as a coin falls
+_SLACK = 1e-6  # of a declared sensitivity: round-off of norms clipped in single precision
+_SINGLE = 1e-5  # of inputs of single precision, 84 units in their last place
 _EXTREMES = 8  # pairs of a search's first that are tried
 
 # How much a pair shows, the most last.
@@ -206,7 +210,8 @@ def _at(
     config: AuditConfig,
 ) -> _Seen:
     """What one recording shows at a pair; a run that is late fails."""
-    seed = int(ReplayableWords(config.seed, "frozen-outputs", pair.name, number).words(1)[0])
+    case = f"pair {pair.name!r}"
+    seed = int(ReplayableWords(config.seed, "frozen-outputs", case, number).words(1)[0])
     sides = (pair.record, pair.neighbour)
     own, other = sides if number % 2 == 0 else sides[::-1]
     runs: list[Any] = []
@@ -333,10 +338,11 @@ def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | No
             continue
         if call.inputs.shape != twin.inputs.shape:
             continue
-        sizes = np.abs(np.concatenate([call.inputs, twin.inputs]))
+        inputs = np.concatenate([call.inputs, twin.inputs])
         move = moved(call, twin)
         most = float(rational("sensitivity", declared.sensitivity))
-        slack = ROUND_OFF * (most + float(np.max(sizes, initial=0.0)) * max(call.inputs.size, 1))
+        size = float(np.max(np.abs(inputs), initial=0.0)) * max(call.inputs.size, 1)
+        slack = _SLACK * most + (_SINGLE if _is_single(inputs) else ROUND_OFF) * size
         if math.isfinite(move) and move > most + slack:
             return DeclarationEvidence(
                 declaration=f"primitive {declared.name} (call {call.number})",
@@ -353,6 +359,12 @@ def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | No
                 declaration=f"ensure_equal({one[1]!r})", place=one[3], moved=1.0, allowed=0.0
             )
     return None
+
+
+def _is_single(inputs: NDArray[np.float64]) -> bool:
+    """Whether numbers look like those of single precision: all fit it, and not all are whole."""
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(inputs.astype(np.float32), inputs) and np.any(inputs % 1))
 
 
 def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:

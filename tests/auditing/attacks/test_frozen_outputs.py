@@ -524,3 +524,25 @@ def test_tables_have_columns() -> None:
     assert digest(table) == digest(table.copy())
     assert digest(table) != digest(table.rename(columns={"a": "b"}))
     assert digest(table) != digest(table.astype(float))
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1, "no_violation_found"), (1.001, "violation")])
+def test_round_off_of_single_precision_is_no_broken_declaration(scale: float, verdict: str) -> None:
+    @dpv.primitive(sensitivity=1, noise=dpv.Gaussian(sigma=4), norm="l2")
+    def sums(value: Any, rng: Any) -> Any:
+        return value + rng.normal(scale=4, size=3)
+
+    def clipped(rows: Any, rng: Any) -> Any:
+        single = rows.astype(np.float32)
+        norms = np.linalg.norm(single, axis=1, keepdims=True) / np.float32(scale)
+        return sums((single / np.maximum(1, norms)).sum(axis=0), rng)
+
+    rows = np.random.default_rng(3).normal(scale=5, size=(20, 3))
+    moves = set()
+    for row in np.random.default_rng(4).normal(scale=5, size=(6, 3)):
+        short = Pair(name="p", record=rows, neighbour=np.vstack([rows, row]))
+        one = found(clipped, short, delta=1e-5)
+        assert one.verdict == verdict
+        told: Any = one.evidence
+        moves.add(told.moved if verdict == "violation" else told.distance)
+    assert max(moves) > 1 + 1e-9  # so round-off, or the bug, is there
