@@ -36,7 +36,6 @@ from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted import SUITE
 from dpverify_audits.planted.releases import Counts, Reports
-from tests.helpers.profiles import day_and_night
 
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
@@ -334,14 +333,15 @@ class Unnamed(Mechanism):
         return self.subject.privacy()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name",
-    day_and_night(
+    [
         "off by one in L",
         "replacement from B − 1 buckets",
         "hashes by the order of the set",
         "data-dependent N₊",
-    ),
+    ],
 )
 def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -> None:
     (bug,) = (bug for bug in SUITE if bug.name == name)

@@ -111,7 +111,7 @@ def test_what_ended_in_an_internal_error_or_took_all_memory(
 @pytest.mark.parametrize(
     ("kind", "number"), [("attribute", "beta"), ("l1-ball", "radius"), ("record", None)]
 )
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", day_and_night("gaussian", "laplace"))
 def test_extreme_numbers_are_refused_or_verified(
     certificate: dict[str, Any], low: str, high: str, kind: str, number: str | None, noise: str
 ) -> None:

@@ -176,6 +176,7 @@ def test_gaussian_by_inversion(mu_squared: Fraction) -> None:
             assert ours.width <= 1e-12
 
 
+@pytest.mark.nightly
 def test_laplace_by_inversion() -> None:
     """Laplace losses beside others go through M; here beside one that is next to nothing."""
     losses = ((LaplaceLoss(shift=F(1, 2)), 12), (GaussianLoss(mu_squared=F(1, 10**40)), 1))

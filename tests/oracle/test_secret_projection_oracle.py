@@ -13,6 +13,7 @@ from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamm
 from dpverify.data.adjacency import Row
 from dpverify.data.domain import Ball
 from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
+from tests.helpers.profiles import day_and_night
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
 EPSILONS = [Fraction(0), Fraction(1, 10), Fraction(1)]
@@ -60,7 +61,7 @@ def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
             assert min(wider, narrower) < 0.999 * mp.mpf(value.lower)
 
 
-@pytest.mark.parametrize(("rows", "gamma"), [(4, Fraction(1, 2)), (9, Fraction(1, 5))])
+@pytest.mark.parametrize(("rows", "gamma"), day_and_night((4, Fraction(1, 2)), (9, Fraction(1, 5))))
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2)])
 def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     """E over X₂ of the tail in X₁, by one numerical integral."""

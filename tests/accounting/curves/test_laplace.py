@@ -61,7 +61,7 @@ def test_one_coordinate(a: int, e: int) -> None:
     assert root.upper >= expected * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("curve", day_and_night(*CURVES))
 def test_pure_epsilon_is_the_sum_of_the_shifts(curve: Laplace) -> None:
     bound = curve.epsilon_bound
     assert curve.delta_at(bound).upper == 0

@@ -230,7 +230,8 @@ def audit(mechanism: WhiteBox, **settings: Any) -> Finding:
     return finding_of(WhiteBoxAttack(), mechanism, mechanism.worst_pairs(), **standard | settings)
 
 
-@pytest.mark.parametrize("draws", day_and_night(300, 2000))
+@pytest.mark.nightly
+@pytest.mark.parametrize("draws", [300, 2000])
 def test_an_audit_finds_noise_that_is_too_small(small_sketch: Sketch, draws: int) -> None:
     sketch = small_sketch()
     found = audit(noise_scaled(sketch, 0.5), draws=draws, seed=1)

@@ -29,6 +29,7 @@ from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, published_differing
 from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule, Plain
 from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
 from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
+from tests.helpers.profiles import day_and_night
 
 DOMAIN, ONE = Sets(min_size=20), Items(changes=1)
 DELTA = Fraction(1, 10**4)
@@ -536,7 +537,7 @@ def test_worst_pairs_are_neighbours(
 # Estimators
 
 
-@pytest.mark.parametrize("rule", [*RULES, Plain()])
+@pytest.mark.parametrize("rule", day_and_night(*RULES, Plain()))
 def test_estimates_agree_with_their_moments(rule: BucketRule) -> None:
     """Through release and fresh hash functions: 5 standard errors, and 20 % for the variance."""
     sketch = MinHash(hashes=keyed(functions=64), rule=rule, domain=DOMAIN, adjacency=ONE)
@@ -598,6 +599,7 @@ def _design(k: Sequence[int], at: Sequence[Fraction]) -> Design:
     return design(make, at=at, k=list(k), rule=["response", "noise"])
 
 
+@pytest.mark.nightly
 def test_design_minimises_the_exact_variance() -> None:
     similarities = (Fraction(1, 4), Fraction(1, 2))
     found = _design((20, 320, 1280), similarities)
