@@ -126,8 +126,8 @@ class Space(ABC):
                     if pairs.setdefault(self.pair_key(pair), pair) is pair:
                         names.add(name)
         if not pairs:
-            rule = f"of {self.described}, and there {self.adjacency} has no neighbours"
-            raise ParameterError("domain", "given", rule, "Widen it, or name the pairs.")
+            rule = f"another, as there {self.adjacency} has no neighbours"
+            raise ParameterError("domain", self.described, rule, "Widen it, or name the pairs.")
         return list(pairs.values())
 
     def _from(self, name: str, base: Any) -> Iterator[Pair]:

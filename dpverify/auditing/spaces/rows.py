@@ -12,6 +12,7 @@ from dpverify.auditing.spaces.base import Space
 from dpverify.data.adjacency import Choose, shuffled
 from dpverify.data.columns import Column
 from dpverify.data.rows import row_key, rows_of, slots
+from dpverify.errors import did_you_mean, require
 from dpverify.privacy import Pair
 
 __all__ = ["Rows"]
@@ -103,6 +104,8 @@ class Rows(Space):
 
     def another_user(self, rows: Sequence[Any], user: str, choose: Choose) -> Any:
         """A value of the user's column that no row has; None if there is none."""
+        hint = did_you_mean(user, map(str, self.columns))
+        require(user in self.columns, "user", user, "a column of the table", hint)
         taken = {row_key(row[user]) for row in rows}
         column = self.columns[user]
         values = [*column.values, *(column.drawn(choose) for _ in range(3))]

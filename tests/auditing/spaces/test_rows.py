@@ -194,3 +194,8 @@ def test_each_column_has_its_range() -> None:
     pairs = [*space.extremes(), *space.drawn(50, ReplayableWords(1, "test"))]
     highest = np.max([pair.neighbour[0] for pair in pairs], axis=0)
     assert highest.tolist() == [120, 1]
+
+
+def test_a_user_is_named_by_a_column() -> None:
+    with pytest.raises(ParameterError, match=r"user=ids must be a column.* Did you mean id\?"):
+        rows(dpv.AddRemove(user="ids")).extremes()
