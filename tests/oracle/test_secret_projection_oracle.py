@@ -92,6 +92,7 @@ def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
         (8, Fraction(1, 100), Fraction(1)),
         (8, Fraction(141), Fraction(10**5)),
         (12, Fraction(1, 10**6), Fraction(1, 10**9)),
+        (2, Fraction(1, 10**12), Fraction(1)),
     ],
 )
 def test_rank_two_by_its_residue(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
@@ -107,7 +108,7 @@ def test_rank_two_by_its_residue(rows: int, gamma: Fraction, epsilon: Fraction) 
 
         truth = (-1) ** (order - 1) / g * mp.exp(-e / g) * mp.taylor(rest, 0, order - 1)[-1]
         assert value.lower <= truth <= value.upper
-        assert value.width <= 1e-14
+        assert value.width <= 1e-14 or value.upper == 5e-324
 
 
 def test_many_rows_are_the_gaussian_mechanism() -> None:

@@ -56,6 +56,7 @@ __all__ = ["RankTwoNormal", "replaced_row_gamma"]
 
 _WIDTH = 1e-10
 _PRECISION = 160
+_LEAST = arb(2) ** -1074  # the smallest double
 
 
 @frozen(kw_only=True)
@@ -72,7 +73,7 @@ class RankTwoNormal(NormalRows):
         """Encloses δ(ε), of relative width about 1e-15 and never above 1e-10, for ε ≥ 0."""
         with ctx.workprec(_PRECISION):
             ball = self._integral(epsilon)
-            if not ball.rad() <= _WIDTH / 2 * abs(ball):
+            if not (ball.rad() <= _WIDTH / 2 * abs(ball) or ball < _LEAST):
                 raise NumericalError(f"delta({epsilon}) is only known to be {ball}")
             value = Enclosure.of_ball(ball)
         return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
@@ -127,7 +128,8 @@ class RankTwoNormal(NormalRows):
             return -arb(self.rows) / 2 * logs - s * eps
 
         # f is divided by a number of its own size, which keeps tolerances absolute.
-        scale = log_moment(acb(c), False).real.mid()
+        log_size = log_moment(acb(c), False).real
+        scale = log_size.mid()
 
         def integrand(s: acb, analytic: bool) -> acb:
             return (log_moment(s, analytic) - scale).exp() / (s * (s + 1))
@@ -136,6 +138,8 @@ class RankTwoNormal(NormalRows):
         turn = 1 / gamma - c
         if not (c > 0 and turn > 0):
             raise NumericalError(f"no contour at {c}")
+        if log_size.exp() < _LEAST:  # δ ≤ P[L > ε] ≤ M(c)e^{−cε}
+            return arb(0).union(_LEAST)
         place, length, direction = acb(c), arb(width), acb(0, 1)
         total, rest = acb(0), arb.pos_inf()
         while not rest < tolerance:

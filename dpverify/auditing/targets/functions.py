@@ -337,7 +337,7 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
-_ADJACENCY = "Take one of dpverify.data.adjacency, as in Attribute(beta=Fraction(1))."
+_ADJACENCY = "As dpv.Attribute(1) for functions of a record and dpv.AddRemove() of a data set are."
 _WAYS = (
     'Declare of="record" for a function of one record, of shape (p,), or of="dataset" for a '
     "function of a whole data set, of shape (n, p)."
