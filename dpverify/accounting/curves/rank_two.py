@@ -139,7 +139,7 @@ class RankTwoNormal(NormalRows):
         if not (c > 0 and turn > 0):
             raise NumericalError(f"no contour at {c}")
         if log_size.exp() < _LEAST:  # δ ≤ P[L > ε] ≤ M(c)e^{−cε}
-            return arb(0).union(_LEAST)
+            return arb(0).union(log_size.exp())
         place, length, direction = acb(c), arb(width), acb(0, 1)
         total, rest = acb(0), arb.pos_inf()
         while not rest < tolerance:
