@@ -250,8 +250,7 @@ class Row(Moves):
         return f"one row of the matrix, moved by at most {exact_string(self.radius)} in l2 distance"
 
     def allows(self, moved: _Places) -> bool:
-        total = sum((move**2 for move in moved.values()), Fraction(0))
-        return _rows(moved) <= 1 and total <= self.radius**2
+        return _within_l2(moved, self.radius)
 
     def candidates(
         self, data: NDArray[Any], space: _Numbers, choose: Choose
@@ -300,8 +299,7 @@ class L2(Moves):
         return f"the answers of all queries, moved by at most {exact_string(self.radius)} in l2"
 
     def allows(self, moved: _Places) -> bool:
-        total = sum((move**2 for move in moved.values()), Fraction(0))
-        return _rows(moved) <= 1 and total <= self.radius**2
+        return _within_l2(moved, self.radius)
 
     def candidates(
         self, data: NDArray[Any], space: _Numbers, choose: Choose
@@ -412,6 +410,11 @@ def _exact(value: Any, row: int, column: int) -> Fraction:
 
 def _dense(records: Any) -> NDArray[Any]:
     return np.atleast_2d(dense(records))
+
+
+def _within_l2(moved: _Places, radius: Fraction) -> bool:
+    """Whether one row alone moves, by at most the radius in ℓ2 distance."""
+    return _rows(moved) <= 1 and sum(move**2 for move in moved.values()) <= radius**2
 
 
 def _rows(moved: _Places) -> int:
