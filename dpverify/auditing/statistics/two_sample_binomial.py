@@ -26,14 +26,25 @@ that are rejected are an interval [0, ε₋), and ε₋ is a lower confidence li
 **The maximum** is bounded, not searched for. On a ≤ q ≤ b take one line p = sq + c of the claim and
 h(q) = F(sq + c, q) ≥ F(g(q), q). With ℓ the log-likelihood of the counts along the line,
 h″ = E[1_R (ℓ′² + ℓ″)] ≥ E[1_R ℓ″], and −ℓ″ = s²(X/p² + (n − X)/(1 − p)²) + Y/q² + (m − Y)/(1 − q)²,
-where E[1_R X] ≤ √(P[R]·E X²) ≤ √M·np·√(1 + (1 − p)/np), M being the maximum on the interval, and
-likewise the others. A function lies above its chord by at most max(−h″)(b − a)²/8, so
+where with M the maximum on the interval, X for each of the four counts, N for its draws and p for
+the probability of one, and for any c,
+
+    E[1_R X] ≤ √(P[R]·E X²) ≤ √M·Np·√(1 + (1 − p)/(Np)),     E[1_R X] ≤ cM + E[X; X > c].
+
+A function lies above its chord by at most max(−h″)(b − a)²/8. By the first,
 
     M ≤ max(h(a), h(b)) + κ√M,     κ = (b − a)²/8 · max over the interval of the sum above,
 
-an inequality that √M ≤ κ/2 + √(κ²/4 + max(h(a), h(b))) solves. Where q ≈ 0 or p = 1 is an end it
-says nothing; there M ≤ F(g(b), a). Intervals are halved where the bound is largest, until all are
-below the level, or some F(g(q), q) is above it.
+an inequality that √M ≤ κ/2 + √(κ²/4 + max(h(a), h(b))) solves. By the second, which is better at
+small levels: E[X; X > c] = Np·P[Bin(N − 1, p) > c − 1] is at most Np·e^{−t} by Bernstein's
+inequality for c = Np + u + 1, u = 2t/3 + √(2tNp) ≥ t/3 + √(t²/9 + 2t(N − 1)p(1 − p)), so that
+
+    E[1_R X] ≤ Np·(ρM + e^{−t}),     ρ = 1 + (u + 1)/(Np),
+
+and M ≤ max(h(a), h(b)) + λ(M + e^{−t}), with λ as κ but Np·ρ for each count: where λ < 1 that is
+M ≤ (max(h(a), h(b)) + e^{−t})/(1 − λ). Where q ≈ 0 or p = 1 is an end neither says anything; there
+M ≤ F(g(b), a). Intervals are halved where the bound is largest, until all are below the level, or
+some F(g(q), q) is above it.
 
 **Round-off.** With the weights wᵢ of a binomial law relative to its mode, products of ratios, any
 probability is a sum of weights over the sum of all. Over a window of 10 standard deviations the
@@ -70,6 +81,7 @@ _CLOSE = 1e-4  # relative: no interval is halved whose bound is that close to wh
 _GRID = 17  # points of q in the suggestion
 _SMALLEST = 1e-12  # q or p below which a chord is useless, and could underflow
 _REACH = 10  # standard deviations in a window
+_FAR = 80.0  # t, by which e^{−t} is below any level
 _ULP = 2.0**-52
 
 
@@ -237,9 +249,16 @@ class _Test:
         if not (min(a, low) > _SMALLEST and b < 1 and high < 1):
             return self.bound(g(b), a)
         ends = max(self.bound(low, a), self.bound(high, b))
-        bend = slope**2 * _information(self.n, low, high) + _information(self.m, a, b)
-        kappa = (b - a) ** 2 / 8 * bend * (1 + 1e-9)
-        return min((kappa / 2 + math.sqrt(kappa**2 / 4 + ends)) ** 2 * (1 + 1e-12), 1.0)
+        kappa, lambda_ = (
+            (b - a) ** 2 / 8 * (slope**2 * own + other) * (1 + 1e-9)
+            for own, other in zip(
+                _information(self.n, low, high), _information(self.m, a, b), strict=True
+            )
+        )
+        largest = (kappa / 2 + math.sqrt(kappa**2 / 4 + ends)) ** 2
+        if lambda_ < 1:
+            largest = min(largest, (ends + math.exp(-_FAR)) / (1 - lambda_))
+        return min(largest * (1 + 1e-12), 1.0)
 
     def bound(self, p: float, q: float) -> float:
         """Upper bound on P[R] at (p, q), tight but for round-off."""
@@ -279,11 +298,14 @@ class _Test:
         return np.where(excess > 0, value, -np.inf)
 
 
-def _information(draws: int, low: float, high: float) -> float:
-    """Bound on E[1_R(X/p² + (n − X)/(1 − p)²)]/√M for low ≤ p ≤ high."""
-    ones = math.sqrt(1 + (1 - low) / (draws * low)) / low
-    zeros = math.sqrt(1 + high / (draws * (1 - high))) / (1 - high)
-    return draws * (ones + zeros)
+def _information(draws: int, low: float, high: float) -> tuple[float, float]:
+    """Of E[1_R(X/p² + (n − X)/(1 − p)²)] for low ≤ p ≤ high, what κ and λ have of it."""
+    kappa = lambda_ = 0.0
+    for p in (low, 1 - high):
+        mean = draws * p
+        kappa += draws / p * math.sqrt(1 + (1 - p) / mean)
+        lambda_ += draws / p * (1 + (2 * _FAR / 3 + math.sqrt(2 * _FAR * mean) + 1) / mean)
+    return kappa, lambda_
 
 
 def _claim(lines: Sequence[Line]) -> Callable[[float], float]:

@@ -115,21 +115,49 @@ def test_bound_is_the_probability_of_the_region(
     st.floats(0, 0.8),
     st.floats(0.0, 3.0),
     st.floats(0.0, 0.05),
+    st.sampled_from([ALPHA, 1e-7]),
     st.data(),
 )
 def test_no_interval_hides_a_larger_value(
-    n: int, u: float, v: float, epsilon: float, delta: float, data: st.DataObject
+    n: int, u: float, v: float, epsilon: float, delta: float, alpha: float, data: st.DataObject
 ) -> None:
-    """The bound from chords holds between its ends, but for what windows of 60 counts leave out."""
+    """The bound from chords holds between its ends, by scipy's own binomials."""
     outcome = Counts(hits=round(u * n), draws=n, false_hits=round(v * n), false_draws=n)
-    test = two_sample_binomial._Test(outcome, ALPHA, delta)
+    test = two_sample_binomial._Test(outcome, alpha, delta)
     lines = claim_lines(epsilon, delta)
     g = two_sample_binomial._claim(lines)
     low, high = test.ends
     a, b = sorted(low + (high - low) * data.draw(st.floats(0, 1)) for _ in range(2))
     bound = test._largest(lines, g, a, b)
-    above = bound * (1 + 1e-9) + 1e-80
-    assert all(test.bound(g(q), q) <= above for q in np.linspace(a, b, 9).tolist())
+    counts = np.arange(test.first, test.first + test.least.size)
+    for q in np.linspace(a, b, 9).tolist():
+        inside = binom.pmf(counts, n, q) @ binom.sf(test.least - 1, n, g(q))
+        assert inside <= bound * (1 + 1e-9) + 1e-80
+
+
+@pytest.mark.parametrize("p", [0.003, 0.1, 0.97])
+def test_what_bends_the_chord_is_bounded_on_every_tail(p: float) -> None:
+    """E[1_R(X/p² + (n − X)/(1 − p)²)] by enumeration, for R = {X ≥ k} and {X ≤ k}."""
+    n = 400
+    counts = np.arange(n + 1)
+    law = binom.pmf(counts, n, p)
+    bend = law * (counts / p**2 + (n - counts) / (1 - p) ** 2)
+    by_root, by_tail = two_sample_binomial._information(n, p, p)
+    larger = False  # than if the tail told nothing of the counts
+    for chosen in (slice(None), slice(None, None, -1)):
+        probability, attained = np.cumsum(law[chosen]), np.cumsum(bend[chosen])
+        assert np.all(attained <= by_root * np.sqrt(probability) * (1 + 1e-9))
+        assert np.all(attained <= by_tail * (probability + math.exp(-two_sample_binomial._FAR)))
+        larger |= bool(np.any(attained > n / (p * (1 - p)) * probability * 1.01))
+    assert larger
+
+
+def test_a_small_level_takes_few_halvings() -> None:
+    test = two_sample_binomial._Test(Counts(hits=900, draws=2000, false_hits=200), 1e-6, 0.0)
+    limit = test.suggested(lambda epsilon: claim_lines(epsilon, 0.0), 2.0) - 1e-3
+    test.known.clear()
+    assert test.refutes(claim_lines(limit, 0.0))
+    assert len(test.known) < 200
 
 
 @pytest.mark.parametrize(
