@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
 
-__all__ = ["LABELS", "Runs", "Trial", "content"]
+__all__ = ["LABELS", "Runs", "Trial", "content", "send"]
 
 LABELS = {
     "behaviour": "what is raised, or the shape or type of the output,",
@@ -153,6 +154,14 @@ class Trial:
             evidence=CheckEvidence(check=name),
             failed=failed,
         )
+
+
+def send(trial: Trial, pair: Pair, name: str, number: int, sender: Connection) -> None:
+    """Release the pair's record in a new process, and send the labels, or why there are none."""
+    try:
+        sender.send(trial.runs(pair, 0, name, number))
+    except DrawError as error:
+        sender.send(error)
 
 
 def content(output: NDArray[Any]) -> bytes:

@@ -10,7 +10,8 @@ exact test of two binomials. What may be shared:
 - *rows*: two rows of one release, of equal records;
 - *consecutive releases* of one process;
 - *fresh processes*: the same place in two processes, each with a source of randomness of its own
-  (they show a seed fixed in the code);
+  (they show a seed fixed in the code), which are started as new interpreters and, unlike those of
+  multiprocessing, run no script again;
 - *forked workers*: the same with two children of this process (they show a state inherited).
 
 The verdict keeps its level whatever the output is: equal outputs are counted, even where a person
@@ -20,15 +21,19 @@ would be sure at the first.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+import cloudpickle
 import numpy as np
-from joblib.externals.loky.backend import context as loky
 
-from dpverify.auditing.attacks._behaviour import Runs, Trial, content
+from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
 from dpverify.auditing.finding import CoincidenceEvidence, Finding
 from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
 from dpverify.auditing.statistics.power import least_hits
@@ -40,9 +45,41 @@ from dpverify.visible import raised
 
 __all__ = ["STARTS", "between", "consecutive", "rows"]
 
-STARTS: Mapping[str, Callable[[], Any]] = {
-    "fresh processes": partial(loky.get_context, "loky"),  # unlike "spawn", it runs no script again
-    "forked workers": partial(multiprocessing.get_context, "fork"),
+
+class _Fresh(subprocess.Popen[bytes]):
+    """A new interpreter that does some work with one end of a pipe."""
+
+    _CODE = """
+import pickle, sys
+from multiprocessing.connection import Connection
+sys.path[:] = pickle.load(sys.stdin.buffer)
+work = pickle.load(sys.stdin.buffer)
+work(Connection(int(sys.argv[1]), readable=False))
+"""
+    join = subprocess.Popen.wait
+
+    def __init__(self, work: Callable[[Connection], None], sender: Connection) -> None:
+        told = pickle.dumps(sys.path) + cloudpickle.dumps(work)
+        end = sender.fileno()
+        super().__init__(
+            [sys.executable, "-P", "-c", self._CODE, str(end)],
+            stdin=subprocess.PIPE,
+            pass_fds=(end,),
+        )
+        if self.stdin:
+            with self.stdin as stdin:
+                stdin.write(told)
+
+
+def _forked(work: Callable[[Connection], None], sender: Connection) -> Any:
+    child = multiprocessing.get_context("fork").Process(target=work, args=(sender,))
+    child.start()
+    return child
+
+
+STARTS: Mapping[str, Callable[[Callable[[Connection], None], Connection], Any]] = {
+    "fresh processes": _Fresh,
+    "forked workers": _forked,
 }
 """Ways to start the two processes that `between` compares."""
 
@@ -117,34 +154,47 @@ def consecutive(trial: Trial, pair: Pair) -> Finding:
     return _coincidence(trial, pair, name, shared, apart)
 
 
-def between(trial: Trial, pair: Pair, name: str) -> Finding:
-    """The same places in two processes, against different places within one of them."""
-    context = STARTS[name]()
-    receivers, children = [], []
-    try:
-        for number in range(2):
-            receiver, sender = context.Pipe(duplex=False)
-            child = context.Process(target=_send, args=(sender, trial, pair, name, number))
-            child.start()
-            sender.close()
-            receivers.append(receiver)
-            children.append(child)
-        runs: list[Runs] = []
-        for receiver in receivers:
-            if not receiver.poll(_PATIENCE * trial.config.time_limit):
-                reason = f"a process took longer than {_PATIENCE * trial.config.time_limit:g} s"
-                return trial.unable(pair, name, reason)
+@contextmanager
+def between(trial: Trial, pair: Pair, name: str) -> Iterator[Callable[[], Finding]]:
+    """The same places in two processes, against different places within one of them.
+
+    They are at work inside the context, and what is given waits for them.
+    """
+    receivers: list[Connection] = []
+    failure = ""
+    with ExitStack() as stack:
+        try:
+            for number in range(2):
+                receiver, sender = multiprocessing.Pipe(duplex=False)
+                receivers.append(stack.enter_context(receiver))
+                with sender:
+                    child = STARTS[name](partial(send, trial, pair, name, number), sender)
+                stack.callback(child.join)
+                stack.callback(child.terminate)
+        except Exception as error:  # what pickling says of it
+            failure = f"it can't be sent to a process ({raised(error)})"
+        yield (
+            lambda: (
+                trial.unable(pair, name, failure)
+                if failure
+                else _compared(trial, pair, name, receivers)
+            )
+        )
+
+
+def _compared(trial: Trial, pair: Pair, name: str, receivers: Sequence[Connection]) -> Finding:
+    runs: list[Runs] = []
+    for receiver in receivers:
+        if not receiver.poll(_PATIENCE * trial.config.time_limit):
+            reason = f"a process took longer than {_PATIENCE * trial.config.time_limit:g} s"
+            return trial.unable(pair, name, reason)
+        try:
             sent = receiver.recv()
-            if isinstance(sent, DrawError):
-                return trial.unable(pair, name, f"{sent}", failed=True)
-            runs.append(sent)
-    except Exception as error:  # what pickling says of it, or a child that died
-        reason = f"it can't be sent to a process ({raised(error)})"
-        return trial.unable(pair, name, reason)
-    finally:
-        for child in children:
-            child.terminate()
-            child.join()
+        except Exception as error:  # of a child that died
+            return trial.unable(pair, name, f"a process ended without an answer ({raised(error)})")
+        if isinstance(sent, DrawError):
+            return trial.unable(pair, name, f"{sent}", failed=True)
+        runs.append(sent)
     for drawn in runs:
         if drawn.failure:
             return trial.unable(pair, name, drawn.failure)
@@ -154,13 +204,6 @@ def between(trial: Trial, pair: Pair, name: str) -> Finding:
     shared = _equal(here[:half], there[:half])
     apart = _equal(here[half : half + quarter], here[half + quarter :][:quarter])
     return _coincidence(trial, pair, name, shared, apart)
-
-
-def _send(sender: Connection, trial: Trial, pair: Pair, name: str, number: int) -> None:
-    try:
-        sender.send(trial.runs(pair, 0, name, number))
-    except DrawError as error:
-        sender.send(error)
 
 
 def _equal(first: Sequence[bytes], second: Sequence[bytes]) -> tuple[int, int]:

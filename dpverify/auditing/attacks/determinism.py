@@ -14,6 +14,7 @@ more where the data say so): that it tells neighbours apart is a remark and no v
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,12 +61,16 @@ class DeterminismAttack(Attack):
         first = pairs[0]
         # Two equal rows of a data set have no outputs of their own.
         by_row = getattr(mechanism, "of", "record") == "record"
-        return [
-            *([_coincidences.rows(trial, first)] if by_row else []),
-            _coincidences.consecutive(trial, first),
-            *(_coincidences.between(trial, first, name) for name in starts),
-            *(_dependence(trial, pair) for pair in pairs),
-        ]
+        with ExitStack() as stack:
+            begun = [
+                stack.enter_context(_coincidences.between(trial, first, name)) for name in starts
+            ]
+            here = [
+                *([_coincidences.rows(trial, first)] if by_row else []),
+                _coincidences.consecutive(trial, first),
+            ]
+            dependence = [_dependence(trial, pair) for pair in pairs]
+            return [*here, *(finding() for finding in begun), *dependence]
 
 
 def _dependence(trial: Trial, pair: Pair) -> Finding:
