@@ -43,6 +43,18 @@ def test_unknown_names_are_attribute_errors() -> None:
         _ = dpv.Gausian  # type: ignore[attr-defined]
 
 
+def test_neither_a_curve_nor_a_process_of_an_audit_loads_what_few_need() -> None:
+    # scipy's packages and joblib take a tenth of a second to import, or two.
+    code = """
+import sys, dpverify, dpverify.auditing.attacks._behaviour
+dpverify.Gaussian(sigma=4)
+heavy = ("joblib", "pandas", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special")
+print([name for name in heavy if name in sys.modules])
+"""
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_importing_it_loads_none_of_its_parts() -> None:
     code = (
         "import sys, dpverify; print(sorted(m for m in sys.modules if m.startswith('dpverify.')))"

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erfcx, ndtr
 
 from dpverify.errors import require
 
@@ -75,7 +75,7 @@ def delta_gaussian_array(
 
 
 def _plain(s: Pair, mu: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(ndtr(-s[0]) - _density(s) * _mills(s[0] + mu))
+    return np.asarray(scipy.special.ndtr(-s[0]) - _density(s) * _mills(s[0] + mu))
 
 
 def _difference(s: Pair, mu: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -100,7 +100,7 @@ def _slope(t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mills(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.sqrt(np.pi / 2) * erfcx(t / np.sqrt(2.0)))
+    return np.asarray(np.sqrt(np.pi / 2) * scipy.special.erfcx(t / np.sqrt(2.0)))
 
 
 def _density(s: Pair) -> NDArray[np.float64]:

@@ -8,18 +8,19 @@ of doubles (or integers) it is computed exactly: ℓ1 as a rational, ℓ2 as the
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
+from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import ParameterError, RecordsError
 
 __all__ = ["largest_row_norm"]
 
-Matrix = NDArray[Any] | sparse.sparray
+Matrix: TypeAlias = "NDArray[Any] | scipy.sparse.sparray"
 
 
 @overload
@@ -69,9 +70,8 @@ def largest_row_norm(matrix: Matrix, norm: Literal[1, 2]) -> Exact:
 
 
 def _checked(matrix: Any) -> Any:
-    is_sparse: bool = sparse.issparse(matrix)  # in a variable, or the stubs narrow Any away
-    if is_sparse:
-        rows: Any = sparse.csr_array(matrix).astype(np.float64)
+    if is_sparse(matrix):
+        rows: Any = scipy.sparse.csr_array(matrix).astype(np.float64)
         values = rows.data
     else:
         try:
@@ -80,7 +80,7 @@ def _checked(matrix: Any) -> Any:
             raise RecordsError(f"a projection must hold numbers: {error}.") from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise RecordsError(f"a projection of shape {rows.shape} must be a matrix that isn't empty.")
-    given = matrix.data if is_sparse else np.asarray(matrix)
+    given = matrix.data if is_sparse(matrix) else np.asarray(matrix)
     if given.dtype.kind in "iu" and given.size and _reach(given) > 2**53:
         raise RecordsError("a projection of integers beyond 2**53 doesn't fit into exact doubles.")
     if not np.isfinite(values).all():
@@ -95,9 +95,8 @@ def _reach(integers: NDArray[Any]) -> int:
 def _distinct(rows: Any, candidates: NDArray[np.intp]) -> list[NDArray[np.float64]]:
     """Candidate rows as sorted magnitudes, each of them once: many projections have few."""
     seen: dict[bytes, NDArray[np.float64]] = {}
-    is_sparse: bool = sparse.issparse(rows)
     for index in candidates.tolist():
-        row = rows[[index]].data if is_sparse else rows[index]
+        row = rows[[index]].data if is_sparse(rows) else rows[index]
         sizes = np.sort(np.abs(row[row != 0]))
         seen.setdefault(sizes.tobytes(), sizes)
     return list(seen.values())

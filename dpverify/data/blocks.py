@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from dpverify.data.domain import is_sparse
 from dpverify.errors import RecordsError
@@ -102,5 +102,5 @@ def joined(blocks: Iterable[Any]) -> Any:
     if len(parts) == 1:
         return parts[0]
     if any(is_sparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
+        return scipy.sparse.vstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
     return np.concatenate(parts)

@@ -9,16 +9,17 @@ the declared ones.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
 import numpy as np
+import scipy
 from attrs import field, frozen
 from attrs.converters import optional
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.enclosure import short_string
 from dpverify.errors import RecordsError, require
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 _Outside = Literal["refuse", "clip"]
-Records = NDArray[Any] | sparse.csr_array
+Records: TypeAlias = "NDArray[Any] | scipy.sparse.csr_array"
 
 LARGEST = 2**100
 """Of the numbers of a domain or an adjacency, so that their eighth powers are doubles."""
@@ -241,9 +242,9 @@ class Sets:
         rule = f"at least min_size={self.min_size}"
         require(size is None or size >= self.min_size, "max_size", size, rule)
 
-    def admit(self, records: Any, *, attributes: int | None = None) -> sparse.csr_array:
+    def admit(self, records: Any, *, attributes: int | None = None) -> scipy.sparse.csr_array:
         """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
-        x = sparse.csr_array(as_matrix(records, attributes=attributes))
+        x = scipy.sparse.csr_array(as_matrix(records, attributes=attributes))
         if np.any(x.data == 0):
             x = x.copy()
             x.eliminate_zeros()
@@ -268,7 +269,7 @@ class Sets:
 
     def count_outside(self, records: Any) -> int:
         """Number of sets of another size: a fact about the data, never to be published."""
-        x = sparse.csr_array(as_matrix(records))
+        x = scipy.sparse.csr_array(as_matrix(records))
         return int(self._wrong(np.diff(x.indptr)).size)
 
     def _wrong(self, sizes: NDArray[Any]) -> NDArray[np.intp]:
@@ -333,10 +334,10 @@ Vectors = Box | Ball | Sets
 Domain = Vectors | Graphs
 
 
-def indicator(items: NDArray[Any], attributes: int) -> sparse.csr_array:
+def indicator(items: NDArray[Any], attributes: int) -> scipy.sparse.csr_array:
     """A set as one sparse row of ones, of shape (1, attributes)."""
     columns = np.sort(items)
-    return sparse.csr_array(
+    return scipy.sparse.csr_array(
         (np.ones(columns.size), columns, np.array([0, columns.size])), shape=(1, attributes)
     )
 
@@ -364,7 +365,7 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     if np.iscomplexobj(records.data if is_sparse(records) else records):
         raise RecordsError("records must be real numbers, and these are complex.")
     if is_sparse(records):
-        x: Any = sparse.csr_array(records, dtype=np.float64)
+        x: Any = scipy.sparse.csr_array(records, dtype=np.float64)
         try:
             x.check_format()
         except ValueError as error:
@@ -394,7 +395,8 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
 
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse array; a plain bool, by which the stubs narrow nothing."""
-    return bool(sparse.issparse(x))
+    # There is none before that is loaded, which scipy does when it is first asked for.
+    return "scipy.sparse" in sys.modules and bool(scipy.sparse.issparse(x))
 
 
 def dense(x: Any) -> NDArray[Any]:
@@ -437,4 +439,4 @@ def first_where(x: Any, wrong: Any) -> tuple[int, int, float]:
 
 
 def _with_values(x: Any, values: NDArray[np.float64]) -> Any:
-    return sparse.csr_array((values, x.indices, x.indptr), shape=x.shape)
+    return scipy.sparse.csr_array((values, x.indices, x.indptr), shape=x.shape)

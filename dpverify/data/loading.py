@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.domain import as_matrix, is_sparse, require_finite
 from dpverify.errors import DPVerifyError, RecordsError, did_you_mean, extra
@@ -365,8 +365,8 @@ def _mnist() -> NDArray[np.float64]:
     return np.asarray(pixels, dtype=np.float64) / 255
 
 
-def _mnist_sets() -> sparse.csr_array:
-    return sparse.csr_array((_mnist() >= 0.5).astype(np.float64))
+def _mnist_sets() -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array((_mnist() >= 0.5).astype(np.float64))
 
 
 def _mnist_graph() -> NDArray[np.float64]:

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpverify.errors import require
 from dpverify.privacy import Certifiable, Estimator, Pair
@@ -204,7 +204,7 @@ def judge(
     """
     if moments.undefined or moments.draws < 2 or not variance > 0:
         return "inconclusive", "inconclusive"
-    z = float(-ndtri(level / 2))
+    z = float(-scipy.special.ndtri(level / 2))
     deviation = (moments.mean - expectation) / math.sqrt(variance)
     spread = z * math.sqrt(moments.variance / variance / moments.draws)
     ratio = moments.variance / variance
@@ -342,7 +342,7 @@ def interval_of_mean(values: NDArray[np.float64], level: float) -> tuple[float, 
     if not spread > 0:
         return mean, mean
     skew = float((((values - mean) / spread) ** 3).mean()) / root
-    z = float(-ndtri(level / 2))
+    z = float(-scipy.special.ndtri(level / 2))
 
     def studentised(u: float) -> float:
         """The t with g(t) = u; `skew` is γ/√n."""

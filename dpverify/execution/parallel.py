@@ -11,18 +11,17 @@ workers, nor a task that is done twice because its worker was lost, changes a re
 | loky | processes of this machine, as many as `workers` says | ends the work with an error |
 | dask | a `dask.distributed` cluster, on all its workers | its tasks are done again by others |
 
-Whatever the place, one worker means this process: nothing is sent anywhere.
+Whatever the place, one worker means this process: nothing is sent anywhere. Joblib, which takes a
+tenth of a second to import, is imported where there are more.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
-
-from joblib import Parallel, delayed, parallel_config
-from joblib.parallel import get_active_backend
 
 from dpverify.errors import require
 
@@ -62,6 +61,8 @@ def workplace(
     require(
         bool(scheduler), "scheduler", scheduler or "nothing", "an address with the backend dask"
     )
+    from joblib import parallel_config
+
     from dpverify.execution.cluster import joined  # distributed takes a second to import
 
     with joined(str(scheduler), patience) as cluster, parallel_config(backend=cluster):
@@ -70,6 +71,10 @@ def workplace(
 
 def remote() -> bool:
     """Whether work that is spread here goes to a cluster."""
+    if "joblib" not in sys.modules:  # which `workplace` asks
+        return False
+    from joblib.parallel import get_active_backend
+
     return getattr(get_active_backend()[0], "remote", False)
 
 
@@ -106,6 +111,8 @@ def spread(
     require(workers >= 1 or workers == -1, "workers", workers, "at least 1, or -1")
     if workers == 1:
         return (function(*task) for task in tasks)
+    from joblib import Parallel, delayed
+
     parallel = Parallel(
         n_jobs=workers,
         return_as="generator",
@@ -117,6 +124,8 @@ def spread(
 
 
 def _alone(function: Callable[..., Any], task: Sequence[Any]) -> Any:
+    from joblib import parallel_config
+
     # Joblib would have a task's own parallel work done by threads, which ball arithmetic can't
     # stand: its precision belongs to the process.
     with parallel_config(backend="sequential"):

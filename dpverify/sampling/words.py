@@ -13,7 +13,6 @@ import threading
 from typing import ClassVar, Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpverify.errors import EntropyError, ParameterError, require
@@ -73,6 +72,8 @@ class SecureWords(threading.local):
         return drawn
 
     def _draw_key(self) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # 15 ms
+
         try:
             key = os.urandom(32)
         except (OSError, NotImplementedError) as error:

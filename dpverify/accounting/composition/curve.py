@@ -27,7 +27,6 @@ from typing import Literal, Self
 import numpy as np
 from attrs import field, frozen
 from flint import acb, arb, ctx
-from scipy.optimize import brentq
 
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
@@ -55,6 +54,7 @@ from dpverify.accounting.losses.base import (
     transform,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.solve import brentq
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
@@ -346,7 +346,7 @@ def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) 
         high, reach = min(high + reach, ceiling), 2 * reach
         if reach > 1e9 * scale:
             return None
-    root = high if low == high else float(brentq(excess, low, high, xtol=1e-300, rtol=2**-50))
+    root = high if low == high else brentq(excess, low, high, xtol=1e-300, rtol=2**-50)
     root = min(root, ceiling)
     spread = sums.value(arb(root)).rad() / target
     first = max(min(float(spread), 1.0) * scale, max(root, least) * 2.0**-52)

@@ -34,10 +34,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from flint import arb, ctx
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_expit
 
 from dpverify.accounting.composition._lattice_law import (
     LATTICE_PRECISION,
@@ -420,6 +420,7 @@ def _outcomes_in_doubles(points: Points) -> tuple[Doubles, Doubles]:
     losses, logs = np.zeros(1), np.zeros(1)
     for point, count in _factors(points):
         eps, minus = point.epsilon_bound().upper, np.arange(count + 1)
+        gammaln, log_expit = scipy.special.gammaln, scipy.special.log_expit
         binomial = gammaln(count + 1) - gammaln(minus + 1) - gammaln(count - minus + 1)
         log = binomial + (count - minus) * log_expit(eps) + minus * log_expit(-eps)
         losses = np.add.outer(losses, (count - 2 * minus) * eps).ravel()

@@ -34,11 +34,10 @@ from functools import lru_cache
 
 from attrs import field, frozen
 from flint import arb, ctx, fmpq
-from scipy.optimize import brentq
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
-from dpverify.accounting.solve import certified_solution
+from dpverify.accounting.solve import brentq, certified_solution
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, squared, to_arb
 from dpverify.errors import NumericalError, require
@@ -176,7 +175,7 @@ class DiscreteGaussian(PrivacyCurve):
                 high *= 2
                 if high > 1e15:
                     raise NumericalError(f"no epsilon below 1e15 reaches delta={target}")
-            root = float(brentq(excess, 0.0, high, xtol=1e-300, rtol=2.0**-50))
+            root = brentq(excess, 0.0, high, xtol=1e-300, rtol=2.0**-50)
             found = self._first(Fraction(root))
             return max(found, found - 1, found + 1, key=lambda first: self._reached(first, target))
 

@@ -26,9 +26,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Self
 
+import scipy
 from attrs import field, frozen
 from flint import arb, ctx
-from scipy.special import erfcx, ndtri_exp
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss
@@ -129,7 +129,7 @@ def epsilon_gaussian(
         return eps + (log_delta - log_target) * gap / after
 
     # δ < Φ(a), so that μ/2 − ε/μ is above the quantile of δ, and this start above the root.
-    start = m * m / 2 - m * float(ndtri_exp(log_target))
+    start = m * m / 2 - m * float(scipy.special.ndtri_exp(log_target))
     guess = _newton(step, start) if log_target < _NEAR_ONE else start
 
     def curve() -> Curve:
@@ -174,7 +174,7 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
         return mu - (log_delta - log_target) * gap
 
     # Both are below the root: δ(ε; μ) ≤ δ(0; μ) < μ/√(2π), and δ < Φ(μ/2 − ε/μ).
-    quantile = float(ndtri_exp(log_target))
+    quantile = float(scipy.special.ndtri_exp(log_target))
     root = math.hypot(quantile, math.sqrt(2 * e))
     start = quantile + root if quantile >= 0 else 2 * e / (root - quantile)
     start = max(start, math.exp(log_target) * _ROOT_TWO_PI)
@@ -321,7 +321,7 @@ def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:
 
 
 def _mills(t: float) -> float:
-    return float(erfcx(t / math.sqrt(2))) * _ROOT_TWO_PI / 2
+    return float(scipy.special.erfcx(t / math.sqrt(2))) * _ROOT_TWO_PI / 2
 
 
 def _precision(epsilon: float, mu: float, signal: float) -> int:

@@ -53,11 +53,11 @@ import numpy as np
 from attrs import field, frozen
 from flint import arb, arb_poly, fmpz, fmpz_poly
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import LaplaceLoss
+from dpverify.accounting.solve import brentq
 from dpverify.accounting.targets import check_delta, check_target
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import (
@@ -420,7 +420,7 @@ def _root(falling: Callable[[float], float], target: float, low: float, high: fl
 
     if excess(low) <= 0:
         return low
-    return float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15))
+    return brentq(excess, low, high, xtol=1e-300, rtol=1e-15)
 
 
 def _outwards(

@@ -26,9 +26,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from flint import arb
-from scipy.special import gammainc, gammaincc
 
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
@@ -106,8 +106,9 @@ class RankOneNormal(NormalRows):
             (1 + gamma) / gamma * (side * threshold + half * np.log1p(gamma)) for side in (1, -1)
         ]
         # Half of s, over the variances of the two laws: the first is the wider one.
-        wider = [float(gammaincc(half, max(ends[0], 0) / v)) for v in (noise + gamma, noise)]
-        narrower = [float(gammainc(half, max(ends[1], 0) / v)) for v in (noise, noise + gamma)]
+        above, below = scipy.special.gammaincc, scipy.special.gammainc
+        wider = [float(above(half, max(ends[0], 0) / v)) for v in (noise + gamma, noise)]
+        narrower = [float(below(half, max(ends[1], 0) / v)) for v in (noise, noise + gamma)]
         odds = np.exp(min(threshold, 700.0))
         if wider[0] - odds * wider[1] >= narrower[0] - odds * narrower[1]:
             return wider[0], wider[1]

@@ -35,8 +35,8 @@ from typing import Literal, Protocol
 
 from attrs import field, frozen
 from flint import arb, ctx
-from scipy.optimize import brentq
 
+from dpverify.accounting.solve import brentq
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, ParameterError, require
 from dpverify.guarantee import PrivacyBound
@@ -327,7 +327,7 @@ def convex_minimum(function: Callable[[arb], arb]) -> tuple[arb | None, arb]:
             if twice >= least:
                 return 2 * least - twice, least
             raise NumericalError("the convex function's minimum near 0 is not proven")
-        return minimum_near(function, 2 ** float(brentq(slope, -_RANGE, _RANGE, xtol=1e-14)))
+        return minimum_near(function, 2 ** brentq(slope, -_RANGE, _RANGE, xtol=1e-14))
 
 
 def minimum_near(function: Callable[[arb], arb], middle: float) -> tuple[arb, arb]:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
@@ -69,7 +69,7 @@ class NormalLoss(Loss):
         return float(self.weights @ (output - self.origin)) - self.mu**2 / 2
 
     def simulated(self) -> Vector:
-        quantiles = ndtri((np.arange(_SIMULATED) + 0.5) / _SIMULATED)
+        quantiles = scipy.special.ndtri((np.arange(_SIMULATED) + 0.5) / _SIMULATED)
         return np.asarray(self.mu**2 / 2 + self.mu * quantiles)
 
     def leak(self, claim: PrivacyCurve, allowed: float) -> str:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
@@ -153,7 +153,7 @@ def planned(losses: NDArray[np.float64], claim: PrivacyCurve, config: AuditConfi
 
 def _limit(share: NDArray[np.float64], draws: int, level: float, sign: int) -> NDArray[np.float64]:
     """Wilson's limit of a probability whose share is observed, in doubles."""
-    z = max(1.0, -float(ndtri(level)))
+    z = max(1.0, -float(scipy.special.ndtri(level)))
     spread = np.sqrt(share * (1 - share) / draws + z**2 / (4 * draws**2))
     middle = share + z**2 / (2 * draws)
     return np.asarray((middle + sign * z * spread) / (1 + z**2 / draws))

@@ -35,8 +35,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dpverify.auditing.attacks._scores import Score, learned
 from dpverify.auditing.attacks.base import Attack, Target
@@ -250,7 +250,7 @@ def _power(
     `smallest_epsilon_found` is the least true ε that would have been told from the claimed one with
     that probability, had the event's probability on the other side been as estimated.
     """
-    z = float(-ndtri(alpha)) - float(ndtri(1 - _DETECTION))
+    z = float(-scipy.special.ndtri(alpha)) - float(scipy.special.ndtri(1 - _DETECTION))
     q = max(choice.q, 1 / draws)
 
     def error(p: float) -> float:

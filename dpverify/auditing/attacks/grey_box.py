@@ -44,8 +44,8 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from dpverify.auditing.attacks._noise_model import (
     ROUND_OFF,
@@ -441,5 +441,7 @@ def _matrix(
 def _least_l1(matrix: Vector, change: Vector) -> float:
     """Least ‖v‖₁ with matrix @ v = change."""
     both = np.hstack([matrix, -matrix])
-    solved = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=change, bounds=(0, None))
+    solved = scipy.optimize.linprog(
+        np.ones(both.shape[1]), A_eq=both, b_eq=change, bounds=(0, None)
+    )
     return math.inf if solved.fun is None else float(solved.fun)

@@ -38,8 +38,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
@@ -344,4 +344,6 @@ def smallest_share(curve: PrivacyCurve, delta: Fraction, draws: int, level: floa
         return counts.refutes(lines, alpha=level, delta=float(delta))
 
     hits = least_hits(refuted, draws)
-    return None if hits is None else float(betaincinv(hits, draws - hits + 1, DETECTION))
+    if hits is None:
+        return None
+    return float(scipy.special.betaincinv(hits, draws - hits + 1, DETECTION))

@@ -34,8 +34,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betaincinv, gammaln
 
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.black_box import choose
@@ -323,7 +323,7 @@ def _levels(n: int, alpha: float) -> _Limits:
     ranks = np.array(sorted({*kept, *(n + 1 - rank for rank in kept)}))
 
     def at(eta: float) -> Array:
-        return np.asarray(betaincinv(ranks, n - ranks + 1, eta), dtype=np.float64)
+        return np.asarray(scipy.special.betaincinv(ranks, n - ranks + 1, eta), dtype=np.float64)
 
     best = share / (2 * ranks.size) * (1 - 1e-5)  # Bonferroni's, less the margin of `coverage`
     eta = 3 * best
@@ -391,5 +391,5 @@ def _poisson(mean: float) -> tuple[int, Array]:
 
 
 def _log_poisson(mean: float, counts: NDArray[Any]) -> Array:
-    logs: Array = counts * math.log(mean) - mean - gammaln(counts + 1.0)
+    logs: Array = counts * math.log(mean) - mean - scipy.special.gammaln(counts + 1.0)
     return logs

@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
+import scipy
 from flint import arb, ctx
-from scipy.special import betaincinv
 
 from dpverify.errors import NumericalError, require
 
@@ -37,7 +37,7 @@ def lower_limit(successes: int, draws: int, alpha: float) -> float:
     _check(successes, draws, alpha)
     if successes == 0:
         return 0.0
-    limit = float(betaincinv(successes, draws - successes + 1, alpha))
+    limit = float(scipy.special.betaincinv(successes, draws - successes + 1, alpha))
     for shrink in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-6):
         candidate = limit * (1 - shrink)
         if _tail(candidate, successes, draws) <= arb(alpha):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import fdtrc, log_ndtr, ndtri
 
 from dpverify.accounting.curves.gaussian import epsilon_gaussian
 from dpverify.errors import require
@@ -63,14 +63,14 @@ def gaussian_fit(own: Array, other: Array, *, delta: Fraction, alpha: float) -> 
     spread = float(own.var(ddof=1)), float(other.var(ddof=1))
     if min(spread) == 0:
         return GaussianFit(p_value=0.0)
-    ratio = float(fdtrc(n - 1, m - 1, spread[0] / spread[1]))
+    ratio = float(scipy.special.fdtrc(n - 1, m - 1, spread[0] / spread[1]))
     p_value = min(1.0, 3 * min(_normality(own), _normality(other), 2 * min(ratio, 1 - ratio)))
     if not p_value > max(alpha, _GUARD):
         return GaussianFit(p_value=p_value)
     pooled = ((n - 1) * spread[0] + (m - 1) * spread[1]) / (n + m - 2)
     mu = abs(float(own.mean() - other.mean())) / math.sqrt(pooled)
     error = math.sqrt(1 / n + 1 / m + mu**2 / (2 * (n + m - 2)))
-    lower = max(0.0, mu + float(ndtri(alpha)) * error)
+    lower = max(0.0, mu + float(scipy.special.ndtri(alpha)) * error)
     epsilon = epsilon_gaussian(delta, 1, sensitivity=lower).lower if lower else 0.0
     return GaussianFit(p_value=p_value, mu=mu, mu_lower=lower, epsilon_lower=epsilon)
 
@@ -80,7 +80,8 @@ def _normality(values: Array) -> float:
     n = values.size
     z = np.sort((values - values.mean()) / values.std(ddof=1))
     weights = 2 * np.arange(1, n + 1) - 1
-    statistic = -n - float(np.mean(weights * (log_ndtr(z) + log_ndtr(-z[::-1]))))
+    logs = scipy.special.log_ndtr(z) + scipy.special.log_ndtr(-z[::-1])
+    statistic = -n - float(np.mean(weights * logs))
     a = statistic * (1 + 0.75 / n + 2.25 / n**2)
     if a < 0.2:
         return 1 - math.exp(-13.436 + 101.14 * a - 223.73 * a**2)

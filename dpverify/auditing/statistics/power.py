@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, betaincinv, ndtri
+import scipy
 
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
@@ -217,7 +217,7 @@ def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: flo
     reach = curve.epsilon_at(Fraction(1, max(draws, 10))).upper
     grid = np.linspace(0, max(min(reach, _LARGEST), 1e-9), 201)
     p, q = np.array([curve.rates(t) for t in grid.tolist()]).T
-    z = max(float(-ndtri(level)), 0.5)
+    z = max(float(-scipy.special.ndtri(level)), 0.5)
     excess = np.maximum(p - float(delta), 1e-100)
     shifted = q + z**2 / 4 / draws
     spread = (p * (1 - p) / excess**2 + (1 - q) / shifted) / draws
@@ -227,7 +227,7 @@ def _best_threshold(curve: PrivacyCurve, delta: Fraction, draws: int, level: flo
 def _farthest_threshold(curve: PrivacyCurve, draws: int, level: float) -> float:
     """Largest t at which {L ≥ t} would show twice the δ(t), about; 0 where there is none."""
     reach = min(curve.epsilon_at(Fraction(1, max(draws, 10))).upper, _LARGEST)
-    z = float(-ndtri(level / 100) - ndtri(1 - DETECTION))
+    z = float(-scipy.special.ndtri(level / 100) - scipy.special.ndtri(1 - DETECTION))
 
     def shows(t: float) -> bool:
         (p, q), delta = curve.rates(t), curve.delta_at(t).upper
@@ -248,11 +248,12 @@ def few_hits(p: float, draws: int) -> int:
     As ``scipy.stats.binom.ppf`` has it, which takes half a second to import.
     """
     level = (1 - DETECTION) / 2
-    near = bdtrik(level, draws, p)  # where the probability, continued between the integers, is that
+    # Where the probability, continued between the integers, is that.
+    near = scipy.special.bdtrik(level, draws, p)
     k = math.ceil(near) if 0 < near < draws else draws * (p > 0.5)
-    while k > 0 and bdtr(k - 1, draws, p) >= level:
+    while k > 0 and scipy.special.bdtr(k - 1, draws, p) >= level:
         k -= 1
-    while k < draws and not bdtr(k, draws, p) >= level:
+    while k < draws and not scipy.special.bdtr(k, draws, p) >= level:
         k += 1
     return k
 
@@ -276,7 +277,7 @@ def _smallest_excess(
     hits = least_hits(refuted, draws)
     if hits is None:
         return math.inf
-    p = float(betaincinv(hits, draws - hits + 1, 1 - (1 - DETECTION) / 2))
+    p = float(scipy.special.betaincinv(hits, draws - hits + 1, 1 - (1 - DETECTION) / 2))
     return p - (math.exp(epsilon) * q + delta)
 
 

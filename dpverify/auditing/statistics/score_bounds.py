@@ -48,8 +48,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincc, betaincinv
 
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 
@@ -122,16 +122,16 @@ def _p_value(
 def _tail(count: Any, n: int, p: Any) -> Any:
     """P[Bin(n, p) ≥ count], elementwise."""
     least = np.maximum(count, 1)
-    return np.where(np.asarray(count) <= 0, 1.0, betainc(least, n - least + 1, p))
+    return np.where(np.asarray(count) <= 0, 1.0, scipy.special.betainc(least, n - least + 1, p))
 
 
 @lru_cache(maxsize=256)
 def _cells(k: int, m: int, level: float) -> tuple[Array, Array]:
     """Ends of cells of V, as narrow as this level needs, and P[V ≥ q] at the lower ones."""
     tails = np.concatenate([np.linspace(1, 0.1, 200)[1:-1], np.geomspace(0.1, level / 300, 360)])
-    q = np.concatenate([[0.0], 1 - betaincinv(m + 1 - k, k, tails), [1.0]])
+    q = np.concatenate([[0.0], 1 - scipy.special.betaincinv(m + 1 - k, k, tails), [1.0]])
     q = np.maximum.accumulate(np.clip(q, 0.0, 1.0))
-    return q, np.minimum(betaincc(k, m + 1 - k, q[:-1]) * _CHARGE, 1.0)
+    return q, np.minimum(scipy.special.betaincc(k, m + 1 - k, q[:-1]) * _CHARGE, 1.0)
 
 
 def _largest_rejected(

@@ -63,10 +63,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
+from dpverify.accounting.solve import brentq
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
 from dpverify.errors import require
 
@@ -191,7 +191,7 @@ class _Test:
         require(0 <= delta < 1, "delta", delta, "in [0, 1)")
         self.n, self.m = outcome.draws, outcome.false_draws
         self.delta = delta
-        self.z = max(float(-ndtri(alpha)), 0.5) if caution is None else caution
+        self.z = max(float(-scipy.special.ndtri(alpha)), 0.5) if caution is None else caution
         gamma = alpha * _SHARE
         self.level = (alpha - gamma) * (1 - 4 * _ULP)
         low = lower_limit(outcome.false_hits, self.m, gamma / 2)
@@ -215,7 +215,7 @@ class _Test:
 
         if excess(most) < 0:
             return most
-        return float(brentq(excess, 0.0, most, xtol=1e-7))
+        return brentq(excess, 0.0, most, xtol=1e-7)
 
     def refutes(self, lines: Sequence[Line]) -> bool:
         g = _claim(lines)

@@ -1,0 +1,64 @@
+"""Roots: what is found in place of scipy's, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from dpverify.accounting.solve import brentq
+from dpverify.errors import NumericalError
+
+RISING: list[Callable[[float, float], float]] = [
+    lambda x, shift: x**3 - shift,
+    lambda x, shift: math.expm1(x) - shift,
+    lambda x, shift: math.atan(40 * (x - shift)) + 0.3,
+    lambda x, shift: math.copysign(1.0, x - shift),
+    lambda x, shift: (x - shift) ** 7,
+]
+
+
+@pytest.mark.parametrize("function", RISING)
+@settings(max_examples=30)
+@given(
+    shift=st.floats(0.01, 2.9),
+    low=st.floats(-10, -3),
+    high=st.floats(3, 10),
+    xtol=st.sampled_from([1e-300, 1e-7]),
+)
+def test_the_points_are_those_of_scipy(
+    function: Callable[[float, float], float], shift: float, low: float, high: float, xtol: float
+) -> None:
+    ours: list[float] = []
+    theirs: list[float] = []
+
+    def seen(points: list[float]) -> Callable[[float], float]:
+        def called(x: float) -> float:
+            points.append(x)
+            return function(x, shift)
+
+        return called
+
+    root = brentq(seen(ours), low, high, xtol=xtol)
+    rtol = 4 * 2.0**-52
+    assert root == optimize.brentq(seen(theirs), low, high, xtol=xtol, rtol=rtol, maxiter=400)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0)])
+def test_an_end_may_be_the_root(low: float, high: float) -> None:
+    assert brentq(lambda x: x, low, high, xtol=1e-12) == 0.0
+
+
+def test_both_ends_of_one_sign_are_refused() -> None:
+    with pytest.raises(NumericalError, match=r"no change of sign between 1.0 and 2.0"):
+        brentq(lambda x: x, 1.0, 2.0, xtol=1e-12)
+
+
+def test_what_is_no_number_is_no_root() -> None:
+    with pytest.raises(NumericalError, match="no "):
+        brentq(lambda _: math.nan, -1.0, 1.0, xtol=1e-12)
