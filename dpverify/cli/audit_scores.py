@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverify.auditing.attacks import scores
 from dpverify.auditing.attacks.scores import Design
@@ -20,8 +21,9 @@ from dpverify.errors import ConfigurationError, did_you_mean
 
 __all__ = ["audit_scores", "read_scores"]
 
-_WITH = {"1", "true", "with", "in", "member"}
-_WITHOUT = {"0", "false", "without", "out", "non-member"}
+_WITH = {"1", "1.0", "true", "with", "in", "member"}
+_WITHOUT = {"0", "0.0", "-1", "-1.0", "false", "without", "out", "non-member"}
+_DELIMITERS = ",;\t"
 _SIDES = ("with", "without")
 
 
@@ -50,8 +52,9 @@ def audit_scores(
 ) -> int:
     """Bound epsilon from below by the scores in FILE, with the record and without it.
 
-    FILE is a .csv with columns label (1, in, with, member or true; 0, out, without, non-member or
-    false), score and perhaps run, or a .json or .npz with the lists "with" and "without".
+    FILE is a .csv, with commas, semicolons or tabs, and with columns label (1, in, with, member or
+    true; 0, -1, out, without, non-member or false), score and perhaps run, or a .json or .npz with
+    the lists "with" and "without".
 
     \b
     dpverify audit-scores scores.csv --delta 1e-5
@@ -105,13 +108,24 @@ def _from_csv(file: Path) -> tuple[_Sides, _Runs]:
     sides: _Sides = ([], [])
     runs: tuple[list[str], list[str]] = ([], [])
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines, restkey="", strict=True, skipinitialspace=True)
-        columns = rows.fieldnames or []
+        head = lines.readline()
+        lines.seek(0)
+        rows = csv.DictReader(
+            lines,
+            restkey="",
+            strict=True,
+            skipinitialspace=True,
+            delimiter=max(_DELIMITERS, key=head.count),
+        )
+        columns = list(rows.fieldnames or [])
         for name in ("label", "score"):
             if name not in columns:
-                rule = "Its first line names the columns, with commas."
+                rule = "Its first line names the columns, with commas, semicolons or tabs."
                 hint = did_you_mean(name, columns, otherwise=rule)
                 raise ConfigurationError(f"{file} must have a column {name}. {hint}")
+        for name in ("label", "score", "run"):
+            if columns.count(name) > 1:
+                raise ConfigurationError(f"{file} must have one column {name}, and has several.")
         for row in rows:
             where = f"{file}, row {rows.line_num}"
             if "" in row:
@@ -121,6 +135,12 @@ def _from_csv(file: Path) -> tuple[_Sides, _Runs]:
             side = _side(where, row["label"])
             sides[side].append(_number(where, row["score"]))
             runs[side].append(row.get("run") or "")
+    for side, (own, other) in enumerate((("1", "0"), ("0", "1"))):
+        if not sides[side]:
+            raise ConfigurationError(
+                f"{file} must have scores with the record and without it: all labels are {other}, "
+                f"and none is {own}."
+            )
     return sides, runs if "run" in columns else None
 
 
@@ -152,11 +172,16 @@ def _from_json(file: Path) -> tuple[_Sides, _Runs]:
 def _from_npz(file: Path) -> tuple[_Sides, _Runs]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return _from_lists(file, {name: arrays[name].tolist() for name in arrays})
+            return _from_lists(file, {name: _row(arrays[name]) for name in arrays})
     except ValueError as error:  # pickled objects, or no archive at all
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(f"{file} must be an archive of numpy's arrays.") from error
+
+
+def _row(array: NDArray[Any]) -> Any:
+    """A column or a row of a matrix is a row of numbers too."""
+    return (array.ravel() if array.ndim == 2 and 1 in array.shape else array).tolist()
 
 
 def _from_lists(file: Path, lists: Any) -> tuple[_Sides, _Runs]:

@@ -10,6 +10,7 @@ import pytest
 
 import dpverify as dpv
 from dpverify.cli import _run
+from dpverify.cli.audit_scores import read_scores
 
 WITH, WITHOUT = [float(x) for x in range(5, 45)], [float(x) / 10 for x in range(40)]
 
@@ -40,12 +41,23 @@ def test_every_kind_of_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert envelope["result"] == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
 
 
-def test_spaces_after_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("written_so", "read_so"),
+    [(",", ", "), (",", ";"), (",", "\t"), ("\n1,", "\n1.0,"), ("\nFalse,", "\n-1,")],
+)
+def test_other_spellings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written_so: str, read_so: str
+) -> None:
     file = written(tmp_path, "a.csv")
-    file.write_text(file.read_text().replace(",", ", "))
+    file.write_text(file.read_text().replace(written_so, read_so))
     assert _run(["audit-scores", str(file), "--delta", "1e-5", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["result"]
     assert result == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
+
+
+def test_columns_of_a_matrix(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{"with": np.array([WITH]).T, "without": np.array([WITHOUT])})
+    assert read_scores(tmp_path / "a.npz") == ((WITH, WITHOUT), None)
 
 
 def test_a_claim_is_refuted_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +81,11 @@ WRONG = [
     ("a.txt", "", "must be a .csv, .json or .npz file of scores"),
     ("none.csv", None, "can't be read: No such file or directory"),
     ("a.csv", "lab,score\n1,2\n", "must have a column label."),
-    ("a.csv", "", "must have a column label. Its first line names the columns, with commas."),
+    ("a.csv", "", "Its first line names the columns, with commas, semicolons or tabs."),
+    ("a.csv", "label,score,score\n1,2,3\n0,1,2\n", "must have one column score, and has several."),
+    ("a.csv", "label;score\n1;0,5\n0;1\n", "score='0,5' must be a number."),
+    ("a.csv", "label,score\n1,2\n1,3\n", "all labels are 1, and none is 0."),
+    ("a.csv", "label,score\n0,2\n0,3\n", "all labels are 0, and none is 1."),
     ("a.csv", "1,2\n0,3\n", "must have a column label. Its first line names the columns, with"),
     ("a.csv", "label,score\n1,2\n0,0,53\n", "row 3: it must have as many fields as the first line"),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
