@@ -73,7 +73,7 @@ from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence
-from dpverify.auditing.outputs.samples import copied, display_name, foreign_code
+from dpverify.auditing.outputs.samples import alone, copied, display_name, foreign_code
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
 from dpverify.enclosure import rational
@@ -345,7 +345,7 @@ def _broken(first: _Run, second: _Run, calls: Calls) -> DeclarationEvidence | No
         slack = _SLACK * most + (_SINGLE if _is_single(inputs) else ROUND_OFF) * size
         if math.isfinite(move) and move > most + slack:
             return DeclarationEvidence(
-                declaration=f"primitive {declared.name} (call {call.number})",
+                declaration=f"primitive {declared.name} (call {call.number}, in {declared.norm})",
                 place=call.place,
                 moved=move,
                 allowed=most,
@@ -373,7 +373,7 @@ def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
     function: Callable[[Any], Any] = _releasing(mechanism, tape)
     with _heard(run.said), patched(tape), taped(tape):
         try:
-            output = function(copied(data))
+            output = alone(function, copied(data))
         except Diverged as differing:
             run.diverged = str(differing)
         except Exception as error:

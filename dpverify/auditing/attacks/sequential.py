@@ -39,7 +39,7 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import both_sides, display_name, sample_pair
+from dpverify.auditing.outputs.samples import always_raises, both_sides, display_name, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line
@@ -147,14 +147,16 @@ def bet(
     require(bool(lines), "lines", lines, "at least one")
     score = score or _scores_of(mechanism, pair, config)
     bettor = _Bettor(np.array(lines, dtype=np.float64))
-    seen, wealth = 0, 0.0
+    seen, wealth, silent = 0, 0.0, True
     own = other = np.empty((0, 0))
     goal = math.log(1 / config.alpha)
     current: _Bet | None = None
     for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
-            scores = _scores(mechanism, pair, number, score, config)
+            sides = _drawn(mechanism, pair, number, config)
+            silent = silent and all(map(always_raises, sides))
+            scores = [_scored(mechanism, pair, side, score) for side in sides]
             if scores[0].shape != scores[1].shape or (
                 len(own) and own.shape[1:] != scores[0].shape[1:]
             ):
@@ -171,6 +173,8 @@ def bet(
             if wealth >= goal + _margin(seen):
                 return _finding(pair, config.alpha, seen, wealth, current, refuted=True)
         seen = stop
+    if silent:
+        raise DrawError(f"{display_name(mechanism)} always raised, on the pair {pair.name!r}.")
     return _finding(pair, config.alpha, seen, wealth, current, refuted=False)
 
 
@@ -306,18 +310,22 @@ def _scores_of(
     return scores
 
 
-def _scores(
+def _drawn(
+    mechanism: Mechanism, pair: Pair, number: int, config: AuditConfig
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A chunk of both sides."""
+    key = (config.seed, "sequential", f"pair {pair.name}", number)
+    return both_sides(mechanism, pair, CHUNK, key, config.time_limit)
+
+
+def _scored(
     mechanism: Mechanism,
     pair: Pair,
-    number: int,
+    outputs: NDArray[Any],
     score: Callable[[NDArray[Any]], Scores],
-    config: AuditConfig,
-) -> list[Scores]:
-    """Of a chunk of both sides."""
-    key = (config.seed, "sequential", f"pair {pair.name}", number)
-    sides = both_sides(mechanism, pair, CHUNK, key, config.time_limit)
-    scores = [np.asarray(score(side), dtype=np.float64).reshape(CHUNK, -1) for side in sides]
-    if any(np.isnan(side).any() for side in scores):
+) -> Scores:
+    scores = np.asarray(score(outputs), dtype=np.float64).reshape(CHUNK, -1)
+    if np.isnan(scores).any():
         raise DrawError(
             f"{display_name(mechanism)} released what has no score, on the pair {pair.name!r}: "
             "infinities?"

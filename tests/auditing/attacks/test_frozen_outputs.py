@@ -368,7 +368,7 @@ def test_a_broken_declaration_is_certain() -> None:
     assert (finding.verdict, finding.level) == ("violation", 0.0)
     evidence = finding.evidence
     assert isinstance(evidence, DeclarationEvidence)
-    assert evidence.declaration == "primitive noisy (call 2)"
+    assert evidence.declaration == "primitive noisy (call 2, in l1)"
     assert evidence.place.endswith(line_of(marked_unclipped, 2))
     assert evidence.moved == pytest.approx(99.7)
     assert evidence.allowed == 1
