@@ -10,6 +10,7 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.engine import Selection, run
 from dpverify.auditing.outputs.journal import AuditJournal
+from dpverify.auditing.outputs.time_limit import ending
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import AuditKind, Omittable
 from dpverify.auditing.targets.command import Command
@@ -141,7 +142,10 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     if features is not None:
         mechanism = Encoded(mechanism, features)
     try:
-        return run(mechanism, config, selection, replay=replay, journal=journal, progress=progress)
+        with ending(config.longest):
+            return run(
+                mechanism, config, selection, replay=replay, journal=journal, progress=progress
+            )
     finally:
         if isinstance(subject, Command):
             subject.close()

@@ -38,7 +38,7 @@ class AuditConfig:
         Processes, −1 for all cores; no effect on the result. With 1 the mechanism never leaves this
         process.
     time_limit : float, positive
-        Seconds that one release may take.
+        Seconds that one release may take; all of an audit may take 1,000 times as many (`longest`).
 
     Raises
     ------
@@ -71,6 +71,11 @@ class AuditConfig:
         require(workers, "workers", self.workers, "a number of processes, or -1 for all cores")
         positive = _real(self.time_limit) and self.time_limit > 0
         require(positive, "time_limit", self.time_limit, "positive")
+
+    @property
+    def longest(self) -> float:
+        """Seconds that all of an audit may take."""
+        return 1000 * self.time_limit
 
     def delta_for(self, curve: PrivacyCurve) -> Fraction:
         """Where ε of this claim is bounded."""

@@ -26,15 +26,22 @@ the adjacency's extreme point near zero, where floating point shows most.
 a pair fails only where every release raises, on both sides and in 200 more draws, or where one is
 late or ends its process. Such a pair is left out of all kinds but grey-box and determinism, and
 makes the whole report inconclusive, unless something shows a violation; and so does a mechanism
-that fails later, in any kind.
+that fails later, in any kind. An audit that would take longer than it may (`AuditConfig.longest`),
+at the pace of a first release, isn't begun; one that does ends there, inconclusive.
+
+**Beside the outputs.** A few releases are watched: what they print, write or ask for is noted, and
+where that depends on the data the report is inconclusive (`side_effects`).
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from dpverify.auditing.attacks.base import Attack, Target
@@ -62,6 +69,7 @@ from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
 from dpverify.auditing.settings import KINDS, OMITTABLE, AuditKind, Omittable
+from dpverify.auditing.side_effects import side_effects
 from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.targets.pairs import known_pairs, space_of
@@ -82,6 +90,9 @@ __all__ = ["Selection", "applicable", "run"]
 _LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
+_RELEASES = 4  # for each draw of each kind: training ones too, of both sides
+_FAST = 0.01  # seconds of a release, below which several are timed
+_SOON = 60.0  # seconds, beyond which an audit says how long it takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +136,7 @@ def run(
     progress : told what runs
     """
     require(config.draws >= _LEAST, "draws", config.draws, f"at least {_LEAST}")
-    parts = ("release", "adjacency", "privacy")
-    claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
-    rule = "an object with `release`, `adjacency` and `privacy`"
-    require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
+    _require_mechanism(mechanism)
     without = tuple(selection.without)
     chosen = applicable(mechanism, selection.kinds, without=without)
     doubles = selection.kinds is not None or "precision-of-doubles" not in without
@@ -158,9 +166,35 @@ def run(
     ) -> Any:
         return (journal or AuditJournal()).kept(identity, name, make, done=done)
 
+    code = audit_code(
+        mechanism,
+        alpha=config.alpha,
+        delta=delta,
+        draws=config.draws,
+        seed=config.seed,
+        kinds=None if only_whole else chosen,
+        without=without if only_whole else None,
+        pairs=selection.pairs,
+        search=selection.search,
+        workers=None if config.workers == -1 else config.workers,
+    )
+    report = partial(
+        Report,
+        mechanism=display_name(mechanism),
+        claim=(claimed, delta),
+        alpha=config.alpha,
+        replay=replay or code,
+    )
     copied = copier(mechanism)
     searched = ""
     space = space_of(mechanism, known) if searching else None
+    kinds = len(chosen) + (space is not None)
+    seconds = step("pace", lambda: _pace(mechanism, known, space, config))
+    seconds *= _RELEASES * kinds * config.draws
+    if seconds > config.longest:
+        return report(findings=(), failed=(_too_slow(mechanism, seconds, config),))
+    if seconds > _SOON:
+        progress(f"about {_duration(seconds)} in all")
     if space is not None:
         progress("search")
         outcome = step(
@@ -180,12 +214,7 @@ def run(
     unfit, remembering = trials["unfit"], trials["remembers"]
     target = Target(mechanism, known, frozenset(unfit), space)
     named = (selection.pairs is None and not searching) or names_own(target)
-    attacks: list[Attack] = [ATTACKS[kind] for kind in chosen]
-    if only_whole:
-        audited: list[Attack] = [PrecisionAttack(only_whole=True)] if trials["whole"] else []
-        place = [attack.name for attack in attacks].index("precision")
-        attacks[place : place + 1] = audited
-    attacks = [] if remembering else attacks
+    attacks = [] if remembering else _attacks(chosen, only_whole=only_whole, whole=trials["whole"])
     weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
     levels = shares(config.alpha, weights) if weights else {}
     attacks = [a for a in attacks if target.drawable or a.counts_failures]
@@ -200,27 +229,65 @@ def run(
         )
         return from_plain(plain, known)
 
-    code = audit_code(
-        mechanism,
-        alpha=config.alpha,
-        delta=delta,
-        draws=config.draws,
-        seed=config.seed,
-        kinds=None if only_whole else chosen,
-        without=without if only_whole else None,
-        pairs=selection.pairs,
-        search=selection.search,
-        workers=None if config.workers == -1 else config.workers,
-    )
-    return Report(
-        mechanism=display_name(mechanism),
-        claim=(claimed, delta),
-        alpha=config.alpha,
+    return report(
         findings=tuple(finding for attack in attacks for finding in findings(attack)),
-        failed=(*unfit.values(), *remembering),
+        failed=(*unfit.values(), *remembering, *trials["leaks"]),
+        notes=tuple(trials["notes"]),
         searched=searched,
-        replay=replay or code,
     )
+
+
+def _pace(
+    mechanism: Mechanism, known: Sequence[Pair], space: Space | None, config: AuditConfig
+) -> float:
+    """Seconds a release; 0 where the first pair can't be drawn from, which trials tell."""
+    processes = (os.cpu_count() or 1) if config.workers == -1 else config.workers
+    here = replace(config, workers=1)
+    seconds = math.inf
+    with suppress(ParameterError, DrawError):
+        pair = known[0] if known or space is None else space.extremes(1)[0]
+        for draws in (1, 1, 16, 16):  # the first of each takes longer
+            if draws > 1 and seconds > _FAST:
+                break
+            start = perf_counter()
+            sample_pair(mechanism, pair, here, "pace", draws=draws)
+            seconds = min(seconds, (perf_counter() - start) / (2 * draws))
+        return seconds / processes
+    return 0.0
+
+
+def _too_slow(mechanism: Mechanism, seconds: float, config: AuditConfig) -> str:
+    draws = int(config.draws * config.longest / seconds)
+    fewer = f"Ask for {draws} draws, or for fewer kinds" if draws >= _LEAST else "Ask for less"
+    return (
+        f"{display_name(mechanism)} takes so long that its audit would take about "
+        f"{_duration(seconds)}, and {_duration(config.longest)} are allowed, 1,000 times the time "
+        f"limit of {config.time_limit:g} s for one release. {fewer}, or raise the limit."
+    )
+
+
+def _duration(seconds: float) -> str:
+    """In whole numbers of a unit that a person would take."""
+    units = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+    size, unit = next((each for each in units if seconds >= 2 * each[0]), units[-1])
+    return f"{math.ceil(seconds / size)} {unit}"
+
+
+def _require_mechanism(mechanism: Any) -> None:
+    parts = ("release", "adjacency", "privacy")
+    claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
+    rule = "an object with `release`, `adjacency` and `privacy`"
+    require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
+
+
+def _attacks(chosen: Sequence[AuditKind], *, only_whole: bool, whole: bool) -> list[Attack]:
+    """Attacks of these kinds; of precision that of whole numbers alone, if there are such."""
+    attacks: list[Attack] = [ATTACKS[kind] for kind in chosen]
+    if only_whole:
+        audited: list[Attack] = [PrecisionAttack(only_whole=True)] if whole else []
+        place = [attack.name for attack in attacks].index("precision")
+        attacks[place : place + 1] = audited
+    return attacks
 
 
 def _claim(mechanism: Mechanism) -> PrivacyCurve:
@@ -334,7 +401,10 @@ def _trials(
     copied: Callable[[], Mechanism] | None,
     config: AuditConfig,
 ) -> dict[str, Any]:
-    """Why pairs can't be drawn from, by name; whether draws are kept; whether all are whole."""
+    """Why pairs can't be drawn from, by name; what the mechanism does beside its outputs.
+
+    Whether draws are kept, and whether all outputs are whole numbers.
+    """
     unfit, still, all_whole = {}, [], True
     here = replace(config, workers=1)
     for pair in pairs:
@@ -351,8 +421,17 @@ def _trials(
         if any(constant(side).any() for side in sides):
             still.append(pair)
     reasons = [remembers(mechanism, pair, copied, config) for pair in still if copied]
+    notes: tuple[str, ...] = ()
+    leaks: list[str] = []
+    fit = next((pair for pair in pairs if pair.name not in unfit), None)
+    if fit is not None:
+        with suppress(DrawError):  # what is late is so in an audit too, which then says so
+            effects = side_effects(mechanism, fit, config)
+            notes, leaks = effects.notes, [effects.leak] if effects.leak else []
     return {
         "unfit": unfit,
         "remembers": [reason for reason in reasons if reason][:1],
         "whole": all_whole,
+        "notes": notes,
+        "leaks": leaks,
     }

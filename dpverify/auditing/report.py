@@ -45,6 +45,8 @@ class Report:
     searched : among which pairs the worst was searched for, and at how many of them the mechanism
         couldn't be drawn from; empty where none was
     replay : the command, or the Python code, that repeats it
+    notes : what releases do beside giving an output (they print, they write a file), which no audit
+        looks at; a sentence each
     """
 
     mechanism: str
@@ -54,6 +56,7 @@ class Report:
     failed: tuple[str, ...]
     replay: str
     searched: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -90,6 +93,7 @@ class Report:
         """
         lines = [self.head]
         lines += _violations(self) if self.violations else []
+        lines += [f"  not audited: {note}" for note in self.notes]
         lines += [f"  could not be audited: {reason}" for reason in self.failed[:1]]
         if len(self.failed) > 1:
             more = len(self.failed) - 1
@@ -114,6 +118,7 @@ class Report:
             "epsilon_lower": jsonable(self.epsilon_lower),
             "failed": list(self.failed),
             "searched": self.searched,
+            "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
             "replay": self.replay,
         }

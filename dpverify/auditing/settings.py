@@ -17,6 +17,7 @@ Nothing heavy is imported: pytest reads the table in every run.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ DEFAULTS: Mapping[str, Any] = {
     "kinds": None,
     "without": (),
     "workers": -1,
+    "time_limit": 10.0,
 }
 """Of ``dpverify audit``; these are all settings there are. Kinds of None are those that apply."""
 
@@ -198,17 +200,19 @@ def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 _RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "alpha": (
-        lambda v: isinstance(v, int | float) and not isinstance(v, bool) and 0 < v < 1,
-        "a number in (0, 1)",
-    ),
+    "alpha": (lambda v: _real(v) and 0 < v < 1, "a number in (0, 1)"),
     "draws": (_whole(20), "a whole number, at least 20"),
     "seed": (_whole(0), "a whole number, at least 0"),
     "workers": (
         lambda v: _whole(-1)(v) and v != 0,
         "a number of processes, or -1 for one on each core",
     ),
+    "time_limit": (lambda v: _real(v) and 0 < v < math.inf, "a number of seconds, above 0"),
 }
 _NAMES: Mapping[str, Sequence[str]] = {
     "profile": tuple(PROFILES),

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -23,7 +24,7 @@ from dpverify.auditing.outputs.samples import display_name
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
 from dpverify.auditing.reporters.text import text
-from dpverify.auditing.settings import KINDS, OMITTABLE, PROFILES, Setting, Source, settle
+from dpverify.auditing.settings import DEFAULTS, KINDS, OMITTABLE, PROFILES, Setting, Source, settle
 from dpverify.auditing.targets.command import Command
 from dpverify.cli.output import (
     Choice,
@@ -118,6 +119,12 @@ _CLAIMED = """
     help="Processes; the result is the same.  [default: -1, all]",
 )
 @click.option(
+    "--time-limit",
+    type=Double(),
+    metavar="SECONDS",
+    help="What one release may take; a whole audit, 1,000 times as much.  [default: 10]",
+)
+@click.option(
     "--format",
     "style",
     type=Choice(list(_FORMATS)),
@@ -150,6 +157,7 @@ def audit(
     kinds: tuple[Any, ...],
     without: tuple[Any, ...],
     workers: int | None,
+    time_limit: float | None,
     epsilon: str | None,
     adjacency: str | None,
     pairs: Path | None,
@@ -182,6 +190,7 @@ def audit(
         "kinds": kinds or None,
         "without": without or None,
         "workers": workers,
+        "time_limit": time_limit,
     }
     settings = settle(Source("command line", given), folder=Path.cwd())
     if show_config:
@@ -205,16 +214,17 @@ def audit(
     for number, (name, mechanism) in enumerate(subjects, start=1):
         talk(f"{number} of {len(subjects)}: {name}")
         start = perf_counter()
-        report = run_audit(
-            mechanism,
-            **chosen,
-            **_of_subject(words, mechanism),
-            delta=at,
-            search=search or None,
-            replay=replay_line,
-            journal=AuditJournal(journal, run=replay_line),
-            progress=lambda kind: talk(f"  {kind}"),
-        )
+        with _printing_aside():
+            report = run_audit(
+                mechanism,
+                **chosen,
+                **_of_subject(words, mechanism),
+                delta=at,
+                search=search or None,
+                replay=replay_line,
+                journal=AuditJournal(journal, run=replay_line),
+                progress=lambda kind: talk(f"  {kind}"),
+            )
         talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
         reports.append(replace(report, mechanism=name))
     _write(_FORMATS["json" if as_json else style](reports), output)
@@ -222,6 +232,20 @@ def audit(
     if "violation" in verdicts:
         return 1
     return 3 if "inconclusive" in verdicts and not allow_inconclusive else 0
+
+
+@contextmanager
+def _printing_aside() -> Iterator[None]:
+    """What a mechanism prints goes to stderr, also from its workers: stdout holds the report."""
+    sys.stdout.flush()
+    with ExitStack() as restored:
+        restored.enter_context(redirect_stdout(sys.stderr))
+        with suppress(OSError):  # one of them is closed
+            own = os.dup(1)
+            restored.callback(os.close, own)
+            os.dup2(2, 1)
+            restored.callback(os.dup2, own, 1)
+        yield
 
 
 def _replay(
@@ -232,6 +256,8 @@ def _replay(
     words = ["dpverify", "audit", *targets]
     for name in ("alpha", "draws", "seed"):
         words += [f"--{name}", str(chosen[name])]
+    if chosen["time_limit"] != DEFAULTS["time_limit"]:
+        words += ["--time-limit", str(chosen["time_limit"])]
     words += ["--delta", delta] if delta else []
     words += [word for kind in chosen["kinds"] or () for word in ("--kind", kind)]
     words += [word for kind in chosen["without"] for word in ("--without", kind)]

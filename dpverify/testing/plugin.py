@@ -117,6 +117,7 @@ _WORDS = (
     "kinds",
     "draws",
     "alpha",
+    "time_limit",
 )
 
 
@@ -140,7 +141,7 @@ class Auditor:
             right one can fail.
         **words
             Of `dpverify.audit`: epsilon, delta, adjacency, domain, of, attributes, rows, pairs,
-            search, kinds, draws and alpha. By default the marker's, then the settings'
+            search, kinds, draws, alpha and time_limit. By default the marker's, then the settings'
             (`dpverify.auditing.settings`).
 
         Returns
@@ -198,7 +199,7 @@ def _audited(
 
     chosen = {
         name: checked("dp_audit", name, words[name]) if name in words else settings[name]
-        for name in ("alpha", "draws", "kinds")
+        for name in ("alpha", "draws", "kinds", "time_limit")
     }
     return audit(
         subject,

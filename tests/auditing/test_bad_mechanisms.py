@@ -14,7 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing import engine
 from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import AuditKind
 from dpverify.auditing.outputs.samples import foreign_code, one_side
 from dpverify.auditing.targets.functions import adapt
@@ -26,8 +28,16 @@ from dpverify.sampling.words import Words
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 UNIT = Attribute(beta=Fraction(1))
-LATER = 150
+LATER = 250
 KINDS: tuple[AuditKind, ...] = ("precision", "white-box", "black-box", "sequential")
+CLAIM: dict[str, Any] = {
+    "epsilon": 1,
+    "adjacency": UNIT,
+    "of": "record",
+    "pairs": [PAIR],
+    "search": False,
+    "workers": 1,
+}
 LIMITS = {"hangs": 0.2}
 _TURNED = "keeps state: from some release on it gave"
 FAULTS = {
@@ -118,9 +128,10 @@ def test_a_child_that_comes_back_is_not_the_audits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["determinism", "grey-box"])
-def test_a_later_wait_ends(kind: AuditKind) -> None:
+def test_a_later_wait_ends(kind: AuditKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_pace", lambda *_: 0.0)  # of as many releases as there is time for
     start = time.perf_counter()
-    tired = Tired("hangs", released=[LATER - 12])
+    tired = Tired("hangs", released=[LATER - 29])
     report = audit(tired, kinds=[kind], draws=400, workers=1, time_limit=0.1)
     assert report.verdict == "inconclusive"
     assert any("took longer than 0.1 s" in finding.statement for finding in report.findings)
@@ -155,6 +166,40 @@ def test_no_exception_handler_of_a_mechanism_stops_the_clock() -> None:
 
     with pytest.raises(DrawError, match="took longer"):
         foreign_code(stubborn, "stubborn", PAIR, 0, (), 0.05)
+
+
+def test_an_audit_that_would_take_hours_is_not_begun() -> None:
+    calls = []
+
+    def slow(data: Any, rng: Any) -> float:
+        calls.append(1)
+        time.sleep(0.003)
+        return float(rng.laplace())
+
+    told: list[str] = []
+    report = audit(slow, **CLAIM, draws=10**6, time_limit=1.0, progress=told.append)
+    assert report.verdict == "inconclusive"
+    assert not report.findings
+    assert "1,000 times the time limit of 1 s for one release. Ask for" in report.failed[0]
+    assert len(calls) < 100
+    assert told == []
+    audit(slow, **CLAIM, draws=20, kinds=["black-box"], time_limit=10.0)
+    assert len(calls) > 100
+
+
+def test_an_audit_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def slow_later(data: Any, rng: Any) -> float:
+        calls.append(1)
+        time.sleep(0.002 if len(calls) > 200 else 0)
+        return float(rng.laplace())
+
+    monkeypatch.setattr(AuditConfig, "longest", 0.5)
+    report = audit(slow_later, **CLAIM, kinds=["black-box"], draws=400, time_limit=0.05)
+    assert report.verdict == "inconclusive"
+    assert "slow_later took all the time that an audit may take" in str(report)
+    assert 200 < len(calls) < 900
 
 
 class UnsayableError(Exception):

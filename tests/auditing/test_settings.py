@@ -95,6 +95,7 @@ def test_the_nearest_file(folder: Path) -> None:
         ("seed = -1", "seed=-1 must be"),
         ("workers = 0", "workers=0 must be"),
         ("workers = -2", "workers=-2 must be"),
+        ("time_limit = 0", "time_limit=0 must be"),
         ('profile = "certfy"', "profile=certfy is unknown. Did you mean certify?"),
         ('kinds = "precision"', "kinds=precision must be a list"),
         ("kinds = []", "kinds is empty"),
@@ -135,6 +136,7 @@ def test_show_config(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ["kinds", "those that apply", f"profile ci, {origin}"],
         ["without", "precision-of-doubles", f"profile ci, {origin}"],
         ["workers", "-1", "default"],
+        ["time_limit", "10.0", "default"],
     ]
     assert _run(["audit", "--show-config", "--json", "--draws", "300"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -150,6 +152,7 @@ def test_the_first_that_speaks_decides(speakers: list[str], data: st.DataObject)
         "draws": [20, 30],
         "seed": [1, 2],
         "workers": [1, 2],
+        "time_limit": [1.0, 2.0],
     }
     first = {n: data.draw(st.sampled_from(options[n])) for n in speakers if n in options}
     settled = settle(Source("command line", first), folder=Path("/"))

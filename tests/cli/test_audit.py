@@ -18,6 +18,7 @@ from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night
 
 MODULE = """
+import os
 from fractions import Fraction
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.data.adjacency import Attribute
@@ -37,7 +38,13 @@ def halved(record, rng):
 def lost(record, rng):
     raise KeyError("lost")
 
+def prints(record, rng):
+    print("printed")
+    os.write(1, b"written\\n")
+    return laplace(record, rng)
+
 GOOD, BAD, LOST = claimed(laplace), claimed(halved), claimed(lost)
+PRINTS = claimed(prints)
 BOTH = [GOOD, BAD]
 NUMBERS = [1, 2]
 """
@@ -73,6 +80,16 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 )
 def test_exit_codes(module: str, target: str, more: list[str], code: int) -> None:
     assert _run(["audit", f"{module}:{target}", *FAST, *more]) == code
+
+
+def test_what_a_mechanism_prints_is_no_part_of_the_report(
+    module: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(["audit", f"{module}:PRINTS", *FAST, "--json"]) == 0
+    captured = capfd.readouterr()
+    (report,) = json.loads(captured.out)["result"]
+    assert report["notes"] == ["prints prints “printed”."]
+    assert captured.err.count("printed") == captured.err.count("written") > 400
 
 
 PROGRAM = """

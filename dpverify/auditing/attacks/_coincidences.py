@@ -133,7 +133,7 @@ def _length(trial: Trial, pair: Pair, number: int) -> int:
     rng = ReplayableWords(trial.config.seed, "determinism", "length")
 
     def draw() -> int:
-        return len(np.atleast_1d(np.asarray(trial.mechanism.release(data, rng=rng))))
+        return len(np.atleast_1d(np.asarray(releaser(trial.mechanism, data, 1, rng)())))
 
     return foreign_code(draw, trial.mechanism, pair, 0, (), trial.config.time_limit)
 

@@ -13,7 +13,6 @@ whatever led to the proposal and however wrong its model is.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from dpverify.auditing.outputs.samples import (
     by_chunks,
     display_name,
     foreign_code,
+    releaser,
     sample_pair,
 )
 from dpverify.auditing.settings import AuditKind
@@ -232,7 +232,7 @@ def numbers(released: Any) -> NDArray[np.float64] | None:
         return None
     try:
         output = np.asarray(released.toarray() if is_sparse(released) else released)
-        return output.astype(np.float64)
+        return None if output.dtype.kind == "c" else output.astype(np.float64)
     except (TypeError, ValueError):
         return None
 
@@ -269,10 +269,12 @@ def _chunk(
     data = pair.neighbour if side else pair.record
     seen: list[bool] = []
 
+    release = releaser(mechanism, data, size, rng)
+
     def draw() -> None:
         for _ in range(size):
             try:
-                released: Any = mechanism.release(copy.deepcopy(data), rng=rng)
+                released: Any = release()
             except DrawError:
                 raise
             except Exception as error:  # what it raises is an output too

@@ -68,7 +68,7 @@ from dpverify.auditing.attacks._recording import (
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, NoiseEvidence
-from dpverify.auditing.outputs.samples import display_name, foreign_code
+from dpverify.auditing.outputs.samples import alone, display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
 from dpverify.auditing.settings import AuditKind
 from dpverify.errors import DrawError
@@ -293,7 +293,8 @@ class _Check:
             return say(_ONE_SIDE, f"{reason}; {differing}" if differing else reason, event=event)
         if differing:
             return outside(differing, _CALLS_DIFFER)
-        change = other.output - own.output
+        with np.errstate(invalid="ignore"):  # ∞ − ∞
+            change = other.output - own.output
         if not np.all(np.isfinite(change)):
             return outside("an output without noise isn't finite")
         if not calls:
@@ -369,7 +370,7 @@ def _apart(own: _Run, change: Vector) -> Event:
 def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
     try:
         # A copy: a run that changes its argument must not change the next one's.
-        output, said = numbers(function(copy.deepcopy(data), source)), ""
+        output, said = numbers(alone(function, copy.deepcopy(data), source)), ""
     except Exception as error:  # whatever a mechanism raises is part of what it does
         output, said = None, raised(error)
     return _Run(

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.time_limit import Late, within
+from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
@@ -48,7 +49,9 @@ from dpverify.visible import raised
 
 __all__ = [
     "CHUNK",
+    "OVERDUE",
     "AlwaysRaisedError",
+    "alone",
     "always_raises",
     "as_numbers",
     "both_sides",
@@ -69,6 +72,7 @@ _T = TypeVar("_T")
 
 CHUNK = 1000
 """Draws that share a stream of words."""
+OVERDUE = "took all the time that an audit may take"
 _STRUCTURES = 5  # most frequent in a chunk, of which each may show that state is kept
 _SUSPECT = 1e-8
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
@@ -163,7 +167,7 @@ def by_chunks(
         yield from (function(*task) for task in tasks[1:])
         return
     # More than a chunk may take: its own clock speaks first, if it can.
-    timeout = 4 * config.time_limit * CHUNK
+    timeout = min(4 * config.time_limit * CHUNK, max(time_left(), 1e-3))
     try:
         yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -172,7 +176,8 @@ def by_chunks(
     except BrokenExecutor as error:
         raise _error(mechanism, pair, "ended its worker process") from error
     except TimeoutError as error:
-        raise _error(mechanism, pair, "hung outside the interpreter") from error
+        reason = "hung outside the interpreter" if time_left() > 0 else OVERDUE
+        raise _error(mechanism, pair, reason) from error
 
 
 def _sendable(mechanism: Mechanism) -> bool:
@@ -214,8 +219,7 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     """Release the data set at each of so many calls, one after the other.
 
     The mechanism's own `releaser` prepares what doesn't change between them, if it has one; but
-    not where a subclass releases in another way than the class that has it. A process that a
-    mechanism forked and that comes back from a release ends there: it isn't the audit's.
+    not where a subclass releases in another way than the class that has it.
     """
     classes = [vars(each) for each in type(mechanism).__mro__]
     own, *ways = (
@@ -229,16 +233,20 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
         def prepared() -> Any:
             return mechanism.release(copied(data), rng=rng)
 
+    return partial(alone, prepared)
+
+
+def alone(release: Callable[..., _T], *args: Any) -> _T:
+    """Call what makes a release.
+
+    A process that a mechanism forked and that comes back from it ends there: it isn't the audit's.
+    """
     process = os.getpid()
-
-    def released() -> Any:
-        try:
-            return prepared()
-        finally:
-            if os.getpid() != process:
-                os._exit(0)
-
-    return released
+    try:
+        return release(*args)
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
 
 
 def copied(data: Any) -> Any:
@@ -349,7 +357,8 @@ def foreign_code(
     try:
         return within(time_limit, outputs, work)
     except Late:
-        reason = f"took longer than {time_limit:g} s for one release"
+        late = f"took longer than {time_limit:g} s for one release"
+        reason = late if time_left() > 0 else OVERDUE
         raise _error(mechanism, pair, reason, side) from None
     except passed:
         raise

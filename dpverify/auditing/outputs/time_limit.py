@@ -1,4 +1,4 @@
-"""A limit of time for foreign code that gives one output after another.
+"""A limit of time for foreign code that gives one output after another, and one for all of it.
 
 The clock is made, and ends, within one call of `within`: when that returns or raises, its timer is
 off, its thread has ended, the handler of before is back, and `Late` can no longer be raised.
@@ -17,15 +17,18 @@ the second. (Taking back what was raised and hasn't arrived would be shorter, bu
 from __future__ import annotations
 
 import ctypes
+import math
 import signal
 import threading
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import FrameType
 from typing import TypeVar
 
-__all__ = ["Late", "within"]
+__all__ = ["Late", "ending", "time_left", "within"]
 
 _T = TypeVar("_T")
 
@@ -33,12 +36,33 @@ _FINEST = 1e-3
 """Seconds between two ticks at the least: a handler must end before it is called again."""
 
 
+_end: ContextVar[float] = ContextVar("_end", default=math.inf)
+"""When all that is called in this context must have ended, by `perf_counter`."""
+
+
+@contextmanager
+def ending(seconds: float) -> Iterator[None]:
+    """Let all calls of `within` in this context end in so many seconds, or the next tick after."""
+    token = _end.set(min(_end.get(), perf_counter() + seconds))
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def time_left() -> float:
+    """Seconds until the end that `ending` set; infinite without one."""
+    return _end.get() - perf_counter()
+
+
 class Late(BaseException):
-    """An output passed its time limit; no `except Exception` of a mechanism swallows it."""
+    """A time limit was passed; no `except Exception` of a mechanism swallows it."""
 
 
 def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     """Call ``work``, and raise `Late` in it where two ticks of a clock find equally many outputs.
+
+    So does a tick after the end that `ending` set; and after it ``work`` isn't called at all.
 
     A tick each time limit costs nothing an output; a late one is stopped before twice its limit.
     In the main thread of a POSIX system the clock is the alarm signal, which also ends a wait in
@@ -58,8 +82,11 @@ def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     Raises
     ------
     Late
-        If an output takes longer. Whatever else ``work`` raises goes on as it is.
+        If an output takes longer, or there is no time left. Whatever else ``work`` raises goes
+        on as it is.
     """
+    if time_left() <= 0:
+        raise Late
     time_limit = max(time_limit, _FINEST)
     main = threading.current_thread() is threading.main_thread()
     # A handler that isn't Python's can't be given back.
@@ -76,7 +103,7 @@ def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
         nonlocal seen
         if not running or frame is None or frame.f_code is _by_alarm.__code__:
             return
-        if len(outputs) == seen:
+        if len(outputs) == seen or time_left() <= 0:
             raise Late
         seen = len(outputs)
 
@@ -105,7 +132,7 @@ def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
 
 
 def _by_thread(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
-    clock = _Clock(time_limit, outputs)
+    clock = _Clock(time_limit, outputs, _end.get())
     try:
         try:
             clock.thread.start()
@@ -129,6 +156,7 @@ class _Clock:
 
     time_limit: float
     outputs: Sized
+    end: float
     watched: int = field(default_factory=threading.get_ident)
     gate: threading.Lock = field(default_factory=threading.Lock)
     thread: threading.Thread = field(init=False)
@@ -142,7 +170,8 @@ class _Clock:
         """Tick until the gate opens."""
         seen = -1
         while not self.gate.acquire(timeout=self.time_limit):
-            if self.running and len(self.outputs) == seen:
+            late = len(self.outputs) == seen or perf_counter() >= self.end
+            if self.running and late:
                 self.raise_late()
                 return
             seen = len(self.outputs)

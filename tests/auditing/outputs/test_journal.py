@@ -37,7 +37,7 @@ from tests.helpers.profiles import day_and_night
 
 UNIT = Attribute(beta=Fraction(1))
 # search, trials, grey-box, determinism, precision, black-box, trade-off, sequential
-STEPS = 8
+STEPS = 9  # pace, search, trials and 6 kinds
 
 
 def halved(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -1,0 +1,267 @@
+"""What releases do beside giving their outputs: print, write, ask, start, change their data.
+
+An audit reads outputs. What a mechanism prints or writes is none, and a leak there would go unseen;
+so a few releases are watched, none of which is counted, and the report says what they did. Python's
+audit hooks tell of files, processes and connections. Such a hook stays for good: ours is installed
+with the first watched release, and looks at nothing while none is watched. What is printed is read
+from `sys.stdout`, `sys.stderr` and the descriptors below them, where libraries of other languages
+write.
+
+**Dependence.** Noise may be printed, and what is printed may then differ from release to release.
+But a word, a number, a path or a host that is the same in all watched releases of one side, and
+another in all of the other, depends on the data: under noise of any law that happens, for one of
+them, with probability at most 2·4⁻⁸. Nobody is accused of it, as a claim may be of the output
+alone; the audit is inconclusive.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import IO, Any
+
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
+from dpverify.auditing.outputs.values import kept, value_of
+from dpverify.auditing.targets.functions import Adapted
+from dpverify.privacy import Mechanism, Pair
+from dpverify.sampling.words import ReplayableWords
+from dpverify.visible import escaped
+
+__all__ = ["SideEffects", "side_effects"]
+
+_WATCHED = 8  # releases of each side
+_QUOTED = 60  # characters of what is printed
+_LISTED = 3  # things of one kind that are named
+_READ = 10_000  # bytes that are read of what one release prints
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffects:
+    """What watched releases did.
+
+    Attributes
+    ----------
+    notes : a sentence each
+    leak : why the audit can't be conclusive; empty where nothing shows a dependence on the data
+    """
+
+    notes: tuple[str, ...]
+    leak: str = ""
+
+
+def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideEffects:
+    """Watch a few releases of both sides, which nothing counts.
+
+    Raises
+    ------
+    DrawError
+        If a release is late.
+    """
+    watched: tuple[list[_Effects], list[_Effects]] = ([], [])
+    releases = []
+    for side, data in enumerate((pair.record, pair.neighbour)):
+        rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
+        releases.append(releaser(mechanism, data, _WATCHED + 1, rng))
+    for _ in range(_WATCHED + 1):
+        for side in (0, 1):
+            with _watching() as effects:
+                work = partial(_tried, releases[side])
+                foreign_code(work, mechanism, pair, side, (), config.time_limit)
+            watched[side].append(effects)
+    name = display_name(mechanism)
+    everything = [effects for side in watched for effects in side]
+    notes = [f"{name} {said}." for said in _said(everything)]
+    if _changes(mechanism, pair, config):
+        notes.append(f"{name} changes the data that it is given; each release got a copy.")
+    # The first release may say what is said once: a warning, a banner.
+    telling = _telling(*(side[1:] for side in watched))
+    leak = (
+        f"what {name} prints, writes or asks for depends on the data ({telling}), on the pair "
+        f"{pair.name!r}, and isn't part of the output that is audited. Return it, or leave it out."
+    )
+    return SideEffects(tuple(notes), leak if telling else "")
+
+
+def _tried(release: Callable[[], Any]) -> None:
+    with suppress(Exception, SystemExit):  # what is raised is an output, which others look at
+        release()
+
+
+def _said(watched: Sequence[_Effects]) -> Iterator[str]:
+    """Sentences on all of them, without their subject."""
+    texts = [effects.text for effects in watched if effects.text]
+    if texts:
+        line = next((line for line in texts[-1].splitlines() if line.strip()), "")
+        quoted = escaped(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…")
+        yield f"prints “{quoted}”" if quoted else "prints empty lines"
+    done = dict.fromkeys(event for effects in watched for event in effects.events)
+    for verb in dict.fromkeys(verb for verb, _ in done):
+        objects = [each for other, each in done if other == verb]
+        more = f" and {len(objects) - _LISTED} others" if len(objects) > _LISTED else ""
+        yield f"{verb} {', '.join(objects[:_LISTED])}{more}".rstrip()
+
+
+def _telling(own: Sequence[_Effects], other: Sequence[_Effects]) -> str:
+    """Something that tells the sides apart, in words; empty if nothing does."""
+    sides = []
+    for watched in (own, other):
+        first, *others = [effects.leaves for effects in watched]
+        same = {
+            name: leaf
+            for name, leaf in first.items()
+            if all(name in leaves and leaves[name] == leaf for leaves in others)
+        }
+        sides.append((same, {name for leaves in (first, *others) for name in leaves}))
+    for (same, _), (others_same, others_names) in (sides, sides[::-1]):
+        for name, leaf in same.items():
+            if name in others_same and others_same[name] != leaf:
+                return f"{name} is {_shown(leaf)} or {_shown(others_same[name])}"
+            if name not in others_names:
+                return f"{name}, on one side alone"
+    return ""
+
+
+def _shown(leaf: Any) -> str:
+    return escaped(str(leaf)[:_QUOTED])
+
+
+def _changes(mechanism: Any, pair: Pair, config: AuditConfig) -> bool:
+    """Whether a release changes its argument."""
+    rng = ReplayableWords(config.seed, "watched", "data")
+    seen: list[bool] = []
+
+    def spied(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(data: Any, *more: Any, **named: Any) -> Any:
+            before = _content(data)
+            try:
+                return function(data, *more, **named)
+            finally:
+                seen.append(_content(data) != before)
+
+        return called
+
+    spy: Any = SimpleNamespace(release=spied(mechanism.release))
+    if isinstance(mechanism, Adapted):  # which hands on a copy
+        spy = replace(mechanism, function=spied(mechanism.function))
+    release = releaser(spy, pair.record, 1, rng)
+    with _watching():
+        foreign_code(partial(_tried, release), mechanism, pair, 0, (), config.time_limit)
+    return any(seen)
+
+
+def _content(data: Any) -> str:
+    value = value_of(kept(data))
+    return f"{value.structure} {value.leaves!r}"
+
+
+# --- one release ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Effects:
+    """What one release did: verb and object of each event, and what it printed."""
+
+    events: list[tuple[str, str]]
+    text: str = ""
+
+    @property
+    def leaves(self) -> Mapping[str, Any]:
+        """All of it, by parts that have names."""
+        printed = {
+            name.replace("output", "what it prints"): leaf
+            for name, leaf in value_of(self.text).leaves
+            if name != "structure"
+        }
+        return printed | {" ".join(event).rstrip(): "done" for event in self.events}
+
+
+_watch = threading.local()
+_ALONE = threading.RLock()
+"""The descriptors are the whole process's."""
+
+
+@contextmanager
+def _watching() -> Iterator[_Effects]:
+    """Note what this thread does, and what is printed."""
+    _install()
+    effects = _Effects([])
+    with _ALONE, tempfile.TemporaryFile() as printed:
+        with _printing_to(printed):
+            _watch.effects = effects
+            try:
+                yield effects
+            finally:
+                _watch.effects = None
+        printed.seek(0)
+        effects.text = printed.read(_READ).decode(errors="replace")
+
+
+@cache
+def _install() -> None:
+    """Install the hook, once."""
+    sys.addaudithook(_hook)
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    effects = getattr(_watch, "effects", None)
+    if effects is None or event not in _EVENTS:
+        return
+    verb, place = _EVENTS[event]
+    said = "" if place is None else _named(args[place])
+    if event == "open" and (not args[2] & _WRITING or "__pycache__" in said or said in _NOWHERE):
+        return
+    effects.events.append((verb, said))
+
+
+# Verb, and which argument of the event is its object.
+_EVENTS: Mapping[str, tuple[str, int | None]] = {
+    "open": ("writes", 0),
+    **dict.fromkeys(("os.remove", "os.rmdir", "shutil.rmtree"), ("removes", 0)),
+    **dict.fromkeys(("os.rename", "os.truncate", "os.chmod", "os.utime"), ("changes", 0)),
+    **dict.fromkeys(("os.mkdir", "sqlite3.connect"), ("writes", 0)),
+    **dict.fromkeys(("os.link", "os.symlink"), ("writes", 1)),
+    **dict.fromkeys(("socket.connect", "socket.sendto"), ("connects to", 1)),
+    **dict.fromkeys(("socket.getaddrinfo", "socket.gethostbyname"), ("looks up", 0)),
+    **dict.fromkeys(("os.fork", "os.forkpty"), ("forks", None)),
+    **dict.fromkeys(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"), ("starts", 0)),
+}
+_NOWHERE = (os.devnull, "")
+
+
+def _named(thing: Any) -> str:
+    """A path, an address or a program as text; empty for a descriptor, which was opened before."""
+    match thing:
+        case str():
+            return escaped(thing)
+        case bytes() | os.PathLike():
+            return escaped(os.fsdecode(thing))
+        case (host, port, *_):
+            return escaped(f"{host}:{port}")
+    return ""
+
+
+@contextmanager
+def _printing_to(file: IO[bytes]) -> Iterator[None]:
+    with ExitStack() as restored:
+        for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+            with suppress(Exception):  # whatever stands in their place
+                stream.flush()
+            with suppress(OSError):  # closed
+                own = os.dup(descriptor)
+                restored.callback(os.close, own)
+                os.dup2(file.fileno(), descriptor)
+                restored.callback(os.dup2, own, descriptor)
+        text = restored.enter_context(
+            open(file.fileno(), "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+        )
+        with redirect_stdout(text), redirect_stderr(text):
+            yield

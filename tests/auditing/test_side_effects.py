@@ -1,0 +1,193 @@
+"""What releases do beside giving outputs: noted, bounded, and never taken for private."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpverify as dpv
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.side_effects import SideEffects, side_effects
+from dpverify.auditing.targets.functions import adapt
+
+PAIR = dpv.Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+
+
+def prints(data: Any, rng: Any) -> None:
+    print("hello")
+
+
+def prints_native(data: Any, rng: Any) -> None:
+    os.write(2, b"hello\n")
+
+
+def prints_noise(data: Any, rng: Any) -> None:
+    print("noisy", data.sum() + rng.laplace(), file=sys.stderr)
+
+
+def writes(data: Any, rng: Any) -> None:
+    Path("noted").write_text("x")
+
+
+def removes(data: Any, rng: Any) -> None:
+    Path("noted").touch()
+    Path("noted").unlink()
+
+
+def connects(data: Any, rng: Any) -> None:
+    with socket.socket() as there:
+        there.settimeout(0.01)
+        there.connect_ex(("127.0.0.1", 9))
+
+
+def starts(data: Any, rng: Any) -> None:
+    subprocess.Popen([sys.executable, "-c", ""]).wait()
+
+
+def forks(data: Any, rng: Any) -> None:
+    if os.fork():
+        os.wait()
+
+
+def changes(data: Any, rng: Any) -> None:
+    data[...] = 7
+
+
+def quiet(data: Any, rng: Any) -> None:
+    Path(os.devnull).write_text("x")
+    Path(__file__).read_text()
+
+
+def of(does: Callable[[Any, Any], None]) -> dpv.Mechanism:
+    def named(data: Any, rng: Any) -> float:
+        does(data, rng)
+        return float(data.sum() + rng.laplace())
+
+    claim = dpv.ApproxDP(epsilon=1)
+    return adapt(named, of="record", adjacency=dpv.Attribute(1), claim=claim)
+
+
+def watched(does: Callable[[Any, Any], None]) -> SideEffects:
+    return side_effects(of(does), PAIR, AuditConfig(workers=1))
+
+
+@pytest.mark.parametrize(
+    ("does", "note"),
+    [
+        (prints, "prints “hello”."),
+        (prints_native, "prints “hello”."),
+        (prints_noise, "prints “noisy "),
+        (writes, "writes noted."),
+        (removes, "removes noted."),
+        (connects, "connects to 127.0.0.1:9."),
+        (changes, "changes the data that it is given; each release got a copy."),
+        pytest.param(starts, "starts ", marks=pytest.mark.nightly),
+        pytest.param(forks, "forks.", marks=pytest.mark.nightly),
+    ],
+)
+def test_what_a_release_does_is_noted(
+    does: Callable[[Any, Any], None],
+    note: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    effects = watched(does)
+    assert any(each.startswith(f"named {note}") for each in effects.notes), effects.notes
+    assert not effects.leak
+
+
+def test_nothing_is_noted_of_what_does_nothing_else() -> None:
+    assert watched(quiet) == SideEffects(())
+
+
+def leaks_a_number(data: Any, rng: Any) -> None:
+    print(f"true {data.sum()}, noisy {data.sum() + rng.laplace()}")
+
+
+def leaks_a_word(data: Any, rng: Any) -> None:
+    os.write(1, b"large\n" if data.sum() > 0.5 else b"small\n")
+
+
+def leaks_a_file(data: Any, rng: Any) -> None:
+    if data.sum() > 0.5:
+        Path("noted").touch()
+
+
+@pytest.mark.parametrize("does", [leaks_a_number, leaks_a_word, leaks_a_file])
+def test_what_depends_on_the_data_is_not_counted_as_private(
+    does: Callable[[Any, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = dpv.audit(of(does), pairs=[PAIR], kinds=["black-box"], draws=50, workers=1)
+    assert report.verdict == "inconclusive"
+    assert "depends on the data" in report.failed[0]
+    assert report.notes == tuple(report.to_dict()["notes"])
+    assert f"not audited: {report.notes[0]}" in str(report)
+
+
+def test_what_is_said_once_is_no_leak() -> None:
+    said: list[int] = []
+
+    def warns(data: Any, rng: Any) -> None:
+        if not said:
+            print("odd")
+        said.append(1)
+
+    assert watched(warns) == SideEffects(("named prints “odd”.",))
+
+
+def test_what_others_do_is_not_the_mechanisms(tmp_path: Path) -> None:
+    """Another thread writes all the while; and streams and descriptors are as before."""
+    idle = threading.Event()
+
+    def load() -> None:
+        while not idle.is_set():
+            (tmp_path / "other").write_text("x")
+
+    before = sys.stdout, sys.stderr, os.fstat(1), os.fstat(2)
+    other = threading.Thread(target=load)
+    other.start()
+    try:
+        assert watched(quiet).notes == ()
+    finally:
+        idle.set()
+        other.join()
+    after = sys.stdout, sys.stderr, os.fstat(1), os.fstat(2)
+    assert [getattr(each, "st_ino", each) for each in after] == [
+        getattr(each, "st_ino", each) for each in before
+    ]
+
+
+def test_a_closed_stream_is_left_closed() -> None:
+    """As in a daemon, which has no standard output."""
+    program = """
+import os, sys, tempfile
+os.close(1)
+from dpverify.auditing.side_effects import _watching
+with tempfile.TemporaryFile(), _watching() as effects:
+    print("hello", file=sys.stderr)
+os.write(2, repr(effects.text).encode())
+"""
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert run.stderr == b"'hello\\n'"
+
+
+def test_a_late_release_leaves_the_streams_alone() -> None:
+    def hangs(data: Any, rng: Any) -> None:
+        while True:
+            pass
+
+    before = sys.stdout, os.fstat(1).st_ino
+    with pytest.raises(dpv.DPVerifyError, match="took longer"):
+        side_effects(of(hangs), PAIR, AuditConfig(workers=1, time_limit=0.02))
+    assert before == (sys.stdout, os.fstat(1).st_ino)
