@@ -2,13 +2,13 @@
 
 A file of JSON lines. The first says which audit it is of; each other one holds what one step gave
 (the pace, the search, the trials, a kind of audit), written whole and synchronised to the disc
-before the next step begins. A last line that was torn by the end of its process is dropped, and its step done
-again. Draws are named by seed and place, not by time, so the steps that are left give what they
-would have given; and every result goes through the form in which it is written, whether it is read
-back or not. So a resumed audit ends with the very report of an uninterrupted one, if the mechanism
-draws from the audit's words alone. One that draws its own randomness keeps its level: no step is
-done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was lost,
-isn't kept.
+before the next step begins. A last line that was torn by the end of its process is dropped, and its
+step done again. Draws are named by seed and place, not by time, so the steps that are left give
+what they would have given; and every result goes through the form in which it is written, whether
+it is read back or not. So a resumed audit ends with the very report of an uninterrupted one, if the
+mechanism draws from the audit's words alone. One that draws its own randomness keeps its level: no
+step is done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was
+lost, isn't kept.
 
 **Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, and for
 functions their code. A change inside a class's methods isn't seen.
