@@ -56,7 +56,11 @@ def test_other_spellings(
 
 
 def test_columns_of_a_matrix(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", **{"with": np.array([WITH]).T, "without": np.array([WITHOUT])})
+    np.savez(
+        tmp_path / "a.npz",
+        allow_pickle=False,
+        **{"with": np.array([WITH]).T, "without": np.array([WITHOUT])},
+    )
     assert read_scores(tmp_path / "a.npz") == ((WITH, WITHOUT), None)
 
 
