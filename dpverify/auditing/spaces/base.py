@@ -25,7 +25,7 @@ EXTREMES = 96
 """Extreme pairs, at most."""
 _TRIES = 20  # for each pair that is asked for
 _AHEAD = 256  # words
-_WASTED = 64  # candidates of one data set that don't fit, before another is taken
+_WASTED = 64  # candidates of one data set that don't fit or came before, until another is taken
 
 
 def chooser(rng: Words) -> Choose:
@@ -131,11 +131,13 @@ class Space(ABC):
         return list(pairs.values())
 
     def _from(self, name: str, base: Any) -> Iterator[Pair]:
-        wasted = 0
+        wasted, seen = 0, set[Hashable]()
         for other in self.adjacency.candidates(base, self, lambda _: 0):
             pair = Pair(name=name, record=base, neighbour=other)
-            if self.fits(pair):
+            key = self.key(other)
+            if key not in seen and self.fits(pair):
                 wasted = 0
+                seen.add(key)
                 yield Pair(name=f"{self.move(pair)} {name}", record=base, neighbour=other)
             elif (wasted := wasted + 1) > _WASTED:
                 return

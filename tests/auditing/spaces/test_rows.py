@@ -199,3 +199,16 @@ def test_each_column_has_its_range() -> None:
 def test_a_user_is_named_by_a_column() -> None:
     with pytest.raises(ParameterError, match=r"user=ids must be a column.* Did you mean id\?"):
         rows(dpv.AddRemove(user="ids")).extremes()
+
+
+class EndlesslyTheSame(dpv.AddRemove):
+    """Makes one neighbour, again and again."""
+
+    def candidates(self, data: Any, space: Any, choose: Any) -> Iterator[Any]:
+        while True:
+            yield [*data, {"id": 1, "sex": "f", "note": "a"}]
+
+
+def test_an_adjacency_that_makes_one_neighbour_for_ever_has_few_extremes() -> None:
+    pairs = rows(EndlesslyTheSame()).extremes()
+    assert 1 <= len(pairs) <= len(list(rows(EndlesslyTheSame()).bases()))
