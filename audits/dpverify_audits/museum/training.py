@@ -1,0 +1,162 @@
+"""Training.
+
+A private step clips each row's gradient, adds the clipped ones, adds noise in proportion to the
+clip, and divides by a number that everybody knows. Four verbs, and each has been got wrong. The
+gradients here are the rows.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.data.adjacency import Replace
+from dpverify.data.columns import Categories, Reals
+from dpverify.data.table import Table
+from dpverify_audits.museum.exhibit import Exhibit, exhibit
+
+__all__ = ["EXHIBITS", "NAME", "clipped"]
+
+NAME = "Training"
+_GRADIENTS = Table({"u": Reals(-5, 5), "v": Reals(-5, 5)}, rows=(0, 12), make="numpy")
+_SCALARS = Table({"g": Reals(-1, 1)}, rows=(0, 12), make="numpy")
+_LABELS = Table({"label": Categories("cat", "dog")}, rows=(0, 12))
+_STEP = Gaussian(sigma=2)
+
+
+def clipped(g: Any, most: float = 1) -> Any:
+    """Rows of at most this ℓ2 norm."""
+    norms = np.sqrt((g**2).sum(axis=1, keepdims=True))
+    return g / np.maximum(norms / most, 1)
+
+
+def _step(g: Any, rng: Any, *, clip: Any = clipped, sigma: float = 2, by: float = 10) -> Any:
+    """One step: the noisy sum of clipped gradients, divided by a public number."""
+    return (clip(g).sum(axis=0) + rng.normal(scale=sigma, size=2)) / by
+
+
+def _mean_clipped(g: Any) -> Any:
+    return clipped(g.mean(axis=0, keepdims=True)) * len(g) if len(g) else g
+
+
+def _by_n(g: Any, rng: Any) -> Any:
+    """The noisy sum, divided by how many rows the batch has."""
+    return _step(g, rng, by=max(len(g), 1))
+
+
+def _noisy_mean(g: Any, rng: Any) -> Any:
+    """Noise for a mean, by an expected number of rows; the mean is by the true one."""
+    return clipped(g).sum(axis=0) / max(len(g), 1) + rng.normal(scale=2 / 10, size=2)
+
+
+def _accumulated(g: Any, rng: Any, *, always: bool) -> Any:
+    """Two steps over halves; the second forgets its noise under a condition that always holds."""
+    sums = [clipped(half).sum(axis=0) for half in (g[::2], g[1::2])]
+    noise = rng.normal(scale=2, size=(2, 2))
+    return np.array(sums) + (noise if always else noise * [[1], [0]])
+
+
+def _votes(rows: Any, rng: Any, *, teachers: int, shared: str, scale: float = 2) -> Any:
+    """PATE: each teacher learns the majority of its part and votes, and the votes are noisy."""
+    labels = [row["label"] for row in rows]
+    if shared == "resampled":
+        parts = [labels] * teachers
+    elif shared == "first":
+        parts = [labels[: max(len(labels) // teachers, 1)]] * teachers
+    else:  # where a row goes doesn't depend on how many there are
+        parts = [labels[i::teachers] for i in range(teachers)]
+    cats = sum(part.count("cat") > part.count("dog") for part in parts)
+    return np.array([cats, teachers - cats]) + rng.laplace(scale=scale, size=2)
+
+
+def _voted(rows: Any, rng: Any) -> Any:
+    """The same, of teachers whose row is found by what it is, so that one vote moves."""
+    counts = [sum(row["label"] == label for row in rows) for label in ("cat", "dog")]
+    return np.array(counts) + rng.laplace(scale=2, size=2)
+
+
+EXHIBITS: tuple[Exhibit, ...] = (
+    exhibit(
+        "Noise that is smaller by the batch size",
+        "The clip is for a row's gradient, and the noise is divided by the batch size once more.",
+        "At a batch of ten σ is 0.2 and not 2.",
+        broken=partial(_step, sigma=0.2),
+        correct=_step,
+        source="backpropagation clipping, refuted by Tramèr and others, 2022 (arXiv:2202.12219)",
+        domain=_GRADIENTS,
+        curve=_STEP,
+    ),
+    exhibit(
+        "The mean by the true n",
+        "Sum and noise are scaled by the expected batch, and the mean by the number of rows.",
+        "The scale of the step says how many rows there are.",
+        broken=_noisy_mean,
+        correct=_step,
+        source="Opacus; issue 571",
+        domain=_GRADIENTS,
+        curve=_STEP,
+    ),
+    exhibit(
+        "The clip that is ignored",
+        "A fast path for ghost clipping doesn't hand max_grad_norm on.",
+        "A gradient of 7 goes in with noise for 1.",
+        broken=partial(_step, clip=lambda g: clipped(g, 10)),
+        correct=_step,
+        source="Opacus, fast gradient clipping; issue 664",
+        domain=_GRADIENTS,
+        curve=_STEP,
+    ),
+    exhibit(
+        "A redundant if",
+        "The accumulated gradient is noised under a condition that never holds.",
+        "The second half of every step is exact.",
+        broken=partial(_accumulated, always=False),
+        correct=partial(_accumulated, always=True),
+        source="DPBayes/ADADP; issue 3",
+        domain=_GRADIENTS,
+        adjacency=Replace(),
+        curve=Gaussian(sigma=1),
+        found_by=("determinism",),
+    ),
+    exhibit(
+        "A noisy sum, divided by the batch that came",
+        "The number of rows in the batch is a secret, and it scales the noise.",
+        "Small batches are loud.",
+        broken=_by_n,
+        correct=_step,
+        source="Average and expected-average SGM, 2026 (arXiv:2605.15648)",
+        domain=_GRADIENTS,
+        curve=_STEP,
+    ),
+    exhibit(
+        "Clipped after the mean",
+        "The gradient of the batch is clipped, and not that of each row.",
+        "One row turns the mean of all others.",
+        broken=partial(_step, clip=_mean_clipped),
+        correct=_step,
+        source="warned of by Ponomareva and others, JAIR 2023 (arXiv:2303.00654)",
+        domain=_GRADIENTS,
+        curve=_STEP,
+    ),
+    exhibit(
+        "Teachers who share a class",
+        "Each of PATE's teachers resamples all of the data.",
+        "One row sways all twenty votes, and the noise is for one.",
+        broken=partial(_votes, teachers=20, shared="resampled"),
+        correct=_voted,
+        source="synthcity, PATE-GAN; issue 275; Ganev and others, 2025 (arXiv:2406.13985)",
+        domain=_LABELS,
+    ),
+    exhibit(
+        "Every teacher gets the first part",
+        "The data are split, and each teacher is handed part number one.",
+        "The votes are twenty copies of one vote.",
+        broken=partial(_votes, teachers=20, shared="first"),
+        correct=_voted,
+        source="mlforhealthlab, PATE-GAN; mlforhealthlabpub issue 29",
+        domain=_LABELS,
+    ),
+)

@@ -1,0 +1,202 @@
+"""Published and everyday bugs of functions of data, audited; prints ``docs/museum.md``.
+
+Each is audited as a user would, with the level of the profile ci: nothing but the function, its
+claim and what its data are made of is given. A bug gets 2,000 draws on each side, and as many as
+its exhibit says (10,000 by default, those of ci) where these don't find it; its twin gets 2,000,
+and with ``--seeds`` other seeds beside. What is done is kept in ``out/museum.jsonl``, from which an
+interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+from benchmarks.kept import Kept
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing.audit import audit
+from dpverify.auditing.formatting import number
+from dpverify.auditing.settings import PROFILES
+from dpverify_audits.everyday import SUITE as EVERYDAY
+from dpverify_audits.museum import ABSENT, ROOMS, Exhibit
+from dpverify_audits.museum import SUITE as MUSEUM
+
+__all__ = ["FEW", "LEVEL", "measured", "page"]
+
+FEW = 2_000
+"""Draws on each side that are tried first."""
+LEVEL = PROFILES["ci"].alpha
+
+
+def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str, Any]:
+    """What one audit says, and its seconds of processor time."""
+    start = process_time()
+    mechanism = exhibit.broken() if broken else exhibit.twin()
+    report = audit(
+        mechanism, alpha=LEVEL, draws=draws, seed=seed, workers=1, without=exhibit.without
+    )
+    return {
+        "verdict": report.verdict,
+        "epsilon": report.epsilon_lower,
+        "kinds": sorted({finding.audit for finding in report.violations}),
+        "seconds": process_time() - start,
+    }
+
+
+def _bug(kept: Kept, exhibit: Exhibit) -> dict[str, Any]:
+    """What finds it, with how many draws."""
+    for draws in sorted({FEW, exhibit.draws}):
+        key = f"{exhibit.name}/broken/{draws}"
+        told: dict[str, Any] = kept.get(key, partial(measured, exhibit, True, draws, 1))
+        if told["verdict"] == "violation":
+            break
+    return told | {"draws": draws}
+
+
+def _twin(kept: Kept, exhibit: Exhibit, seeds: int) -> list[dict[str, Any]]:
+    """What is said of its twin."""
+    keys = {1: f"{exhibit.name}/twin/{FEW}"}
+    keys |= {seed: f"{keys[1]}/{seed}" for seed in range(2, seeds + 1)}
+    return [
+        kept.get(key, partial(measured, exhibit, False, FEW, seed)) for seed, key in keys.items()
+    ]
+
+
+def _claim(exhibit: Exhibit) -> str:
+    curve = exhibit.twin().privacy()
+    if not isinstance(curve, ApproxDP):
+        return f"`{curve!r}`" if len(repr(curve)) < 40 else type(curve).__name__
+    delta = f", {number(curve.delta)}" if curve.delta else ""
+    return f"{curve.epsilon_at(curve.delta).upper:.4g}{delta}"
+
+
+def _row(exhibit: Exhibit, bug: dict[str, Any], twins: Sequence[dict[str, Any]]) -> str:
+    found = bug["verdict"] == "violation"
+    accused = sum(twin["verdict"] == "violation" for twin in twins)
+    said = "refuted" if found else bug["verdict"].replace("_", " ")
+    return (
+        f"| {exhibit.name} | {_claim(exhibit)} | {said} | {bug['epsilon']:.3g} "
+        f"| {', '.join(bug['kinds']) or '–'} | {bug['draws']:,} | {bug['seconds']:.1f} "
+        f"| {max(twin['epsilon'] for twin in twins):.3g} | {accused} of {len(twins)} |"
+    )
+
+
+_HEAD = (
+    "| bug | claim (ε, δ) | verdict | ε at least | found by | draws | s "
+    "| twin: ε at least | accused |\n|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def _plaque(exhibit: Exhibit) -> str:
+    return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
+
+
+def page(kept: Kept, *, seeds: int, only: str = "") -> str:
+    """The documentation page."""
+    rows, unfound, bugs, twins = {}, [], [], []
+    for exhibit in (*MUSEUM, *EVERYDAY):
+        if only not in exhibit.name:
+            continue
+        print(exhibit.name, file=sys.stderr, flush=True)
+        bug, corrected = _bug(kept, exhibit), _twin(kept, exhibit, seeds)
+        rows[exhibit.name] = _row(exhibit, bug, corrected)
+        bugs.append(bug)
+        twins += corrected
+        if bug["verdict"] != "violation":
+            unfound.append(f"- *{exhibit.name}*: {exhibit.why or 'not explained yet'}")
+    rooms = []
+    for room in ROOMS:
+        title, _, text = str(room.__doc__).partition("\n\n")
+        del title
+        shown = [exhibit for exhibit in room.EXHIBITS if exhibit.name in rows]
+        plaques = "\n".join(map(_plaque, shown))
+        table = "\n".join([_HEAD, *(rows[exhibit.name] for exhibit in shown)])
+        rooms.append(f"## {room.NAME}\n\n{text.strip()}\n\n{plaques}\n\n{table}\n")
+    street = [
+        f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in EVERYDAY if exhibit.name in rows
+    ]
+    outside = "\n".join([_HEAD, *(rows[e.name] for e in EVERYDAY if e.name in rows)])
+    found = sum(bug["verdict"] == "violation" for bug in bugs)
+    return _PAGE.format(
+        museum=len(MUSEUM),
+        everyday=len(EVERYDAY),
+        few=f"{FEW:,}",
+        level=f"{LEVEL:g}",
+        found=found,
+        bugs=len(bugs),
+        share=f"{found / len(bugs):.1%}",
+        median=f"{median(bug['seconds'] for bug in bugs):.1f}",
+        slowest=f"{max(bug['seconds'] for bug in bugs):.0f}",
+        twins=len(twins),
+        accused=sum(twin["verdict"] == "violation" for twin in twins),
+        inconclusive=sum(twin["verdict"] == "inconclusive" for twin in twins),
+        unfound="\n".join(unfound) or "None.",
+        rooms="\n".join(rooms),
+        street="\n".join(street),
+        outside=outside,
+        absent="\n".join(f"- {what}: {why}" for what, why in ABSENT.items()),
+    )
+
+
+_PAGE = """\
+# The museum of published bugs
+
+Welcome. Everything on show was meant to be private, most of it was published with a proof or
+shipped with a version number, and all of it can be touched: each exhibit is a few lines of Python
+in `dpverify_audits.museum`, with its correct twin beside it. `dpverify audit museum` walks through
+all {museum} of them.
+
+Nobody tells the auditor where to look. It gets the function, the claim, who is a neighbour of whom,
+and what data sets are made of, as in
+
+```text
+dpv.audit(covariance, epsilon=1, adjacency=dpv.Replace(), domain=points)
+```
+
+and it makes the data sets, finds the pair, learns the event, and counts. The tables say what came
+out: a lower bound on ε, which kinds of audit refute the claim, with how many draws on each side
+({few}, or where these don't do, as many as the profile ci takes), in how many seconds of processor
+time, at level {level}. Printed by `python -m benchmarks.museum`.
+
+**{found} of {bugs} bugs are found ({share})**: the {museum} of the museum and {everyday} everyday
+ones from the street outside. The median takes {median} s, the slowest {slowest} s. Of {twins}
+audits of correct twins {accused} end in an accusation, and {inconclusive} are inconclusive.
+
+Not found:
+
+{unfound}
+
+{rooms}
+## The street outside
+
+No one publishes these, for they are fixed on the day on which they are seen. They are in
+`dpverify_audits.everyday`; `dpverify audit everyday` runs them.
+
+{street}
+
+{outside}
+
+## What isn't on show
+
+{absent}
+"""
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=1, help="of the audits of each twin")
+    parser.add_argument("--only", default="", help="those whose name has this in it")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    given = parser.parse_args()
+    print(page(Kept(given.out / "museum.jsonl"), seeds=given.seeds, only=given.only), end="")
+
+
+if __name__ == "__main__":
+    main()
