@@ -141,9 +141,10 @@ Printed by `python -m benchmarks.scores` (`--full` makes 10,000 runs).
 
 ## The level
 
-How often `audit_scores` at level {alpha} gives a bound above the true ε, in {runs} runs with so
-many scores a side (of one run so many in all). The scores attain their ε exactly, so that more than
-{most} would be a level that isn't kept, but for a probability of 1e-4.
+How often the bound of `audit_scores` at level {alpha} is above the true ε, in {runs} runs with so
+many scores a side (of one run so many in all); each run asks that alone, and not for the bound. The
+scores attain their ε exactly, so that more than {most} would be a level that isn't kept, but for a
+probability of 1e-4.
 
 | scores | number | above the true ε |
 |---|---|---|

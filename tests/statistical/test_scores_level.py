@@ -6,10 +6,13 @@ anew a bound that spends exactly its level would fail with probability 1e-4.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from dpverify.auditing.attacks import scores
-from tests.helpers.null_scores import NULLS, Null, above, most
+from tests.helpers.null_scores import ALPHA, NULLS, Null, above, bound_above, most
 
 QUICK, RUNS = 10, 10_000
 
@@ -19,6 +22,18 @@ nulls = pytest.mark.parametrize("null", NULLS, ids=lambda null: str(null.name))
 @nulls
 def test_few_scores(null: Null) -> None:
     assert above(null, 20, 0, QUICK) <= most(QUICK)
+
+
+def test_the_bound_is_that_of_the_audit() -> None:
+    # Of another ε, so that some of the bounds are above it.
+    for null in (replace(NULLS[1], epsilon=0.5), replace(NULLS[4], epsilon=0.5)):
+        for seed in range(4):
+            own, other = null.law(100, np.random.default_rng(seed))
+            audited = scores.audit_scores(
+                own, other, delta=null.delta, alpha=ALPHA, design=null.design
+            )
+            higher = bound_above(null, own, other) > null.epsilon
+            assert higher == (audited.epsilon_lower > null.epsilon)
 
 
 @pytest.mark.nightly

@@ -5,11 +5,11 @@
 - ``independent``: every score is of a run of its own, with the record or without it (or of records
   whose scores are independent for another reason), and the function that scores was fixed before.
   ε is bounded by three arguments with fixed parts of the level, which add up: 9/20 for scores above
-  ranks of the other side, 3/20 for those below (`tail_bound`), and 2/5 for one event that a quarter
-  of the scores chooses and the others count, by the exact test of two binomials. Which quarter is
-  drawn without looking at the scores, so that both parts are independent draws of the same law,
-  whatever order they are in. The first two find what large scores show, and the third what any
-  event does: ties, both signs, few thresholds.
+  ranks of the other side, 3/20 for those below (`tail_bound`), and 2/5 for one event that a sixth
+  of the scores chooses, a quarter where they are few, and the others count, by the exact test of
+  two binomials. Which of them choose is drawn without looking at the scores, so that both parts are
+  independent draws of the same law, whatever order they are in. The first two find what large
+  scores show, and the third what any event does: ties, both signs, few thresholds.
 - ``one-run``: canaries were put into the training set each by its own fair coin, and one run, or
   several with coins of their own, scored them all (`one_run_bound`). The scores may depend on each
   other, but not on the coins except through the run. Limits of the ROC need independent scores, so
@@ -53,13 +53,13 @@ from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import extra, require
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["Design", "Rate", "ScoreAudit", "audit_scores"]
+__all__ = ["Design", "Rate", "ScoreAudit", "audit_scores", "independent_bound"]
 
 Array = NDArray[np.float64]
 Design = Literal["independent", "one-run"]
 
 _ABOVE, _BELOW, _CHOSEN = 0.45, 0.15, 0.40
-_CHOOSING = 4  # one of so many scores chooses the event that the others count
+_CHOOSING, _FEW = 6, 150  # one of so many scores chooses the event; a quarter up to so many
 _LEAST_CHOOSING = 8  # scores of a side
 _RATES = (0.001, 0.01)
 _UNFAIR = 5.0  # standard errors: more often than once in a million fair coins don't differ
@@ -246,7 +246,7 @@ def audit_scores(
         _require_fair(own.size, other.size)
         shown = one_run_bound(own, other, delta=at, alpha=alpha)
     else:
-        shown = _independent_bound(own, other, delta=at, alpha=alpha)
+        shown = independent_bound(own, other, delta=at, alpha=alpha)
     independent = design == "independent"
     limits = band(own, other, alpha=alpha) if independent else None
     area, *ends = area_limits(own, other, alpha=alpha)
@@ -271,30 +271,45 @@ def audit_scores(
     )
 
 
-def _independent_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown:
-    """The largest of three bounds, whose levels add up to alpha."""
-    shown = [
-        tail_bound(own, other, delta=delta, alpha=_ABOVE * alpha),
-        tail_bound(-other, -own, delta=delta, alpha=_BELOW * alpha),
-    ]
+def independent_bound(
+    own: Array, other: Array, *, delta: float, alpha: float, best: Shown | None = None
+) -> Shown:
+    """The largest of three lower bounds on ε, whose levels add up to alpha.
+
+    Parameters
+    ----------
+    own, other : independent scores, of shapes (n,) and (m,)
+    delta : in [0, 1)
+    alpha : level of the bound, in (0, 1)
+    best : another bound, given back where this one isn't larger
+    """
+    best = tail_bound(own, other, delta=delta, alpha=_ABOVE * alpha, best=best)
+    best = tail_bound(-other, -own, delta=delta, alpha=_BELOW * alpha, best=best)
     if min(own.size, other.size) >= _LEAST_CHOOSING:
-        shown.append(_chosen_bound(own, other, delta=delta, alpha=_CHOSEN * alpha))
-    return max(shown, key=lambda each: each.epsilon)
+        best = _chosen_bound(own, other, delta=delta, alpha=_CHOSEN * alpha, best=best)
+    return best
 
 
-def _chosen_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown:
-    """Lower bound on ε by one event that a quarter of the scores chooses, and the others count."""
+def _chosen_bound(own: Array, other: Array, *, delta: float, alpha: float, best: Shown) -> Shown:
+    """Lower bound on ε by one event that a part of the scores chooses, and the others count.
+
+    The best of the others where it isn't larger.
+    """
     drawn = np.random.Generator(np.random.PCG64(0))
     own, other = drawn.permutation(own), drawn.permutation(other)
-    first, second = own.size // _CHOOSING, other.size // _CHOOSING
+    first, second = (max(n // _CHOOSING, min(n // 4, _FEW)) for n in (own.size, other.size))
     choice = choose(own[:first], other[:second], delta=delta, classifiers=False)
     counts = choice.count(own[first:], other[second:])
-    epsilon = counts.epsilon_lower(delta=delta, alpha=alpha, caution=choice.caution)
+    epsilon = counts.epsilon_lower(
+        delta=delta, alpha=alpha, caution=choice.caution, least=best.epsilon
+    )
+    if epsilon <= best.epsilon:
+        return best
     event = (
         f"{choice.event.replace('output', 'score')}: {counts.hits} of {counts.draws} on its own "
         f"side, {counts.false_hits} of {counts.false_draws} on the other"
     )
-    return Shown(epsilon=epsilon, event=event if epsilon else "")
+    return Shown(epsilon=epsilon, event=event)
 
 
 def _roc(own: Array, other: Array) -> tuple[tuple[float, float], ...]:

@@ -77,7 +77,9 @@ class Shown:
     event: str = ""
 
 
-def tail_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown:
+def tail_bound(
+    own: Array, other: Array, *, delta: float, alpha: float, best: Shown | None = None
+) -> Shown:
     """Lower bound on ε by how many scores of the own side are above ranks of the other's.
 
     Parameters
@@ -85,12 +87,13 @@ def tail_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown
     own, other : independent scores, of shapes (n,) and (m,)
     delta : in [0, 1)
     alpha : level of the bound, in (0, 1)
+    best : another bound, given back where this one isn't larger
     """
     n, m = own.size, other.size
     falling = np.sort(other)[::-1]
     ranks = [2**power for power in range(m.bit_length())]
     rest = (1 - _FIRST) / max(len(ranks) - 1, 1)
-    best = Shown()
+    best = best or Shown()
     for k in ranks:
         level = alpha * (_FIRST if k == 1 else rest) * (1 - 1e-12)
         hits = int(np.count_nonzero(own > falling[k - 1]))
@@ -149,7 +152,9 @@ def _largest_rejected(
     return low if low > 0 else None
 
 
-def one_run_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Shown:
+def one_run_bound(
+    own: Array, other: Array, *, delta: float, alpha: float, best: Shown | None = None
+) -> Shown:
     """Lower bound on ε by guesses of which canaries were in, from their scores in one run.
 
     Parameters
@@ -157,11 +162,12 @@ def one_run_bound(own: Array, other: Array, *, delta: float, alpha: float) -> Sh
     own, other : scores of canaries that were in, and of those that were out
     delta : in [0, 1)
     alpha : level of the bound, in (0, 1)
+    best : another bound, given back where this one isn't larger
     """
     scores = np.concatenate([own, other])
     inside = np.arange(scores.size) < own.size
     m = scores.size
-    best = Shown()
+    best = best or Shown()
     for power, both in product(range(1, m.bit_length()), (True, False)):
         level = alpha * (_BOTH if both else 1 - _BOTH) / (power * (power + 1)) * (1 - 1e-12)
         k = m >> power

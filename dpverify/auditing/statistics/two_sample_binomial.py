@@ -143,34 +143,37 @@ class Counts:
         """
         return _Test(self, alpha, delta, caution).refutes(lines)
 
-    def epsilon_lower(self, *, delta: float, alpha: float, caution: float | None = None) -> float:
+    def epsilon_lower(
+        self, *, delta: float, alpha: float, caution: float | None = None, least: float = 0.0
+    ) -> float:
         """Lower confidence limit of the ε at which the mechanism is (ε, δ)-private.
 
         The true ε is below it with probability at most alpha. What is returned was rejected itself,
-        0 where not even ε = 0 is. It is next to the largest such ε: the root of the p-value that a
-        grid of q suggests, less 1/300 of a standard error, and further where the proof fails there.
+        0 where not even ε = `least` is. It is next to the largest such ε: the root of the p-value
+        that a grid of q suggests, less 1/300 of a standard error, and further where the proof fails
+        there. Where a smaller limit is of no use, `least` spares the search for it.
         """
         share = self.hits / self.draws
         if share <= delta:
             return 0.0
         test = _Test(self, alpha, delta, caution)
-        if not test.refutes(claim_lines(0.0, delta)):
+        if not test.refutes(claim_lines(least, delta)):
             return 0.0
         # No limit is above this one, which takes both proportions at their ends.
-        least = lower_limit(self.false_hits, self.false_draws, alpha / 2) or 1e-300
-        most = math.log(upper_limit(self.hits, self.draws, alpha / 2) / least)
-        guess = test.suggested(lambda eps: claim_lines(eps, delta), most)
+        rare = lower_limit(self.false_hits, self.false_draws, alpha / 2) or 1e-300
+        most = math.log(upper_limit(self.hits, self.draws, alpha / 2) / rare)
+        guess = test.suggested(lambda eps: claim_lines(eps, delta), least, most)
         step = (
             math.sqrt((share * (1 - share) + 1 / self.draws) / self.draws) / (share - delta) / 300
         )
         for _ in range(20):
             guess -= step
-            if guess <= 0:
-                return 0.0
+            if guess <= least:
+                return least
             if test.refutes(claim_lines(guess, delta)):
                 return guess
             step *= 2
-        return 0.0
+        return least
 
 
 def epsilon_limit(
@@ -204,8 +207,10 @@ class _Test:
         counts = np.arange(self.first, min(_window(self.m, high)[1] + 2, self.m) + 1)
         self.least = self._least_hits(counts, outcome)
 
-    def suggested(self, claim: Callable[[float], Sequence[Line]], most: float) -> float:
-        """Root in ε of the p-value on a grid of q, between 0 and `most`: not proven."""
+    def suggested(
+        self, claim: Callable[[float], Sequence[Line]], least: float, most: float
+    ) -> float:
+        """Root in ε of the p-value on a grid of q, above a rejected `least`: not proven."""
         grid = np.linspace(*self.ends, _GRID).tolist()
 
         def excess(epsilon: float) -> float:
@@ -215,7 +220,7 @@ class _Test:
 
         if excess(most) < 0:
             return most
-        return brentq(excess, 0.0, most, xtol=1e-7)
+        return brentq(excess, least, most, xtol=1e-7)
 
     def refutes(self, lines: Sequence[Line]) -> bool:
         g = _claim(lines)
