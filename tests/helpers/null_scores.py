@@ -120,7 +120,7 @@ def above(null: Null, count: int, first: int, runs: int) -> int:
     return wrong
 
 
-def bound_above(null: Null, own: Scores, other: Scores) -> float:
+def bound_above(null: Null, own: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """The bound of `audit_scores` if it is above the true ε, which is all that is searched for."""
     delta, true = Enclosure.of_exact(null.delta).upper, Shown(epsilon=null.epsilon)
     bound = one_run_bound if null.design == "one-run" else independent_bound

@@ -9,8 +9,8 @@ Every score learns from all training outputs: what shows once in 10,000 draws is
 They order the outputs, by likelihood ratio if they could. Of one column: its value, its
 distance from the median, and the likelihood ratio of two histograms. Of whole outputs that came
 more than once: how often on each side. Of many columns: those of the columns that differ most, the
-root mean square of all, and Fisher's linear discriminant. With scikit-learn installed, a logistic
-regression and an ensemble of trees as well.
+root mean square of all, Fisher's linear discriminant, and log odds that are a sum over columns
+(`_additive`). With scikit-learn installed, an ensemble of trees as well.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.attacks._additive import Additive, additive
 from dpverify.auditing.outputs.features import Matrix
 
 __all__ = ["Score", "learned"]
@@ -66,7 +66,8 @@ def learned(
     """
     scale = _Scale.of(own, other)
     first, second = scale(own), scale(other)
-    columns = _telling(first, second)
+    order = _telling(first, second)
+    columns = order[:_COLUMNS]
     scores: list[Score] = [_Column(name=names[column], column=column) for column in columns]
     for column in columns:
         values = own[:, column].astype(np.float64), other[:, column].astype(np.float64)
@@ -80,7 +81,12 @@ def learned(
         if own.shape[1] <= _FISHER:
             linear = _Linear(weights=_fisher(first, second))
             scores.append(_Fitted(name="linear score", scale=scale, function=linear))
-        scores += _classifiers(scale, first, second) if classifiers else []
+        if classifiers:
+            sums = zip(
+                ("additive score", "shared score"), additive(own, other, order), strict=False
+            )
+            scores += [_Sum(name=name, function=function) for name, function in sums]
+            scores += _trees(scale, first, second)
     return scores
 
 
@@ -243,6 +249,22 @@ class _Fitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Sum:
+    """Log odds that are a sum over columns."""
+
+    fitted: ClassVar[bool] = True
+    name: str
+    function: Additive
+
+    def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
+        return _by_blocks(self.function, matrix)
+
+    def event(self, threshold: float, *, above: bool) -> str:
+        """An inequality."""
+        return _inequality(self.name, threshold, above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Linear:
     weights: NDArray[np.float64]
 
@@ -267,7 +289,7 @@ def _inequality(name: str, threshold: float, above: bool) -> str:
 
 
 def _telling(first: NDArray[np.float32], second: NDArray[np.float32]) -> list[int]:
-    """The columns whose mean or mean distance from the median differs most, in standard errors."""
+    """Columns by how much mean or mean distance from the median differ, in standard errors."""
     differences = np.zeros(first.shape[1])
     for a, b in ((first, second), (np.abs(first), np.abs(second))):
         spread = [side.var(axis=0, dtype=np.float64) / len(side) for side in (a, b)]
@@ -275,8 +297,8 @@ def _telling(first: NDArray[np.float32], second: NDArray[np.float32]) -> list[in
         gap = np.abs(a.mean(axis=0, dtype=np.float64) - b.mean(axis=0, dtype=np.float64))
         ratio = np.where(gap > 0, gap / np.maximum(error, 1e-300), 0.0)
         differences = np.maximum(differences, ratio)
-    best: list[int] = np.argsort(-differences, kind="stable")[:_COLUMNS].tolist()
-    return best
+    order: list[int] = np.argsort(-differences, kind="stable").tolist()
+    return order
 
 
 def _root_mean_square(scaled: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -301,32 +323,21 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
-def _classifiers(
-    scale: _Scale, own: NDArray[np.float32], other: NDArray[np.float32]
-) -> list[Score]:
-    """Scikit-learn's, where it is installed."""
+def _trees(scale: _Scale, own: NDArray[np.float32], other: NDArray[np.float32]) -> list[Score]:
+    """Scikit-learn's ensemble, where it is installed."""
     if importlib.util.find_spec("sklearn") is None:
         return []
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
 
-    x = np.concatenate([own, other])
-    y = np.repeat([1, 0], [len(own), len(other)])
     # Threads would wait for each other, and for the audits beside this one.
-    with _threads().limit(limits=1), catch_warnings():
-        simplefilter("ignore", ConvergenceWarning)
-        logistic = LogisticRegression(max_iter=50).fit(x, y)
+    with _threads().limit(limits=1):
         trees = HistGradientBoostingClassifier(
             max_iter=20, max_leaf_nodes=8, early_stopping=False, random_state=0
-        ).fit(x, y)
+        ).fit(np.concatenate([own, other]), np.repeat([1, 0], [len(own), len(other)]))
 
     def votes(scaled: NDArray[np.float32]) -> NDArray[np.float64]:
         with _threads().limit(limits=1):
             decision: NDArray[np.float64] = trees.decision_function(scaled)
             return decision
 
-    return [
-        _Fitted(name="logistic score", scale=scale, function=_Linear(weights=logistic.coef_[0])),
-        _Fitted(name="tree score", scale=scale, function=votes),
-    ]
+    return [_Fitted(name="tree score", scale=scale, function=votes)]

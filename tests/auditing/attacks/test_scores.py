@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -79,7 +80,11 @@ def test_events_say_what_is_counted() -> None:
         assert 0 < inside.sum() < 500
 
 
-def separation(score: Score, own: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def separation(
+    score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    own: NDArray[np.float64],
+    other: NDArray[np.float64],
+) -> float:
     """Largest difference of the two distribution functions."""
     first, second = np.sort(score(own)), np.sort(score(other))
     values = np.concatenate([first, second])
@@ -107,6 +112,46 @@ def test_the_linear_score_sums_up_small_shifts() -> None:
     single = [score for words, score in found.items() if words.startswith("output")]
     assert single
     assert all(separation(score, *tests) < 0.2 for score in single)
+
+
+def test_log_odds_of_bits_are_found() -> None:
+    rng = np.random.default_rng(8)
+    rates = np.linspace(0.1, 0.9, 6)
+    own, other = (rng.random((4000, 6)) < r for r in (rates, rates[::-1] / 2 + 0.25))
+    score = scores(own.astype(float), other.astype(float))["additive score ≥ 0"]
+    outcomes = np.unpackbits(np.arange(64, dtype=np.uint8)[:, None], axis=1)[:, 2:].astype(float)
+    odds = np.log(rates / (1 - rates))
+    truth = outcomes @ (odds + np.log(1 / (0.75 - rates / 2) - 1))
+    assert np.std(score(outcomes) - truth) < 0.15 * np.std(truth)
+
+
+def test_flags_are_no_numbers() -> None:
+    rng = np.random.default_rng(9)
+    # The flag comes more often on one side, other values are larger: they tell opposite things.
+    own, other = (
+        np.where(rng.random((4000, 2)) < rate, -1000.0, rng.normal(shift, 1, (4000, 2)))
+        for rate, shift in ((0.6, 1.0), (0.4, 0.0))
+    )
+    found = scores(own[:2000], other[:2000])
+    gaps = [
+        separation(found[f"{name} score ≥ 0"], own[2000:], other[2000:])
+        for name in ("additive", "shared", "linear")
+    ]
+    assert min(gaps[:2]) > gaps[2] + 0.1
+
+
+def test_sums_are_taken_apart_and_what_is_alike_is_learned_from_all() -> None:
+    rng = np.random.default_rng(10)
+    noise = rng.laplace(size=(2, 6000, 12)) + np.array([[[0.1]], [[0.0]]])
+    own, other = noise.cumsum(axis=2)
+    found = scores(own[:2000], other[:2000])
+    gaps = {
+        name: separation(found[f"{name} score ≥ 0"], own[2000:], other[2000:])
+        for name in ("additive", "shared", "linear")
+    }
+    best = separation(lambda x: np.sign(np.diff(x, prepend=0) - 0.05).sum(axis=1), own, other)
+    assert gaps["linear"] < gaps["additive"] < gaps["shared"]
+    assert gaps["shared"] > 0.9 * best
 
 
 def test_a_change_of_scale_shows() -> None:
