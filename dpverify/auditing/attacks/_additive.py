@@ -19,8 +19,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpverify.auditing.outputs.features import Matrix
 
@@ -203,7 +203,7 @@ def _derivatives(
         for start in range(0, len(matrix), _BLOCK):
             made = _made(parts, matrix[start : start + _BLOCK]) @ fit
             rows = np.column_stack([made, np.ones(len(made), dtype=np.float32)])
-            chance = expit(rows @ weights)
+            chance = scipy.special.expit(rows @ weights)
             gradient += (label - chance) @ rows
             spread = (chance * (1 - chance)).astype(np.float32)
             information += (rows * spread[:, None]).T @ rows
