@@ -154,7 +154,7 @@ def test_what_bends_the_chord_is_bounded_on_every_tail(p: float) -> None:
 
 def test_a_small_level_takes_few_halvings() -> None:
     test = two_sample_binomial._Test(Counts(hits=900, draws=2000, false_hits=200), 1e-6, 0.0)
-    limit = test.suggested(lambda epsilon: claim_lines(epsilon, 0.0), 2.0) - 1e-3
+    limit = test.suggested(lambda epsilon: claim_lines(epsilon, 0.0), 0.0, 2.0) - 1e-3
     test.known.clear()
     assert test.refutes(claim_lines(limit, 0.0))
     assert len(test.known) < 200
