@@ -35,7 +35,8 @@ def rows_of(data: Any) -> list[Any]:
     listed = isinstance(data, Sequence) and not isinstance(data, str | bytes)
     array = isinstance(data, np.ndarray) and data.ndim >= 1
     rule = "a list of rows, a matrix or vector, or a data frame"
-    require(listed or array, "data set", type(data).__name__, rule)
+    way_out = "Give a Series as its to_frame() or to_numpy()." if hasattr(data, "to_frame") else ""
+    require(listed or array, "data set", type(data).__name__, rule, way_out)
     return list(data)
 
 

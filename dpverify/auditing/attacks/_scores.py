@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._additive import Additive, additive
-from dpverify.auditing.outputs.features import Matrix
+from dpverify.auditing.outputs.features import Matrix, Truth
 
 __all__ = ["Score", "learned"]
 
@@ -103,7 +103,7 @@ class _Column:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
-        return _inequality(self.name, threshold, above)
+        return _inequality(self.name, threshold, above=above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class _Distance:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
-        return _inequality(f"|{self.name} - {self.centre:.6g}|", threshold, above)
+        return _inequality(f"|{self.name} - {self.centre:.6g}|", threshold, above=above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ class _Fitted:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
-        return _inequality(self.name, threshold, above)
+        return _inequality(self.name, threshold, above=above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +261,7 @@ class _Sum:
 
     def event(self, threshold: float, *, above: bool) -> str:
         """An inequality."""
-        return _inequality(self.name, threshold, above)
+        return _inequality(self.name, threshold, above=above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,10 @@ def _by_blocks(function: Callable[[Matrix], Matrix], matrix: Matrix) -> Matrix:
     return np.concatenate([function(matrix[start : start + _BLOCK]) for start in starts])
 
 
-def _inequality(name: str, threshold: float, above: bool) -> str:
+def _inequality(name: str, threshold: float, *, above: bool) -> str:
+    """An event of one column; of what holds or doesn't, in words."""
+    if isinstance(name, Truth) and threshold == above:
+        return str(name) if above else f"not: {name}"
     return f"{name} {'≥' if above else '≤'} {threshold:.6g}"
 
 

@@ -283,7 +283,10 @@ def _compared(
         rank = _OUTSIDE if first.output == second.output else _UNCOVERED
         return rank, "outside the model: no call for noise was recorded"
     unmeasured, bare = _unmeasured(calls, moves)
-    outside = f"outside the model: {', '.join(unmeasured[:2])} can't be measured"
+    outside = (
+        f"outside the model: {', '.join(unmeasured[:2])} can't be measured. Mark what adds it by "
+        "dpv.primitive, and its declaration is checked"
+    )
     if bare:
         return _UNCOVERED, bare
     if first.output != second.output:

@@ -59,6 +59,7 @@ _DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
 _UNSEEN = 6  # pairs before the first bet
 _GROWTH = 0.03  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
+_INFINITE = 1e150  # stands for infinities, whose sums and differences are no scores
 _LAYOUT = 32  # draws on each side that say of what kind outputs are
 
 
@@ -72,7 +73,7 @@ def columns(outputs: NDArray[Any]) -> Scores:
     rows = np.asarray(outputs).reshape(len(outputs), -1)
     if rows.dtype == np.uint8:
         rows = np.unpackbits(rows, axis=1)
-    values = rows.astype(np.float64)
+    values = np.clip(rows.astype(np.float64), -_INFINITE, _INFINITE)
     if values.shape[1] == 1:
         return values
     return np.column_stack([values[:, :_MOST_COLUMNS], values.sum(axis=1)])

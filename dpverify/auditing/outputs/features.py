@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.values import Block, Value, value_of
 
-__all__ = ["Features", "Matrix", "features"]
+__all__ = ["Features", "Matrix", "Truth", "features"]
 
 Matrix = NDArray[Any]
 """Features of shape (draws, columns)."""
@@ -43,6 +43,12 @@ _REPEATED = 4  # numbers of one leaf
 _OFTEN = 5  # training outputs in which such a number came
 _COLUMNS = 400  # of values; fewer where there are many draws
 _CELLS = 40_000_000  # of a matrix of values
+
+
+class Truth(str):
+    """The name of a column of 0 and 1: what holds where it is 1."""
+
+    __slots__ = ()
 
 
 class Features(Protocol):
@@ -120,7 +126,7 @@ class _Sets:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*(f"contains {item!r}" for item in self.items), "size of the set")
+        return (*(Truth(f"contains {item!r}") for item in self.items), "size of the set")
 
     def matrix(self, outputs: NDArray[Any]) -> Matrix:
         place = {item: column for column, item in enumerate(self.items)}
@@ -223,7 +229,7 @@ class _Seen:
             return len(names) - 1
 
         always = self.rows == draws
-        present = None if always else added(f"there is {name}")
+        present = None if always else added(Truth(f"there is {name}"))
         number, shape = None, None
         if len(self.numbers) > 1 or (self.numbers and self.words):
             number = added(name)
@@ -238,9 +244,13 @@ class _Seen:
             present=present,
             number=number,
             words={
-                word: added(f"{name} is {word!r}") for word in self._frequent() if self._varies()
+                word: added(Truth(f"{name} is {word!r}"))
+                for word in self._frequent()
+                if self._varies()
             },
-            repeated={n: added(f"{name} is {n:g}") for n in often[:_REPEATED] if self._many()},
+            repeated={
+                n: added(Truth(f"{name} is {n:g}")) for n in often[:_REPEATED] if self._many()
+            },
             shape=shape,
         )
 

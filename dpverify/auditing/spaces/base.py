@@ -23,8 +23,9 @@ __all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidat
 
 EXTREMES = 96
 """Extreme pairs, at most."""
-_TRIES = 20  # for each pair that is asked for
+_TRIES = 20  # candidates of a drawn data set
 _AHEAD = 256  # words
+_IN_VAIN = 512  # data sets without a new pair, after which no more are drawn
 _WASTED = 64  # candidates of one data set that don't fit or came before, until another is taken
 
 
@@ -147,9 +148,9 @@ class Space(ABC):
         choose = chooser(rng)
         found: dict[Hashable, Pair] = {}
         unfit: set[Hashable] = set()
-        for _ in range(_TRIES * count):
-            if len(found) == count:
-                break
+        wasted = 0
+        while len(found) < count and wasted < _IN_VAIN:
+            wasted += 1
             base = self.data(choose)
             name = f"drawn {len(found) + 1}"
             for other in islice(self.adjacency.candidates(base, self, choose), _TRIES):
@@ -159,6 +160,7 @@ class Space(ABC):
                     break
                 if key not in unfit and self.fits(pair):
                     found[key] = pair
+                    wasted = 0
                     break
                 unfit.add(key)
         return list(found.values())

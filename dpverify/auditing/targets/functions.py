@@ -289,7 +289,7 @@ def adapt(
         generator = _generator(function, many=many)
     own = function.name if isinstance(function, Command) else type(function).__name__
     name = name or str(getattr(function, "__name__", own))
-    kind = _declared(of, adjacency, takes)
+    kind = _declared(of, adjacency, takes, tabular=isinstance(domain, Table))
     if takes == "number" or (takes == "numbers" and kind == "dataset"):
         rule = "1 for a function of a single number, or of a list of them"
         require(attributes in (None, 1), "attributes", attributes, rule)
@@ -344,7 +344,7 @@ _WAYS = (
 )
 
 
-def _declared(of: Of | None, adjacency: Any, takes: Takes) -> Of:
+def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> Of:
     """Of what it is a function: as its caller says, or its adjacency, or its own interface."""
     says: Of | None = getattr(adjacency, "of", None)
     who = type(adjacency).__name__
@@ -352,6 +352,9 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes) -> Of:
         require(says != "dataset", "adjacency", adjacency, "of records, for a single number")
         says, who = "record", "a mechanism of a single number"
     of = says if of is None else of
+    rule = "one of rows that come, go or are replaced, where data sets are rows of a Table"
+    way_out = "Take AddRemove() or Replace(); or declare `of`, for numbers of the table's columns."
+    require(of is not None or not tabular, "adjacency", adjacency, rule, way_out)
     require(of in ("record", "dataset"), "of", of or "missing", "declared", _WAYS)
     require(
         says in (None, of),

@@ -22,7 +22,7 @@ from dpverify.data.adjacency import Edge, Moves
 from dpverify.data.columns import Number, Reals
 from dpverify.data.domain import Box, is_sparse, shape_of
 from dpverify.data.table import Table
-from dpverify.errors import ParameterError, RecordsError, require
+from dpverify.errors import DPVerifyError, ParameterError, RecordsError, require
 from dpverify.privacy import Pair
 
 __all__ = ["known_pairs", "space_of"]
@@ -93,6 +93,9 @@ def _require_neighbours(mechanism: Any, pair: Pair) -> None:
     adjacency: Any = mechanism.adjacency
     try:
         related = [bool(adjacency.relates(*order)) for order in (sides, sides[::-1])]
+    except DPVerifyError as error:  # of an adjacency of ours: what it takes
+        reason = f"of data sets that {type(adjacency).__name__} relates: {error}"
+        raise ParameterError("pair", name, reason.removesuffix(".")) from None
     except Exception as error:  # whatever an object of the caller's raises
         reason = f"one whose `relates` says whether the sides of {name} are neighbours: {error!r}"
         raise ParameterError("adjacency", adjacency, reason) from error

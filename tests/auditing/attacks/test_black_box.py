@@ -16,11 +16,14 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks import black_box as blackbox
+from dpverify.auditing.attacks._scores import _inequality
 from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding
 from dpverify.auditing.outputs import samples
+from dpverify.auditing.outputs.features import Truth
 from dpverify.auditing.outputs.samples import CHUNK, sample_pair
+from dpverify.auditing.outputs.values import objects, value_of
 from dpverify.data.adjacency import Items, Record
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Mechanism, Pair
@@ -302,3 +305,19 @@ def test_values_outside_their_range(values: dict[str, Any], name: str) -> None:
 
 def test_an_error_crosses_process_borders() -> None:
     assert str(pickle.loads(pickle.dumps(DrawError("why")))) == "why"  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ((["yes"], ["no"]), "output[-1] is 'no'"),
+        (({"a": 1.0}, [1.0]), "structure is \"dict{'a': float}\""),
+    ],
+)
+def test_what_holds_or_not_is_said_in_words(outputs: tuple[Any, Any], said: str) -> None:
+    own, other = (objects([value_of(output)] * 40) for output in outputs)
+    assert choose(own, other, classifiers=False).event == said
+    name = Truth("there is output[1]")
+    assert _inequality(name, 1.0, above=True) == "there is output[1]"
+    assert _inequality(name, 0.0, above=False) == "not: there is output[1]"
+    assert _inequality("output", 1.0, above=True) == "output ≥ 1"

@@ -149,3 +149,10 @@ def test_outputs_without_an_order_are_bet_on() -> None:
     assert bet(Told(1.0), PAIR, ONE, AuditConfig(alpha=0.01, draws=500, seed=1)).verdict != (
         "violation"
     )
+
+
+def test_infinities_of_both_signs_have_scores() -> None:
+    outputs = np.array([[math.inf, -math.inf], [1.0, 2.0]])
+    scores = columns(outputs)
+    assert np.isfinite(scores).all()
+    assert scores[1].tolist() == [1.0, 2.0, 3.0]

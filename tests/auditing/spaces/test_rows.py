@@ -212,3 +212,14 @@ class EndlesslyTheSame(dpv.AddRemove):
 def test_an_adjacency_that_makes_one_neighbour_for_ever_has_few_extremes() -> None:
     pairs = rows(EndlesslyTheSame()).extremes()
     assert 1 <= len(pairs) <= len(list(rows(EndlesslyTheSame()).bases()))
+
+
+def test_a_search_for_what_there_is_none_of_ends() -> None:
+    class Unrelated(dpv.AddRemove):
+        def relates(self, data: Any, neighbour: Any) -> bool:
+            tried.append(1)
+            return False
+
+    tried: list[int] = []
+    assert rows(Unrelated()).drawn(256, ReplayableWords(1, "test")) == []
+    assert len(tried) <= 512 * 20

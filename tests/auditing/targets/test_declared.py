@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import dpverify as dpv
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import audit as run
 from dpverify.auditing.report import Report
@@ -569,3 +570,17 @@ def test_the_mechanisms_own_pairs_are_neighbours_too(pair: Any, says: str) -> No
 def test_what_is_no_mechanism_is_refused(subject: Any) -> None:
     with pytest.raises(ParameterError, match="`release`, `adjacency` and `privacy`"):
         audited(subject)
+
+
+def test_rows_of_a_table_are_of_data_sets() -> None:
+    table = dpv.Table({"age": dpv.Integers(0, 9)}, rows=(0, 3))
+    with pytest.raises(ParameterError, match=r"of a Table\. Take AddRemove\(\) or Replace\(\)"):
+        of(undrawn, adjacency=UNIT, domain=table)
+
+
+def test_what_an_adjacency_does_not_take_is_said_as_it_says_it() -> None:
+    pair = Pair(name="sets", record={1}, neighbour={1, 2})
+    with pytest.raises(ParameterError) as refused:
+        audited(of(undrawn, of="dataset", adjacency=dpv.AddRemove()), pairs=[pair])
+    rule = "data set=set must be a list of rows, a matrix or vector, or a data frame."
+    assert str(refused.value) == f"pair='sets' must be of data sets that AddRemove relates: {rule}"
