@@ -28,7 +28,7 @@ from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string, rational
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import Words, release_words
 
 __all__ = [
     "Certifiable",
@@ -39,6 +39,7 @@ __all__ = [
     "MechanismFamily",
     "Pair",
     "Parameter",
+    "Prepared",
     "Request",
     "Streaming",
     "WhiteBox",
@@ -128,6 +129,38 @@ class Streaming(Mechanism):
         """
         released: NDArray[Any] = joined(self.release_blocks(records, rng=rng))
         return released
+
+
+class Prepared(Streaming):
+    """A streaming mechanism that has all its randomness in a last step, block by block."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[Any]]:
+        """Blocks of rows as they are before the last step: secret."""
+
+    @abstractmethod
+    def randomized(self, block: NDArray[Any], rng: Words) -> NDArray[Any]:
+        """Release of a prepared block, which may be changed in place."""
+
+    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
+        rng = release_words(rng)
+        for block in self.prepared_blocks(records):
+            yield self.randomized(block, rng)
+
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[Any]]:
+        """Release the records at each call; what comes before the last step is computed once."""
+        del count
+        blocks: list[NDArray[Any]] = []
+
+        def release() -> NDArray[Any]:
+            if not blocks:
+                blocks.extend(self.prepared_blocks(records))
+            released: NDArray[Any] = joined(self.randomized(each.copy(), rng) for each in blocks)
+            return released
+
+        return release
 
 
 class WhiteBox(Mechanism):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.catalogue import families
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
@@ -84,6 +85,14 @@ def test_release_and_pairs(mechanism: Certifiable) -> None:
         assert losses.shape == (2,)
         swapped = mechanism.log_likelihood_ratio(outputs, pair.neighbour, pair.record)
         assert swapped == pytest.approx(-losses)
+
+
+def test_what_an_audit_prepares_is_released_by_separate_calls(mechanism: Certifiable) -> None:
+    for pair in mechanism.worst_pairs()[:1]:
+        together, apart = ReplayableWords(1, "key"), ReplayableWords(1, "key")
+        release = releaser(mechanism, pair.record, 3, together)
+        for _ in range(3):
+            assert np.array_equal(release(), mechanism.release(pair.record, rng=apart))
 
 
 def test_what_can_be_released(mechanism: Certifiable) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.attacks.exhaustive import exhaust
 from dpverify.auditing.finding import AuditKind
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain, is_sparse
 from dpverify.enclosure import Enclosure
@@ -94,6 +95,10 @@ class Mislabelled(Certifiable):
     def release(self, records: Any, *, rng: Words | None = None) -> NDArray[Any]:
         """Release of the other mechanism."""
         return self.actual.release(records, rng=rng)
+
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[Any]]:
+        """As the other mechanism prepares it, if it does."""
+        return releaser(self.actual, records, count, rng)
 
     def redrawn(self, seed: int) -> Self:
         """Both with the same new public randomness."""

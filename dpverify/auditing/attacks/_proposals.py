@@ -269,9 +269,8 @@ def _chunk(
     data = pair.neighbour if side else pair.record
     seen: list[bool] = []
 
-    release = releaser(mechanism, data, size, rng)
-
     def draw() -> None:
+        release = releaser(mechanism, data, size, rng)
         for _ in range(size):
             try:
                 released: Any = release()

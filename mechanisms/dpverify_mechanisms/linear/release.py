@@ -10,7 +10,7 @@ the curve of the ideal noise holds for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpverify.data.blocks import ROWS, admitted_blocks, joined, row_blocks
+from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
 from dpverify.data.grid import Grid
 from dpverify.enclosure import (
@@ -27,8 +27,8 @@ from dpverify.enclosure import (
     SquareRoot,
 )
 from dpverify.errors import NumericalError
-from dpverify.privacy import Streaming
-from dpverify.sampling.words import Words, release_words
+from dpverify.privacy import Prepared
+from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.calibration import Noise
 from dpverify_mechanisms.linear.distance import check_sums
 from dpverify_mechanisms.projections.base import Projection, single_is_exact
@@ -39,7 +39,7 @@ _SINGLE = 2**24  # below it every whole number is a float of single precision
 
 
 @frozen(kw_only=True)
-class NoisyProduct(Streaming):
+class NoisyProduct(Prepared):
     """Release of records @ P + noise, or of (records + noise) @ P, whatever it claims.
 
     Parameters
@@ -73,25 +73,7 @@ class NoisyProduct(Streaming):
         """Number of attributes of a record."""
         return self.projection.p
 
-    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
-        rng = release_words(rng)
-        for exact in self._exact_blocks(records):
-            yield self._noised(exact, rng)
-
-    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[Any]]:
-        """Release the records at each call; what comes before the noise is computed once."""
-        del count
-        blocks: list[NDArray[np.int64]] = []
-
-        def release() -> NDArray[Any]:
-            if not blocks:
-                blocks.extend(self._exact_blocks(records))
-            released: NDArray[Any] = joined(self._noised(exact.copy(), rng) for exact in blocks)
-            return released
-
-        return release
-
-    def _exact_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
         """What the noise is added to, in steps: the product, or the records."""
         admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
         if self.at == "input":
@@ -101,7 +83,7 @@ class NoisyProduct(Streaming):
             for block in row_blocks(admitted, at_once=self.projection.height):
                 yield self._product(block, np.int64)
 
-    def _noised(self, exact: NDArray[np.int64], rng: Words) -> NDArray[np.int64]:
+    def randomized(self, exact: NDArray[np.int64], rng: Words) -> NDArray[np.int64]:
         """The sketch of a block, which gets its noise in place."""
         for start in range(0, len(exact), ROWS):
             part = exact[start : start + ROWS]

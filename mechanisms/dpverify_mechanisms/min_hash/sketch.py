@@ -31,8 +31,8 @@ from dpverify.data.domain import Sets, as_rows
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Streaming
-from dpverify.sampling.words import Words, release_words
+from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Prepared
+from dpverify.sampling.words import Words
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import HashFamily, KeyedHashes
 from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, levels
@@ -50,7 +50,7 @@ Reading = Literal["over the draw", "realised"]
 
 
 @frozen(kw_only=True)
-class MinHash(Streaming, Certifiable, Exhaustive):
+class MinHash(Prepared, Certifiable, Exhaustive):
     """Release of randomized buckets of sets.
 
     Parameters
@@ -239,15 +239,13 @@ class MinHash(Streaming, Certifiable, Exhaustive):
 
     # The release
 
-    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
-        rng = release_words(rng)
-        for block in row_blocks(
-            admitted_blocks(records, self.domain, attributes=self.hashes.items)
-        ):
-            yield self._randomized(block, rng)
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
+        admitted = admitted_blocks(records, self.domain, attributes=self.hashes.items)
+        return map(self.hashes.values, row_blocks(admitted))
 
-    def _randomized(self, sets: sparse.csr_array, rng: Words) -> NDArray[Any]:
-        return self.rule.draw(self.hashes.values(sets), self.hashes.buckets, rng=rng)
+    def randomized(self, buckets: NDArray[np.int64], rng: Words) -> NDArray[Any]:
+        """Buckets as the rule gives them out."""
+        return self.rule.draw(buckets, self.hashes.buckets, rng=rng)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         return rows, self.hashes.functions

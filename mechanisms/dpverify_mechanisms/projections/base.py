@@ -273,6 +273,15 @@ class Projection(ABC):
     def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
         return squared_spectral_norm(self.matrix)
 
+    def column_maxima(self) -> NDArray[np.int64]:
+        """max|W_ij| of every column, at least 1 so that a column of zeros divides nothing by 0."""
+        known: NDArray[np.int64] = self._remember("columns", self._column_maxima)
+        return known
+
+    def _column_maxima(self) -> NDArray[np.int64]:
+        largest: Any = abs(self.matrix).max(axis=0)
+        return np.maximum(dense(largest).astype(np.int64).ravel(), 1)
+
     def _remember(self, key: Any, compute: Callable[[], Any]) -> Any:
         if key not in self._known:
             self._known[key] = compute()

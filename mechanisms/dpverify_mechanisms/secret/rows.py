@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -94,12 +95,26 @@ class SecretRows(Certifiable):
 
     def release(self, records: Any, *, rng: Words | None = None) -> NDArray[np.int64]:
         """Rounded secret rows of shape (sketch_rows, p), in whole steps."""
-        rng = release_words(rng)
-        matrix, unit = self.covariance(records)
-        square = self._grid_step() ** 2
-        return rounded_normals(
-            matrix, scale=unit / square, least=self.floor / square, rows=self.sketch_rows, rng=rng
-        )
+        return self.releaser(records, 1, rng=release_words(rng))()
+
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[np.int64]]:
+        """Release the records at each call; their covariance is computed once."""
+        del count
+
+        @cache
+        def drawn() -> Callable[[], NDArray[np.int64]]:
+            matrix, unit = self.covariance(records)
+            square = self._grid_step() ** 2
+            return partial(
+                rounded_normals,
+                matrix,
+                scale=unit / square,
+                least=self.floor / square,
+                rows=self.sketch_rows,
+                rng=rng,
+            )
+
+        return lambda: drawn()()
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """Shape of the release, which doesn't grow with the data."""

@@ -40,14 +40,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
-from dpverify.data.domain import dense
 from dpverify.enclosure import squared
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -62,7 +61,6 @@ __all__ = [
     "FlipRule",
     "Ladder",
     "PrintedAlgorithm7",
-    "column_maxima",
     "first_flip",
 ]
 
@@ -282,7 +280,7 @@ class PrintedAlgorithm7(CoinRule):
     @classmethod
     def of(cls, ladder: Ladder, projection: Projection, beta: Fraction) -> Self:
         """The printed levels; W there is this projection's matrix times its scale and √k."""
-        entries = column_maxima(projection).tolist()
+        entries = projection.column_maxima().tolist()
         squares = [1 / (beta**2 * squared(projection.scale) * m**2) for m in entries]
         return cls(ladder=ladder, levels=tuple(math.isqrt(math.ceil(s) - 1) + 1 for s in squares))
 
@@ -315,12 +313,6 @@ def first_flip(keep: Fraction) -> int:
 
 def _ceil(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
-
-
-def column_maxima(projection: Projection) -> NDArray[np.int64]:
-    """max|W_ij| of every column, at least 1 so that a column of zeros divides nothing by 0."""
-    largest: Any = abs(projection.matrix).max(axis=0)
-    return np.maximum(dense(largest).astype(np.int64).ravel(), 1)
 
 
 LADDERS: Mapping[str, Callable[[Fraction], Ladder]] = {

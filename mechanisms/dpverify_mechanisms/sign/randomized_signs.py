@@ -32,12 +32,12 @@ from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, require
-from dpverify.privacy import Certifiable, Exhaustive, Streaming
-from dpverify.sampling.words import Words, release_words
+from dpverify.privacy import Certifiable, Exhaustive, Prepared
+from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.distance import check_bound, check_sums, grid_for
 from dpverify_mechanisms.packed import unused_are_zero
 from dpverify_mechanisms.projections.independent import Projection
-from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Ladder, column_maxima
+from dpverify_mechanisms.sign.flip_rules import UNIT, CoinRule, FlipRule, Ladder
 from dpverify_mechanisms.sign.law import (
     bit_losses,
     largest_ratio,
@@ -51,7 +51,7 @@ _ROWS = 128  # records a product: their doubles stay in the cache between the st
 
 
 @frozen(kw_only=True)
-class RandomizedSigns(Streaming, Certifiable, Exhaustive):
+class RandomizedSigns(Prepared, Certifiable, Exhaustive):
     """Signs of records @ P, each randomized by a flip rule, packed into bytes.
 
     Parameters
@@ -122,7 +122,7 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
 
     def divisors(self) -> NDArray[np.int64]:
         """d_j: how far a neighbour can move each projected value, in steps."""
-        return self._moves() * column_maxima(self.projection)
+        return self._moves() * self.projection.column_maxima()
 
     def largest_sum(self) -> int:
         """Bound on every partial sum of the product, from public numbers."""
@@ -135,15 +135,14 @@ class RandomizedSigns(Streaming, Certifiable, Exhaustive):
         """Number of attributes of a record."""
         return self.projection.p
 
-    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
-        rng = release_words(rng)
-        divisors = self.divisors()
-        for block in row_blocks(
-            admitted_blocks(records, self.domain, attributes=self.projection.p)
-        ):
-            sums = self._sums(block)
-            flipped = self.rule.draw(sums, divisors, rng=rng)
-            yield np.packbits((sums >= 0) ^ flipped, axis=-1)
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
+        admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
+        return map(self._sums, row_blocks(admitted))
+
+    def randomized(self, sums: NDArray[np.int64], rng: Words) -> NDArray[np.uint8]:
+        """Signs of sums, each flipped by the rule."""
+        flipped = self.rule.draw(sums, self.divisors(), rng=rng)
+        return np.packbits((sums >= 0) ^ flipped, axis=-1)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         return rows, -(-self.projection.k // 8)
