@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -176,11 +177,7 @@ class Integers(Number):
 
     @property
     def values(self) -> Sequence[int]:
-        start = min(max(0, self.low), self.high)
-        ends = [side for size in _TYPES for side in (size - 1, size, size + 1, -size, -size - 1)]
-        near = [self.high, self.low, *(start + step for step in (1, -1, 2, 10))]
-        near += [self.high - 1, self.low + 1, (self.low + self.high) // 2]
-        return _distinct([start, *near, *ends], self.holds)
+        return _whole_values(self)
 
     def drawn(self, choose: Choose) -> int:
         return int(self.low + choose(self.high - self.low + 1))
@@ -213,12 +210,7 @@ class Reals(Number):
 
     @property
     def values(self) -> Sequence[float]:
-        low, high = self.ends
-        start = min(max(0.0, low), high)
-        near = [high, low, start + 1, start - 1, (low + high) / 2, math.nextafter(high, low)]
-        types = [side for size in _TYPES for side in (size - 1.0, size + 1.0, -float(size))]
-        small = [-0.0, 0.1, 1 / 3, 5e-324, 2.0**-1022, 2.0**-53]
-        return _distinct([start, *near, *small, *types], self.holds)
+        return _real_values(self)
 
     def drawn(self, choose: Choose) -> float:
         low, high = self.ends
@@ -311,11 +303,7 @@ class Dates(Column):
 
     @property
     def values(self) -> Sequence[date]:
-        years = range(self.first.year, min(self.first.year + 4, self.last.year) + 1)
-        leap = [date(year, 2, 28) + timedelta(days=1) for year in years]
-        turns = [date(year, month, day) for year in years for month, day in ((12, 31), (1, 1))]
-        known = [date(1970, 1, 1), date(2000, 1, 1)]
-        return _distinct([self.first, self.last, *leap, *turns, *known], self.holds)
+        return _date_values(self)
 
     def drawn(self, choose: Choose) -> date:
         return self.first + timedelta(days=choose((self.last - self.first).days + 1))
@@ -352,8 +340,7 @@ class Text(Column):
 
     @property
     def values(self) -> Sequence[str]:
-        odd = ["", "0", " ", "A", "é", "nan", "None", '"', ",", "日本", "42"]
-        return _distinct(["a", "b", *odd, "z" * self.length], self.holds)
+        return _text_values(self)
 
     def drawn(self, choose: Choose) -> str:
         letters = "abcxyzABC019 _-.é"
@@ -379,7 +366,45 @@ def _finite(value: Any) -> Any:
     return value if math.isfinite(value) else 0.5
 
 
-def _distinct(values: Iterable[Any], holds: Any) -> list[Any]:
+# Asked for with every row that a search draws, so each column's are made once.
+
+
+@lru_cache
+def _whole_values(column: Integers) -> Sequence[int]:
+    low, high = column.low, column.high
+    start = min(max(0, low), high)
+    ends = [side for size in _TYPES for side in (size - 1, size, size + 1, -size, -size - 1)]
+    near = [high, low, *(start + step for step in (1, -1, 2, 10))]
+    near += [high - 1, low + 1, (low + high) // 2]
+    return _distinct([start, *near, *ends], column)
+
+
+@lru_cache
+def _real_values(column: Reals) -> Sequence[float]:
+    low, high = column.ends
+    start = min(max(0.0, low), high)
+    near = [high, low, start + 1, start - 1, (low + high) / 2, math.nextafter(high, low)]
+    types = [side for size in _TYPES for side in (size - 1.0, size + 1.0, -float(size))]
+    small = [-0.0, 0.1, 1 / 3, 5e-324, 2.0**-1022, 2.0**-53]
+    return _distinct([start, *near, *small, *types], column)
+
+
+@lru_cache
+def _date_values(column: Dates) -> Sequence[date]:
+    years = range(column.first.year, min(column.first.year + 4, column.last.year) + 1)
+    leap = [date(year, 2, 28) + timedelta(days=1) for year in years]
+    turns = [date(year, month, day) for year in years for month, day in ((12, 31), (1, 1))]
+    known = [date(1970, 1, 1), date(2000, 1, 1)]
+    return _distinct([column.first, column.last, *leap, *turns, *known], column)
+
+
+@lru_cache
+def _text_values(column: Text) -> Sequence[str]:
+    odd = ["", "0", " ", "A", "é", "nan", "None", '"', ",", "日本", "42"]
+    return _distinct(["a", "b", *odd, "z" * column.length], column)
+
+
+def _distinct(values: Iterable[Any], column: Column) -> tuple[Any, ...]:
     """Those that the column holds, each once; −0 beside 0."""
-    seen = {repr(value): value for value in values if holds(value)}
-    return list(seen.values())
+    seen = {repr(value): value for value in values if column.holds(value)}
+    return tuple(seen.values())
