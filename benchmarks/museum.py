@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -49,23 +49,12 @@ def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str,
     }
 
 
-def _bug(kept: Kept, exhibit: Exhibit) -> dict[str, Any]:
-    """What finds it, with how many draws."""
-    for draws in sorted({FEW, exhibit.draws}):
-        key = f"{exhibit.name}/broken/{draws}"
-        told: dict[str, Any] = kept.get(key, partial(measured, exhibit, True, draws, 1))
-        if told["verdict"] == "violation":
-            break
+def _told(kept: Kept, exhibit: Exhibit, broken: bool, draws: int, seed: int = 1) -> dict[str, Any]:
+    """The same, with what it was asked; each once."""
+    key = f"{exhibit.name}/{'broken' if broken else 'twin'}/{draws}" + f"/{seed}" * (seed > 1)
+    told: dict[str, Any] = kept.get(key, partial(measured, exhibit, broken, draws, seed))
+    print(f"{told['verdict']} {told['seconds']:.1f} s: {key}", file=sys.stderr, flush=True)
     return told | {"draws": draws}
-
-
-def _twin(kept: Kept, exhibit: Exhibit, seeds: int) -> list[dict[str, Any]]:
-    """What is said of its twin."""
-    keys = {1: f"{exhibit.name}/twin/{FEW}"}
-    keys |= {seed: f"{keys[1]}/{seed}" for seed in range(2, seeds + 1)}
-    return [
-        kept.get(key, partial(measured, exhibit, False, FEW, seed)) for seed, key in keys.items()
-    ]
 
 
 def _claim(exhibit: Exhibit) -> str:
@@ -93,36 +82,40 @@ _HEAD = (
 )
 
 
+def _table(rows: Mapping[str, str], exhibits: Iterable[Exhibit]) -> str:
+    return "\n".join([_HEAD, *(rows[exhibit.name] for exhibit in exhibits)])
+
+
 def _plaque(exhibit: Exhibit) -> str:
     return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
 
 
 def page(kept: Kept, *, seeds: int, only: str = "") -> str:
     """The documentation page."""
-    rows, unfound, bugs, twins = {}, [], [], []
-    for exhibit in (*MUSEUM, *EVERYDAY):
-        if only not in exhibit.name:
-            continue
-        print(exhibit.name, file=sys.stderr, flush=True)
-        bug, corrected = _bug(kept, exhibit), _twin(kept, exhibit, seeds)
-        rows[exhibit.name] = _row(exhibit, bug, corrected)
-        bugs.append(bug)
-        twins += corrected
-        if bug["verdict"] != "violation":
-            unfound.append(f"- *{exhibit.name}*: {exhibit.why or 'not explained yet'}")
+    shown = [exhibit for exhibit in (*MUSEUM, *EVERYDAY) if only in exhibit.name]
+    bugs = {exhibit.name: _told(kept, exhibit, True, FEW) for exhibit in shown}
+    hidden = [exhibit for exhibit in shown if bugs[exhibit.name]["verdict"] != "violation"]
+    twins = {
+        exhibit.name: [_told(kept, exhibit, False, FEW, seed) for seed in range(1, seeds + 1)]
+        for exhibit in shown
+    }
+    bugs |= {exhibit.name: _told(kept, exhibit, True, exhibit.draws) for exhibit in hidden}
+    rows = {e.name: _row(e, bugs[e.name], twins[e.name]) for e in shown}
+    unfound = [
+        f"- *{exhibit.name}*: {exhibit.why or 'not explained yet'}."
+        for exhibit in hidden
+        if bugs[exhibit.name]["verdict"] != "violation"
+    ]
     rooms = []
     for room in ROOMS:
-        title, _, text = str(room.__doc__).partition("\n\n")
-        del title
-        shown = [exhibit for exhibit in room.EXHIBITS if exhibit.name in rows]
-        plaques = "\n".join(map(_plaque, shown))
-        table = "\n".join([_HEAD, *(rows[exhibit.name] for exhibit in shown)])
-        rooms.append(f"## {room.NAME}\n\n{text.strip()}\n\n{plaques}\n\n{table}\n")
-    street = [
-        f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in EVERYDAY if exhibit.name in rows
-    ]
-    outside = "\n".join([_HEAD, *(rows[e.name] for e in EVERYDAY if e.name in rows)])
-    found = sum(bug["verdict"] == "violation" for bug in bugs)
+        hung = [exhibit for exhibit in room.EXHIBITS if exhibit.name in rows]
+        text = str(room.__doc__).partition("\n\n")[2].strip()
+        plaques = "\n".join(map(_plaque, hung))
+        rooms.append(f"## {room.NAME}\n\n{text}\n\n{plaques}\n\n{_table(rows, hung)}\n")
+    street = [exhibit for exhibit in EVERYDAY if exhibit.name in rows]
+    told = [twin for each in twins.values() for twin in each]
+    seconds = [bug["seconds"] for bug in bugs.values()]
+    found = len(bugs) - len(unfound)
     return _PAGE.format(
         museum=len(MUSEUM),
         everyday=len(EVERYDAY),
@@ -131,15 +124,15 @@ def page(kept: Kept, *, seeds: int, only: str = "") -> str:
         found=found,
         bugs=len(bugs),
         share=f"{found / len(bugs):.1%}",
-        median=f"{median(bug['seconds'] for bug in bugs):.1f}",
-        slowest=f"{max(bug['seconds'] for bug in bugs):.0f}",
-        twins=len(twins),
-        accused=sum(twin["verdict"] == "violation" for twin in twins),
-        inconclusive=sum(twin["verdict"] == "inconclusive" for twin in twins),
+        median=f"{median(seconds):.1f}",
+        slowest=f"{max(seconds):.0f}",
+        twins=len(told),
+        accused=sum(twin["verdict"] == "violation" for twin in told),
+        inconclusive=sum(twin["verdict"] == "inconclusive" for twin in told),
         unfound="\n".join(unfound) or "None.",
         rooms="\n".join(rooms),
-        street="\n".join(street),
-        outside=outside,
+        street="\n".join(f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in street),
+        outside=_table(rows, street),
         absent="\n".join(f"- {what}: {why}" for what, why in ABSENT.items()),
     )
 
