@@ -126,8 +126,11 @@ class Band:
         """For some ε of the claimed curve the least δ that would have been shown to be above it.
 
         With probability 0.99, on the event {L ≥ ε} with the probability that the claim gives it on
-        the other side; infinite where none would. Planning, in doubles.
+        the other side; infinite where none would. Planning, in doubles. Empty where the claim is a
+        bound, such as one of Rényi divergences, whose privacy loss has no law.
         """
+        if not isinstance(curve, PrivacyCurve):
+            return ()
         return _visible(self.ranks, self.levels, self.draws, curve, delta)
 
 
@@ -235,13 +238,13 @@ def _finding(
     said = "refute" if refuted is not None else "do not refute"
     where = "" if refuted is None else f" (at ε = {refuted:.4g})"
     reach = f"up to ε = {max(seen):.4g}" if seen else "nowhere"
+    plan = f" They would have shown twice the claimed δ {reach}." if visible else ""
     return Finding(
         audit="trade-off",
         verdict="no_violation_found" if refuted is None else "violation",
         statement=(
             f"{draws} draws a side {said} the claimed curve{where}: ε is at least {lower:.4f} at "
-            f"δ = {float(delta):g}, at level {alpha:g}. They would have shown twice the claimed δ "
-            f"{reach}.{model}"
+            f"δ = {float(delta):g}, at level {alpha:g}.{plan}{model}"
         ),
         level=alpha,
         pair=pair,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,16 @@ from scipy.stats import binom
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian
+from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.auditing.attacks import trade_off as tradeoff
 from dpverify.auditing.attacks.trade_off import TradeOffAttack, band, coverage
+from dpverify.auditing.audit import audit
+from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
+from dpverify.auditing.targets.functions import adapt
+from dpverify.data.adjacency import Attribute
 from dpverify.errors import ParameterError
+from dpverify.privacy import Pair
 from tests.helpers.attacks import finding_of
 from tests.helpers.textbook import SUBJECTS
 
@@ -188,6 +195,21 @@ def test_a_whole_audit() -> None:
     assert halved.epsilon_lower is not None
     assert 1 < halved.epsilon_lower < 2
     assert halved.audit == "trade-off"
+
+
+@pytest.mark.parametrize("kind", ["black-box", "trade-off", "sequential"])
+def test_a_claim_of_concentrated_dp_is_audited(kind: AuditKind) -> None:
+    bound: Any = ZCDP(rho="0.5")  # of which no law of losses is known
+    mechanism = adapt(
+        lambda x, rng: x + rng.normal(scale=0.25),
+        claim=bound,
+        adjacency=Attribute(1),
+        attributes=1,
+        of="record",
+    )
+    pair = Pair(name="up", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
+    report = audit(mechanism, pairs=[pair], draws=400, kinds=[kind], workers=1)
+    assert report.verdict == "violation", str(report)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])
