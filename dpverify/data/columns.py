@@ -25,9 +25,20 @@ from dpverify.enclosure import short_string
 from dpverify.errors import ParameterError, RecordsError, require
 from dpverify.numbers import to_count, to_rational, to_whole
 
-__all__ = ["Booleans", "Categories", "Column", "Dates", "Integers", "Number", "Reals", "Text"]
+__all__ = [
+    "TYPE_ENDS",
+    "Booleans",
+    "Categories",
+    "Column",
+    "Dates",
+    "Integers",
+    "Number",
+    "Reals",
+    "Text",
+]
 
-_TYPES = (2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53)  # where number types end
+TYPE_ENDS = (2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53)
+"""Where types of numbers end, or stop to hold all whole ones."""
 _KINDS = {int: "whole", float: "real", bool: "truth", date: "date", str: "text"}
 
 
@@ -373,7 +384,7 @@ def _finite(value: Any) -> Any:
 def _whole_values(column: Integers) -> Sequence[int]:
     low, high = column.low, column.high
     start = min(max(0, low), high)
-    ends = [side for size in _TYPES for side in (size - 1, size, size + 1, -size, -size - 1)]
+    ends = [side for size in TYPE_ENDS for side in (size - 1, size, size + 1, -size, -size - 1)]
     near = [high, low, *(start + step for step in (1, -1, 2, 10))]
     near += [high - 1, low + 1, (low + high) // 2]
     return _distinct([start, *near, *ends], column)
@@ -384,7 +395,7 @@ def _real_values(column: Reals) -> Sequence[float]:
     low, high = column.ends
     start = min(max(0.0, low), high)
     near = [high, low, start + 1, start - 1, (low + high) / 2, math.nextafter(high, low)]
-    types = [side for size in _TYPES for side in (size - 1.0, size + 1.0, -float(size))]
+    types = [side for size in TYPE_ENDS for side in (size - 1.0, size + 1.0, -float(size))]
     small = [-0.0, 0.1, 1 / 3, 5e-324, 2.0**-1022, 2.0**-53]
     return _distinct([start, *near, *small, *types], column)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpverify.auditing.spaces.base import Space
 from dpverify.data.adjacency import Choose, shuffled
-from dpverify.data.columns import Column
+from dpverify.data.columns import TYPE_ENDS, Column, Number
 from dpverify.data.rows import row_key, rows_of, slots
 from dpverify.errors import did_you_mean, require
 from dpverify.privacy import Pair
@@ -135,6 +135,20 @@ class Rows(Space):
                 mixed = [ends[1], ends[2]] * size
                 yield f"{size} rows at both ends", self.of_rows(mixed[:size])
                 yield f"{size} telling rows", self.of_rows([*self._few(size)])
+        yield from self._full()
+
+    def _full(self) -> Iterator[tuple[str, Any]]:
+        """Rows whose sum is just below the end of a type of numbers, and one more of the same."""
+        least, most = self.rows
+        for name, column in self.columns.items():
+            end = max(column.ends, key=abs) if isinstance(column, Number) else 0
+            for size in TYPE_ENDS if end else ():
+                count = int((size - 1) // abs(end))
+                if 1 <= count < most:
+                    rows = [self._simplest() for _ in range(max(least, count + 1))]
+                    for row in rows[-count:]:
+                        row[name] = column.read(end)
+                    yield f"{len(rows)} rows that sum to almost {size}", self.of_rows(rows)
 
     def _few(self, size: int) -> Iterator[Any]:
         rows = [row for row, _ in zip(self.new_rows(lambda _: 0), range(size), strict=False)]

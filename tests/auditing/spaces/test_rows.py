@@ -223,3 +223,14 @@ def test_a_search_for_what_there_is_none_of_ends() -> None:
     tried: list[int] = []
     assert rows(Unrelated()).drawn(256, ReplayableWords(1, "test")) == []
     assert len(tried) <= 512 * 20
+
+
+@pytest.mark.parametrize("column", [dpv.Integers(0, 10), dpv.Reals(-10, 3)], ids=str)
+@pytest.mark.parametrize("adjacency", [dpv.AddRemove(), dpv.Replace()], ids=str)
+def test_sums_cross_the_end_of_a_byte(adjacency: Any, column: Column) -> None:
+    space = Rows(adjacency=adjacency, columns={"x": column}, rows=(0, 20))
+    sums = [
+        sorted(abs(sum(row["x"] for row in side)) for side in (pair.record, pair.neighbour))
+        for pair in space.extremes()
+    ]
+    assert any(low < 128 <= high for low, high in sums)
