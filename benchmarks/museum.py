@@ -21,8 +21,10 @@ from typing import Any
 from benchmarks.kept import Kept
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
+from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.formatting import number
 from dpverify.auditing.settings import PROFILES
+from dpverify.guarantee import claimed_epsilon
 from dpverify_audits.everyday import SUITE as EVERYDAY
 from dpverify_audits.museum import ABSENT, ROOMS, Exhibit
 from dpverify_audits.museum import SUITE as MUSEUM
@@ -86,6 +88,17 @@ def _table(rows: Mapping[str, str], exhibits: Iterable[Exhibit]) -> str:
     return "\n".join([_HEAD, *(rows[exhibit.name] for exhibit in exhibits)])
 
 
+def _picture(exhibits: Iterable[Exhibit], bugs: Mapping[str, dict[str, Any]]) -> str:
+    """What was promised and what leaks, as bars, four blocks to 1."""
+    lines = []
+    for exhibit in exhibits:
+        curve, bug = exhibit.twin().privacy(), bugs[exhibit.name]
+        promised = round(4 * claimed_epsilon(curve, fitting_delta(curve)))
+        bar = "░" * promised + "█" * max(0, round(4 * bug["epsilon"]) - promised)
+        lines.append(f"{exhibit.name:<52} {bar}")
+    return "\n".join(["```text", *lines, "```"])
+
+
 def _plaque(exhibit: Exhibit) -> str:
     return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
 
@@ -111,7 +124,8 @@ def page(kept: Kept, *, seeds: int, only: str = "") -> str:
         hung = [exhibit for exhibit in room.EXHIBITS if exhibit.name in rows]
         text = str(room.__doc__).partition("\n\n")[2].strip()
         plaques = "\n".join(map(_plaque, hung))
-        rooms.append(f"## {room.NAME}\n\n{text}\n\n{plaques}\n\n{_table(rows, hung)}\n")
+        parts = (f"## {room.NAME}", text, plaques, _picture(hung, bugs), _table(rows, hung))
+        rooms.append("\n\n".join(parts) + "\n")
     street = [exhibit for exhibit in EVERYDAY if exhibit.name in rows]
     told = [twin for each in twins.values() for twin in each]
     seconds = [bug["seconds"] for bug in bugs.values()]
@@ -155,7 +169,8 @@ dpv.audit(covariance, epsilon=1, adjacency=dpv.Replace(), domain=points)
 and it makes the data sets, finds the pair, learns the event, and counts. The tables say what came
 out: a lower bound on ε, which kinds of audit refute the claim, with how many draws on each side
 ({few}, or where these don't do, as many as the profile ci takes), in how many seconds of processor
-time, at level {level}. Printed by `python -m benchmarks.museum`.
+time, at level {level}. In the pictures ░ is the ε that was promised, and █ what is shown to leak
+beyond it, both at the claim's own δ; four blocks are 1. Printed by `python -m benchmarks.museum`.
 
 **{found} of {bugs} bugs are found ({share})**: the {museum} of the museum and {everyday} everyday
 ones from the street outside. The median takes {median} s, the slowest {slowest} s. Of {twins}

@@ -22,7 +22,6 @@ __all__ = ["EXHIBITS", "NAME", "exponential", "sparse_vector"]
 NAME = "Sparse vectors and selection"
 _LYU = "Lyu, Su and Li, VLDB 2017 (arXiv:1603.01699)"
 _STATDP = "Ding, Wang, Wang, Zhang and Kifer, CCS 2018 (arXiv:1805.10207)"
-_MANY = "of each output alone little is to be seen, and long runs of equal answers are rare"
 
 
 def sparse_vector(
@@ -128,12 +127,11 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "Sparse vector, Algorithm 3",
         "Releases the noisy answer that was compared, not one with fresh noise.",
         "A number that is told bounds the threshold from above, and with it all answers before.",
-        partial(sparse_vector, query=2, told=lambda answer, noisy, rng: noisy),
-        partial(sparse_vector, threshold=3, query=6, told=_fresh(3)),
+        partial(sparse_vector, threshold=1, query=1, told=lambda answer, noisy, rng: noisy),
+        partial(sparse_vector, threshold=1.5, query=3, told=_fresh(1.5)),
         source=f"lecture notes of 2011; {_LYU}, Algorithm 3",
-        attributes=20,
-        draws=100_000,
-        why=_MANY,
+        attributes=6,
+        epsilon=2,
     ),
     _vectors(
         "Sparse vector, Algorithm 4",
@@ -150,7 +148,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "The answers above and below one threshold order the true counts exactly.",
         partial(sparse_vector, query=0, count=None),
         partial(sparse_vector, threshold=2, query=20, count=5),
-        source=f"Stoddard, Chen and Machanavajjhala, arXiv:1407.7290; {_LYU}, Algorithm 5",
+        source=f"Stoddard, Chen and Machanavajjhala, arXiv:1411.5428; {_LYU}, Algorithm 5",
     ),
     _vectors(
         "Sparse vector, Algorithm 6",
