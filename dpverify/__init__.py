@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.certify import certify
     from dpverify.certificate.open_release import open_release
+    from dpverify.certificate.plan import plan
     from dpverify.certificate.schema import Certificate
     from dpverify.certificate.sign import sign
     from dpverify.certificate.verify import verify
@@ -116,6 +117,7 @@ __all__ = [
     "mechanism",
     "mechanisms",
     "open_release",
+    "plan",
     "primitive",
     "sign",
     "verify",
@@ -143,6 +145,7 @@ _MODULES = {
     "dpverify.certificate.certify": ("certify",),
     "dpverify.designs": ("design",),
     "dpverify.certificate.open_release": ("open_release",),
+    "dpverify.certificate.plan": ("plan",),
     "dpverify.certificate.schema": ("Certificate",),
     "dpverify.certificate.sign": ("sign",),
     "dpverify.certificate.verify": ("verify",),

@@ -21,17 +21,18 @@ from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.configuration import MAX_SEED, Configuration, load_configuration
-from dpverify.certificate.derive import Plan, build, canonical, collect, derive
+from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, worth
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
-    ColumnRange,
     Ends,
     Environment,
     Inputs,
     KindInput,
     OwnerAnswer,
+    Range,
     Release,
+    Usefulness,
 )
 from dpverify.data.atomic_files import (
     check_own,
@@ -46,6 +47,7 @@ from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.ledger.reliance import relied_on
+from dpverify.privacy import Certifiable
 from dpverify.sampling.words import SecureWords
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "Announce",
     "Certified",
     "certify",
+    "configured",
     "document_digest",
     "environment",
 ]
@@ -110,6 +113,7 @@ def certify(
     out: Path | str,
     *,
     base: Path | str | None = None,
+    accept: Callable[[Usefulness], bool] = lambda judged: judged.verdict != "useless",
     announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
 ) -> Certified:
@@ -123,6 +127,8 @@ def certify(
     configuration : a TOML file, or its tables as dictionaries
     out : folder for the outputs; replaced as a whole, at the very end
     base : folder that a relative data path starts from; the configuration file's by default
+    accept : called before anything is drawn with what one estimate will be worth; where it returns
+        False nothing is released. By default what is useless is refused
     announce : called once with the number of draws to audit; returns the progress callback
     workers : processes that audit, −1 for all cores; no effect on the result
 
@@ -139,21 +145,18 @@ def certify(
     """
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
-    if base is None:
-        base = Path(configuration).parent if isinstance(configuration, Path | str) else Path()
-    if not isinstance(configuration, Configuration):
-        configuration = load_configuration(configuration)
-    base, out = Path(base), Path(out)
+    out = Path(out)
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
     check_own(_owner_folder(out))
-    check_answerable(configuration.owner)
-    table = _load(configuration, base)
-    inputs = _inputs(configuration, table)
-    mechanism = build(inputs)
-    inputs = canonical(inputs)
-    relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
+    table, inputs, mechanism = configured(configuration, base)
+    judged = worth(inputs, mechanism)
+    if judged is not None and not accept(judged):
+        raise ConfigurationError(
+            f"nothing was drawn or released, since it would be {judged}. dpverify plan says what "
+            "would help; --yes, in Python accept=lambda _: True, releases it all the same."
+        )
     check_records(mechanism, table)
-    plan = Plan.of(inputs, mechanism)
+    plan = AuditPlan.of(inputs, mechanism)
     evidence = collect(plan, progress=announce(plan.draws), workers=workers)
     derived = derive(plan, evidence)
     release = owner_file = None
@@ -190,6 +193,29 @@ def certify(
     return Certified(certificate=certificate, folder=out, owner_file=owner_file)
 
 
+def configured(
+    configuration: Configuration | Path | str | Mapping[str, Any], base: Path | str | None
+) -> tuple[Table, Inputs, Certifiable]:
+    """The records that a configuration names, its inputs in canonical form, and its mechanism.
+
+    Raises
+    ------
+    DPVerifyError
+        If anything is wrong with it, but for the values of the records, which aren't read.
+    """
+    if base is None:
+        base = Path(configuration).parent if isinstance(configuration, Path | str) else Path()
+    if not isinstance(configuration, Configuration):
+        configuration = load_configuration(configuration)
+    check_answerable(configuration.owner)
+    table = _load(configuration, Path(base))
+    inputs = _inputs(configuration, table)
+    mechanism = build(inputs)
+    inputs = canonical(inputs)
+    relied_on(inputs.mechanism, mechanism.guarantee())  # refuse before the long part
+    return table, inputs, mechanism
+
+
 def document_digest(fields: dict[str, Any]) -> str:
     """SHA-256 of the canonical JSON (RFC 8785) of everything but the digest itself.
 
@@ -219,6 +245,7 @@ def _load(configuration: Configuration, base: Path) -> Table:
 
 def _inputs(configuration: Configuration, table: Table) -> Inputs:
     privacy, audit, data = configuration.privacy, configuration.audit, configuration.data
+    purpose = configuration.purpose
     parameters = {
         name: _parameter(name, value)
         for name, value in configuration.mechanism.parameters().items()
@@ -230,7 +257,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         attributes=table.shape[1],
         domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
-        ranges=[ColumnRange(low=low, high=high) for low, high in data.ranges],
+        ranges=[Range(low=low, high=high) for low, high in data.ranges],
         adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
         epsilon=privacy.epsilon,
         delta=privacy.delta,
@@ -239,6 +266,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         draws=audit.draws,
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
+        purpose=purpose and Range(low=purpose.low, high=purpose.high),
         owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
     )
 

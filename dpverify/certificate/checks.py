@@ -21,7 +21,7 @@ from dpverify.certificate.certify import (
     environment,
 )
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import Plan, build, canonical, collect, derive, misfits
+from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
@@ -188,7 +188,7 @@ def check_certificate(
     if form.fields:
         return [*checks, form]
     try:
-        plan = Plan.of(certificate.inputs, mechanism)
+        plan = AuditPlan.of(certificate.inputs, mechanism)
         unfit = misfits(plan, certificate.evidence)
         if unfit:
             detail = "the audits recorded are not the ones that the inputs lay down"
@@ -242,7 +242,7 @@ def check_digest(fields: dict[str, Any]) -> Check:
 
 def _replay(
     certificate: Certificate,
-    plan: Plan,
+    plan: AuditPlan,
     announce: Announce,
     *,
     wanted: bool,
@@ -270,7 +270,7 @@ def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
     )
 
 
-def _recompute(certificate: Certificate, plan: Plan, evidence: Evidence) -> Iterator[Check]:
+def _recompute(certificate: Certificate, plan: AuditPlan, evidence: Evidence) -> Iterator[Check]:
     derived = derive(plan, evidence)
     sections = {
         "projection and sensitivity": ("facts", "protects"),
@@ -282,6 +282,7 @@ def _recompute(certificate: Certificate, plan: Plan, evidence: Evidence) -> Iter
             "margin_variance",
             "estimators",
             "predictions",
+            "usefulness",
             "sizes",
         ),
     }

@@ -47,6 +47,7 @@ __all__ = [
     "OwnerSettings",
     "PrivacySettings",
     "ProjectionSettings",
+    "PurposeSettings",
     "load_configuration",
 ]
 
@@ -177,6 +178,25 @@ class MechanismSettings(BaseModel):
         return dict(self.model_extra or {})
 
 
+class PurposeSettings(_Section):
+    """What the release is for: the range of what its first estimator will estimate.
+
+    Squared distances of records for linear sketches, similarities of sets, cuts of graphs; of the
+    records as the mechanism reads them.
+    """
+
+    low: Number
+    high: Number
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PurposeSettings:
+        if not self.low < self.high:
+            raise ValueError(
+                f"low = {exact_string(self.low)} must be below high = {exact_string(self.high)}"
+            )
+        return self
+
+
 class OwnerSettings(_Section):
     """What the owner says of a hazard of the checklist."""
 
@@ -192,6 +212,7 @@ class Configuration(_Section):
     privacy: PrivacySettings
     projection: ProjectionSettings = ProjectionSettings()
     audit: AuditSettings = AuditSettings()
+    purpose: PurposeSettings | None = None
     owner: dict[str, OwnerSettings] = Field(default_factory=dict)
 
     def domain(self) -> Domain:

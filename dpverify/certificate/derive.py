@@ -34,8 +34,10 @@ from dpverify.certificate.schema import (
     Prediction,
     ReliedOn,
     SizeError,
+    Usefulness,
     WhiteBoxFinding,
 )
+from dpverify.certificate.usefulness import judge as judge_usefulness
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, require
 from dpverify.estimation import moments
@@ -43,7 +45,16 @@ from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable, Estimator, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
-__all__ = ["Plan", "build", "canonical", "collect", "derive", "misfits"]
+__all__ = [
+    "AuditPlan",
+    "build",
+    "canonical",
+    "collect",
+    "derive",
+    "misfits",
+    "synthetic",
+    "worth",
+]
 
 Progress = Callable[[int], None]
 
@@ -114,7 +125,7 @@ def canonical(inputs: Inputs) -> Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AuditPlan:
     """The audits that the inputs lay down for their mechanism before anything is drawn.
 
     Nearly all of alpha goes to the attack; the formulas share the rest evenly.
@@ -134,7 +145,7 @@ class Plan:
     probes: Sequence[Pair]
 
     @classmethod
-    def of(cls, inputs: Inputs, mechanism: Certifiable) -> Plan:
+    def of(cls, inputs: Inputs, mechanism: Certifiable) -> AuditPlan:
         """The plan of inputs whose mechanism was built."""
         alpha, delta = inputs.alpha, inputs.delta
         require(0 < alpha < 1, "alpha", alpha, "in (0, 1)")
@@ -154,7 +165,7 @@ class Plan:
             roc=planning.roc_thresholds(curve),
             estimators=estimators,
             moment_level=level["moments"] / (2 * len(estimators)),
-            probes=_probes(inputs, mechanism),
+            probes=synthetic(inputs, mechanism),
         )
 
     @property
@@ -163,13 +174,13 @@ class Plan:
         return 2 * self.inputs.draws * len(self.pairs) + self.inputs.moment_draws
 
 
-def collect(plan: Plan, *, progress: Progress = lambda _: None, workers: int = -1) -> Evidence:
+def collect(plan: AuditPlan, *, progress: Progress = lambda _: None, workers: int = -1) -> Evidence:
     """Run every audit on the mechanism's own release, with replayable randomness.
 
     Parameters
     ----------
     plan : what to audit, and how often to draw
-    progress : called with the number of draws done since the last call, of `Plan.draws`
+    progress : called with the number of draws done since the last call, of `AuditPlan.draws`
     workers : processes, −1 for all cores; no effect on the result
     """
     inputs, mechanism = plan.inputs, plan.mechanism
@@ -204,7 +215,7 @@ def collect(plan: Plan, *, progress: Progress = lambda _: None, workers: int = -
     )
 
 
-def misfits(plan: Plan, evidence: Evidence) -> list[str]:
+def misfits(plan: AuditPlan, evidence: Evidence) -> list[str]:
     """Names of the parts of the evidence that are not of the form that the plan lays down."""
     expected = {
         "draws": (evidence.draws, plan.inputs.draws),
@@ -225,11 +236,11 @@ def misfits(plan: Plan, evidence: Evidence) -> list[str]:
     return [f"evidence.{name}" for name, (found, due) in expected.items() if found != due]
 
 
-def derive(plan: Plan, evidence: Evidence) -> Derived:
+def derive(plan: AuditPlan, evidence: Evidence) -> Derived:
     """Everything that follows from the inputs and the recorded counts."""
     inputs, mechanism, epsilon = plan.inputs, plan.mechanism, plan.epsilon
     guarantee = mechanism.guarantee()
-    first = plan.estimators[0]
+    predicted = _predictions(plan.estimators[0], plan.probes)
     return Derived(
         protects=guarantee.adjacency.unit,
         guarantee=GuaranteeStatement(
@@ -260,26 +271,38 @@ def derive(plan: Plan, evidence: Evidence) -> Derived:
         margin_mean=_statistic(moments.MARGIN_MEAN),
         margin_variance=_statistic(moments.MARGIN_VARIANCE),
         estimators=_estimators(plan, evidence),
-        predictions=[
-            Prediction(
-                truth=_statistic(first.truth(probe.record, probe.neighbour)),
-                expectation=_statistic(first.expectation(probe.record, probe.neighbour)),
-                deviation=_statistic(first.variance(probe.record, probe.neighbour) ** 0.5),
-            )
-            for probe in plan.probes
-        ],
+        predictions=predicted,
+        usefulness=judge_usefulness(inputs, plan.estimators[0].name, predicted),
         sizes=list(_sizes(inputs)),
     )
+
+
+def _predictions(estimator: Estimator, probes: Sequence[Pair]) -> list[Prediction]:
+    """Moments of an estimate for each of the synthetic records."""
+    return [
+        Prediction(
+            truth=_statistic(estimator.truth(probe.record, probe.neighbour)),
+            expectation=_statistic(estimator.expectation(probe.record, probe.neighbour)),
+            deviation=_statistic(estimator.variance(probe.record, probe.neighbour) ** 0.5),
+        )
+        for probe in probes
+    ]
+
+
+def worth(inputs: Inputs, mechanism: Certifiable) -> Usefulness | None:
+    """What one estimate of the first estimator will tell, before anything is drawn."""
+    first = mechanism.estimators()[0]
+    return judge_usefulness(inputs, first.name, _predictions(first, synthetic(inputs, mechanism)))
 
 
 @lru_cache(maxsize=16)
 def _sizes(inputs: Inputs) -> tuple[SizeError, ...]:
     """Kept: the documents of one release are often verified again and again."""
-    probe = _probes(inputs, build(inputs))[-1]
+    probe = synthetic(inputs, build(inputs))[-1]
     return tuple(meaning.size_errors(inputs, probe, build))
 
 
-def _white_box(plan: Plan, evidence: Evidence) -> WhiteBoxFinding:
+def _white_box(plan: AuditPlan, evidence: Evidence) -> WhiteBoxFinding:
     curve, draws = plan.mechanism.privacy(), plan.inputs.draws
     found, bounds, refuted = [], [], False
     for recorded, levels in zip(evidence.white_box, plan.levels, strict=True):
@@ -320,7 +343,7 @@ def _white_box(plan: Plan, evidence: Evidence) -> WhiteBoxFinding:
     )
 
 
-def _estimators(plan: Plan, evidence: Evidence) -> list[EstimatorFinding]:
+def _estimators(plan: AuditPlan, evidence: Evidence) -> list[EstimatorFinding]:
     probe = plan.probes[-1]
     rows = []
     for estimator, recorded in zip(plan.estimators, evidence.moments, strict=True):
@@ -355,7 +378,7 @@ def _estimators(plan: Plan, evidence: Evidence) -> list[EstimatorFinding]:
     return rows
 
 
-def _probe_estimates(plan: Plan) -> list[str]:
+def _probe_estimates(plan: AuditPlan) -> list[str]:
     """What the first estimator reads off one release of each synthetic probe."""
     first, seed = plan.estimators[0], plan.inputs.audit_seed
     words = (ReplayableWords(seed, "utility", number) for number in range(len(plan.probes)))
@@ -365,7 +388,8 @@ def _probe_estimates(plan: Plan) -> list[str]:
     ]
 
 
-def _probes(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
+def synthetic(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
+    """Synthetic arguments of the estimators: neighbours of nobody, and made from no data."""
     return mechanism.probes(ReplayableWords(inputs.audit_seed, "synthetic"))
 
 

@@ -11,6 +11,7 @@ outwards, statistics are strings of nine significant digits.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ from pydantic import (
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
+from dpverify.certificate.rounding import about
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
@@ -44,7 +46,6 @@ __all__ = [
     "Answer",
     "AttackerRate",
     "Certificate",
-    "ColumnRange",
     "CurvePoint",
     "Derived",
     "Ends",
@@ -63,10 +64,12 @@ __all__ = [
     "PairEvidence",
     "PowerStatement",
     "Prediction",
+    "Range",
     "Release",
     "ReliedOn",
     "Sha256",
     "SizeError",
+    "Usefulness",
     "WhiteBoxFinding",
     "json_schema",
     "require_visible",
@@ -170,8 +173,8 @@ class KindInput(_Part):
         return cls(kind=kind, numbers=dict(numbers))
 
 
-class ColumnRange(_Part):
-    """What a column's least and largest value were declared to be, exact."""
+class Range(_Part):
+    """The least and the largest value that the owner declares, exact."""
 
     low: Exact
     high: Exact
@@ -193,7 +196,8 @@ class Inputs(_Part):
     """What the owner chose, and what the owner says.
 
     Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
-    and all that a certificate says of records is of the scaled ones.
+    and all that a certificate says of records is of the scaled ones. `purpose` is the range of what
+    the first estimator estimates, of records as the mechanism reads them.
     """
 
     mechanism: str
@@ -202,7 +206,7 @@ class Inputs(_Part):
     attributes: Annotated[int, Field(ge=1, le=10**9)]
     domain: KindInput
     outside: Literal["refuse", "clip"] | None
-    ranges: list[ColumnRange] = Field(default_factory=list)
+    ranges: list[Range] = Field(default_factory=list)
     adjacency: KindInput
     epsilon: Exact
     delta: Exact
@@ -211,6 +215,7 @@ class Inputs(_Part):
     draws: Annotated[int, Field(ge=1, le=10**9)]
     moment_draws: Annotated[int, Field(ge=2, le=10**9)]
     audit_seed: Count
+    purpose: Range | None = None
     owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
 
     def __hash__(self) -> int:
@@ -375,6 +380,40 @@ class Prediction(_Part):
     deviation: str
 
 
+class Usefulness(_Part):
+    """What one estimate tells of a quantity in a range of interest; see `usefulness`."""
+
+    quantity: str
+    low: Statistic
+    high: Statistic
+    declared: bool
+    error: Statistic
+    verdict: Literal["useful", "coarse", "useless"]
+
+    def __str__(self) -> str:
+        low, high, error = (about(number, 3) for number in (self.low, self.high, self.error))
+        off = (
+            f"one estimate of the {self.quantity} is off by about {error}, where a range from "
+            f"{low} to {high} "
+            + ("was declared" if self.declared else "is typical of the declared domain")
+        )
+        match self.verdict:
+            case "useless":
+                return f"useless: {off}, and a guess in the middle of it is nearer"
+            case "coarse":
+                share = float(self.error) / (float(self.high) - float(self.low))
+                many = math.ceil((10 * share) ** 2)
+                return (
+                    f"coarse: {off}; the mean of about {many:,} independent estimates is known to "
+                    "a tenth of that range"
+                )
+            case "useful":
+                return (
+                    f"useful: {off}; values a quarter of it apart are put in the right order in 9 "
+                    "of 10 cases or more"
+                )
+
+
 class SizeError(_Part):
     """Predicted root mean squared error of the first estimator for a sketch of another size."""
 
@@ -397,6 +436,7 @@ class Derived(_Part):
     margin_variance: str
     estimators: list[EstimatorFinding]
     predictions: list[Prediction]
+    usefulness: Usefulness | None
     sizes: list[SizeError]
 
 
@@ -492,6 +532,7 @@ class Certificate(_Part):
             "ceiling": derived.white_box.ceiling,
             "estimators": [estimator.model_dump() for estimator in derived.estimators],
             "attacker": [rate.model_dump() for rate in derived.attacker],
+            "usefulness": derived.usefulness and derived.usefulness.model_dump(),
             "hazards": {answer.id: answer.answer for answer in self.checklist},
         }
 
@@ -527,6 +568,7 @@ class Certificate(_Part):
                 ("estimator" if number == 0 else "", str(estimator))
                 for number, estimator in enumerate(derived.estimators)
             ),
+            *([] if derived.usefulness is None else [("worth", str(derived.usefulness))]),
             ("hazards", ", ".join(f"{counts[name]} {name}" for name in get_args(Answer))),
         ]
 

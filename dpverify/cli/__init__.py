@@ -26,6 +26,7 @@ _COMMANDS = {
     "compose": ("dpverify.cli.compose", "What several releases reveal together."),
     "init": ("dpverify.cli.init", "Begin a configuration for a file."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms, or describe one."),
+    "plan": ("dpverify.cli.plan", "What a release would protect, and be worth."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
     "sign": ("dpverify.cli.sign", "Sign a certificate and its released file."),
     "verify": ("dpverify.cli.verify", "Check a certificate again."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -10,7 +12,7 @@ import click
 
 from dpverify.certificate import certify as certifying
 from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.schema import Certificate
+from dpverify.certificate.schema import Certificate, Usefulness
 from dpverify.cli.output import emit_json, json_option, progress_bar, say, talk, talk_options
 from dpverify.cli.where import where_options, workers_option
 from dpverify.enclosure import exact_string
@@ -26,12 +28,15 @@ __all__ = ["certify"]
     required=True,
     help="Folder for certificate, report and sketch; replaced as a whole at the end.",
 )
+@click.option("--yes", is_flag=True, help="Release also what is useless; asked for on a terminal.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
 @talk_options
 @workers_option
 @where_options
-def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool, workers: int) -> int:
+def certify(
+    config: Path, out: Path, yes: bool, allow_inconclusive: bool, as_json: bool, workers: int
+) -> int:
     """Certify the release that CONFIG describes.
 
     Builds the mechanism, proves its guarantee, attacks it on synthetic neighbours, releases the
@@ -45,7 +50,12 @@ def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool, wo
         talk(f"audit.{name}: {shown}", detail=True)
     with progress_bar("auditing") as start:
         certified = certifying.certify(
-            configuration, out, base=config.parent, announce=start, workers=workers
+            configuration,
+            out,
+            base=config.parent,
+            accept=partial(_accepted, yes=yes),
+            announce=start,
+            workers=workers,
         )
     talk(f"released after {perf_counter() - began:.1f} s", detail=True)
     if as_json:
@@ -57,6 +67,15 @@ def certify(config: Path, out: Path, allow_inconclusive: bool, as_json: bool, wo
     if certified.certificate.release is None:
         talk("An audit found a violation: nothing was released. See the report.")
     return _exit_code(certified.certificate, allow_inconclusive=allow_inconclusive)
+
+
+def _accepted(judged: Usefulness, *, yes: bool) -> bool:
+    """Say what the release will be worth; ask about a useless one where somebody can answer."""
+    talk(str(judged))
+    if yes or judged.verdict != "useless":
+        return True
+    asked = sys.stdin.isatty() and sys.stderr.isatty()
+    return asked and click.confirm("Spend the privacy budget on it?", err=True)
 
 
 def _exit_code(certificate: Certificate, *, allow_inconclusive: bool) -> int:

@@ -67,6 +67,12 @@ alpha = 0.01          # the audits accuse a correct mechanism with at most this 
 draws = 100000        # more draws would find smaller mistakes
 seed = 0
 
+# What the release is for: the range of what will be estimated, squared distances of records say.
+# dpverify plan sets the errors against it; without it, against records made up from the domain.
+# [purpose]
+# low = 0
+# high = 1
+
 # What no program can judge, you can answer for the report; the first page lists what waits.
 # [owner]
 # unit-of-privacy = { answer = "pass", reason = "Each person is in one record alone." }
@@ -151,7 +157,9 @@ def init(data: Path, out: Path | None, as_json: bool) -> int:
             ),
         ]
     )
-    talk(f"Replace every {UNDECIDED} in {config}, then: dpverify certify {config} --out out")
+    talk(f"Replace every {UNDECIDED} in {config}, then ask what the release will be worth:")
+    talk(f"  dpverify plan {config}")
+    talk(f"and when it is worth it: dpverify certify {config} --out out")
     return 0
 
 

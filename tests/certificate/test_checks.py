@@ -14,7 +14,7 @@ import pytest
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, document_digest, environment
 from dpverify.certificate.checks import check_certificate, read_certificate
-from dpverify.certificate.derive import Plan, collect
+from dpverify.certificate.derive import AuditPlan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
 from dpverify.errors import CertificateError, place
 from tests.helpers.profiles import day_and_night
@@ -73,7 +73,7 @@ def kept_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws depend on the inputs alone: for the same inputs they are kept, which saves a minute."""
     replayed: dict[Inputs, Evidence] = {}
 
-    def kept(plan: Plan, **_: Any) -> Evidence:
+    def kept(plan: AuditPlan, **_: Any) -> Evidence:
         if plan.inputs not in replayed:
             replayed[plan.inputs] = collect(plan)
         return replayed[plan.inputs]

@@ -116,7 +116,7 @@ def test_a_configuration_that_cannot_be(tmp_path: Path, old: str, new: str, says
 def certified(folder: Path, name: str, text: str = RELEASE) -> Path:
     out = folder / name
     arguments = [str(write(folder, text, name)), "--out", str(out), "--allow-inconclusive"]
-    assert _run(["certify", *arguments, "--quiet"]) == 0
+    assert _run(["certify", *arguments, "--yes", "--quiet"]) == 0
     return out / "certificate.json"
 
 
@@ -146,6 +146,6 @@ def test_a_value_outside_is_named_in_its_own_unit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, RELEASE.replace("[18, 100]", "[18, 90]"))
-    assert _run(["certify", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert _run(["certify", str(path), "--out", str(tmp_path / "out"), "--yes"]) == 2
     assert "record 1, column 1 is 100.0, outside its range [18, 90]" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

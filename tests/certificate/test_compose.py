@@ -49,7 +49,8 @@ def releases(workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(workplace / "out", folder / "a")
     (folder / "b.toml").write_text(CONFIGURATION.replace("epsilon = 2", "epsilon = 1"))
     shutil.copy(workplace / "records.npy", folder)
-    assert run("certify", folder / "b.toml", "--out", folder / "b", "--allow-inconclusive") == 0
+    certify = ("certify", folder / "b.toml", "--out", folder / "b", "--yes")
+    assert run(*certify, "--allow-inconclusive") == 0
     return folder
 
 

@@ -168,7 +168,7 @@ def test_certificate_holds_nothing_of_the_real_records(workplace: Path, tmp_path
     """Other records, equal parameters: nothing but the release's own hash may differ."""
     (tmp_path / "release.toml").write_text(CONFIGURATION)
     np.save(tmp_path / "records.npy", np.zeros((7, 18)))
-    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out") == 3
+    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out", "--yes") == 3
     one, two = (
         json.loads((folder / "out" / "certificate.json").read_text())
         for folder in (workplace, tmp_path)
@@ -261,7 +261,7 @@ def test_bad_configuration_is_one_line_and_leaves_nothing(
 
 def assert_refused(folder: Path, capsys: pytest.CaptureFixture[str], message: str) -> None:
     before = sorted(folder.rglob("*"))
-    assert run("certify", folder / "release.toml", "--out", folder / "out") == 2
+    assert run("certify", folder / "release.toml", "--out", folder / "out", "--yes", "-q") == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
@@ -325,7 +325,7 @@ def test_clip_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     records = np.full((3, 18), 0.5)
     records[0, 3] = 7.0
     np.save(tmp_path / "records.npy", records)
-    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out") == 3
+    assert run("certify", tmp_path / "release.toml", "--out", tmp_path / "out", "--yes") == 3
     captured = capsys.readouterr()
     (notes,) = (tmp_path / "out-OWNER-ONLY-do-not-release").iterdir()
     assert "outside the domain: 1" in notes.read_text()

@@ -47,7 +47,14 @@ def test_from_a_table_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert "8 rows, 3 columns" in said.out
     assert "privacy.adjacency: whose privacy" in said.out
-    certify = ["certify", str(config), "--out", str(tmp_path / "out"), "--allow-inconclusive"]
+    certify = [
+        "certify",
+        str(config),
+        "--out",
+        str(tmp_path / "out"),
+        "--allow-inconclusive",
+        "--yes",
+    ]
     assert _run(certify) == 2
     refused = capsys.readouterr().err
     for key in ("data.domain.low", "data.domain.high", "privacy.epsilon", "privacy.adjacency"):

@@ -23,7 +23,7 @@ from dpverify.certificate.rounding import (
     exact,
     percent_at_most,
 )
-from dpverify.certificate.schema import Certificate, Ends, EventFinding, Prediction
+from dpverify.certificate.schema import Certificate, Ends, EventFinding
 from dpverify.enclosure import exact_string
 from dpverify.errors import extra
 
@@ -56,17 +56,6 @@ class _Fact:
     value: str
     side: str
     enclosure: Ends | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Usefulness:
-    """What is estimated for synthetic pairs, beside the spread of the estimates."""
-
-    pairs: int
-    least: str
-    largest: str
-    deviation: str
-    drowned: bool
 
 
 def render(certificate: Certificate) -> str:
@@ -114,7 +103,6 @@ def render(certificate: Certificate) -> str:
         distances=list(zip(derived.predictions, certificate.evidence.probe_estimates, strict=True)),
         outside_band=plots.outside_band(certificate),
         facts=_sections(derived.facts),
-        usefulness=_usefulness(derived.predictions),
         edition=EDITION,
         words=Counter(answer.answer for answer in certificate.checklist),
         owned=[answer for answer in certificate.checklist if answer.owner],
@@ -168,21 +156,6 @@ def _excess_over(value: str, predicted: str) -> str:
     """Relative difference from a prediction."""
     expected = decimal_of(predicted)
     return str(decimal_of(value) / expected - 1) if expected > 0 else "nan"
-
-
-def _usefulness(predictions: list[Prediction]) -> _Usefulness | None:
-    if not predictions:
-        return None
-    truths = sorted((p.truth for p in predictions), key=decimal_of)
-    deviations = sorted((p.deviation for p in predictions), key=decimal_of)
-    middle = deviations[len(deviations) // 2]
-    return _Usefulness(
-        pairs=len(predictions),
-        least=truths[0],
-        largest=truths[-1],
-        deviation=middle,
-        drowned=decimal_of(middle) > decimal_of(truths[-1]) - decimal_of(truths[0]),
-    )
 
 
 def _findings(certificate: Certificate) -> Iterator[_Finding]:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import Plan, build, collect, derive
+from dpverify.certificate.derive import AuditPlan, build, collect, derive
 from dpverify.certificate.report.html import render
 from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.certificate.schema import (
@@ -92,9 +92,10 @@ def small() -> Certificate:
         draws=200,
         moment_draws=50,
         audit_seed=3,
+        purpose=None,
     )
     mechanism = build(inputs)
-    plan = Plan.of(inputs, mechanism)
+    plan = AuditPlan.of(inputs, mechanism)
     evidence = collect(plan)
     derived = derive(plan, evidence)
     return Certificate(
@@ -327,17 +328,19 @@ def test_owner_is_named_where_the_owner_answers(small: Certificate) -> None:
     assert "<script" not in html
 
 
+@pytest.mark.parametrize("verdict", ["useful", "coarse", "useless"])
 @pytest.mark.usefixtures("no_figures")
-@pytest.mark.parametrize(("deviation", "drowned"), [("1e9", True), ("1e-9", False)])
-def test_noise_that_hides_everything_is_said_so(
-    small: Certificate, deviation: str, drowned: bool
-) -> None:
-    changes = {
-        f"derived.predictions.{place}.deviation": deviation
-        for place in range(len(small.derived.predictions))
-    }
-    text = Page(render(altered(small, changes))).words
-    assert ("a single estimate tells next to nothing" in text) == drowned
+def test_what_it_is_worth_is_said(small: Certificate, verdict: str) -> None:
+    text = Page(render(altered(small, {"derived.usefulness.verdict": verdict}))).words
+    said = text.partition("What it is worth")[2]
+    assert said.lstrip().startswith(verdict.title())
+    assert "one estimate of the squared distance is off by about" in said
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_without_a_range_nothing_is_said_of_its_worth(small: Certificate) -> None:
+    page = Page(render(altered(small, {"derived.usefulness": None})))
+    assert "What it is worth" not in page.words
 
 
 @pytest.mark.usefixtures("no_figures")
