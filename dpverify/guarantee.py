@@ -166,6 +166,29 @@ class PrivacyCurve(PrivacyBound):
             "Compose an ApproxDP of one of its points instead.",
         )
 
+    def poisson_sampled(self, *, rate: Real) -> PrivacyCurve:
+        """The curve of the same mechanism on a sample that every record enters by its own coin.
+
+        Parameters
+        ----------
+        rate : probability of a record to be in the sample, in (0, 1]
+
+        Returns
+        -------
+        PrivacyCurve
+            For adding or removing one record: see `PoissonSampled`.
+
+        Examples
+        --------
+        >>> import dpverify as dpv
+        >>> training = 1000 * dpv.Gaussian(sigma=1).poisson_sampled(rate=0.01)
+        >>> round(training.epsilon_at(delta=1e-6).upper, 4)
+        2.1245
+        """
+        from dpverify.accounting.curves.poisson_sampled import PoissonSampled  # which imports this
+
+        return PoissonSampled(curve=self, rate=rate)
+
     def __mul__(self, times: SupportsIndex) -> PrivacyCurve:
         return self._composed([self], whole("times", cast("int", times)))
 

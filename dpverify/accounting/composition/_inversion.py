@@ -68,6 +68,7 @@ ORDER = 32  # n of the smoothing
 _CHUNK = 1 << 14
 _BLOCK = 8  # factors between two looks at which nodes are still open
 _WORK = 40  # of a node, kernels and a root search included, in factors
+ONE = arb(1)
 _SLACK = 1e-9  # relative, of sums of exponentials of doubles: far above their round-off
 
 
@@ -180,6 +181,7 @@ class Inversion:
     dropped : bound on (1/T)·Σ |M(sₖ)·K(sₖ)| over all nodes left out
     beyond : M(b), times the smoothing's factor
     lattice : base and unit
+    most : bound on f everywhere
     """
 
     c: arb
@@ -190,6 +192,7 @@ class Inversion:
     dropped: arb
     beyond: arb
     lattice: LatticeKernel | None
+    most: arb = ONE
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε), or its average φ(ε)."""
@@ -203,7 +206,8 @@ class Inversion:
         right = (-(self.b - self.c) * self.period).exp()
         if not (left < 1 and right < 1):
             raise NumericalError(f"no contour between {self.c} and {self.b}")
-        alias = left / (1 - left) + self.beyond * (-self.b * epsilon).exp() * right / (1 - right)
+        alias = self.most * left / (1 - left)
+        alias += self.beyond * (-self.b * epsilon).exp() * right / (1 - right)
         return (total - alias - dropped).union(total + dropped)
 
     def _line(self, lattice: LatticeKernel, epsilon: arb) -> tuple[arb, arb]:

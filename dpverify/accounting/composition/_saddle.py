@@ -8,58 +8,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpverify.accounting.composition._inversion import Line
 from dpverify.accounting.losses.base import Doubles, Losses, log_moment
 
-__all__ = ["MOST_NODES", "MOST_WORK", "log_size", "plan", "saddle"]
+__all__ = ["MOST_NODES", "MOST_WORK", "Transform"]
 
 MOST_NODES = 1 << 20
 MOST_WORK = 1_000_000
 
 
-def saddle(losses: Losses, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
-    """Where the objective of c and ln M(c) is least, on grids refined three times."""
-    top = min(loss.abscissa for loss, _ in losses)
-    low, high = 1e-12, min(top * (1 - 1e-6), 1e15)
-    for _ in range(3):
-        c = np.geomspace(low, high, 48)
-        at = int(np.argmin(objective(c, log_moment(losses, c))))
-        low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
-    return float(c[at])
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Ln M(c) in doubles for 0 < c < top."""
 
+    log: Callable[[Doubles], Doubles]
+    top: float
 
-def log_size(losses: Losses, c: float, eps: float) -> float:
-    """Ln f(ε) by Laplace's method at the saddle point, for planning."""
-    step = 1e-3 * c
-    m = log_moment(losses, np.array([c - step, c, c + step]))
-    second = max(float(m[0] - 2 * m[1] + m[2]) / step**2, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
-    peak = float(m[1]) - c * eps - math.log(c) - math.log1p(c)
-    return peak - math.log(2 * math.pi * second) / 2
+    @classmethod
+    def of(cls, losses: Losses) -> Transform:
+        """That of a sum of losses."""
+        return cls(
+            log=lambda c: log_moment(losses, c), top=min(loss.abscissa for loss, _ in losses)
+        )
 
+    def saddle(self, objective: Callable[[Doubles, Doubles], Doubles]) -> float:
+        """Where the objective of c and ln M(c) is least, on grids refined three times."""
+        low, high = 1e-12, min(self.top * (1 - 1e-6), 1e15)
+        for _ in range(3):
+            c = np.geomspace(low, high, 48)
+            at = int(np.argmin(objective(c, self.log(c))))
+            low, high = c[max(at - 1, 0)], c[min(at + 1, c.size - 1)]
+        return float(c[at])
 
-def plan(losses: Losses, c: float, eps: float, size: float, effort: float) -> Line:
-    """The least period at which both aliases are e^−effort of f, and what may be left out then."""
-    top = min(loss.abscissa for loss, _ in losses)
-    grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
-    if top < math.inf:
-        grid = c + (top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
-        grid = np.append(c, grid)
-    log = log_moment(losses, grid)
-    beyond, ends = log[1:] - grid[1:] * eps - size + effort, grid[1:]
-    right = beyond / (ends - c)
-    period = max((effort - size) / c, float(right.min()), 4 / c)
-    # The nearest b that does: farther ones suit other ε less.
-    left_over = beyond - (ends - c) * period
-    b = ends[int(np.argmax(left_over <= max(float(left_over.min()), 0.0)))]
-    room = size - effort - (float(log[0]) - c * eps) + math.log(period)
-    return Line(
-        c=c,
-        b=float(b),
-        period=period,
-        threshold=room - math.log(1e4),
-        most_nodes=MOST_NODES,
-        most_work=MOST_WORK,
-    )
+    def log_size(self, c: float, eps: float) -> float:
+        """Ln f(ε) by Laplace's method at the saddle point, for planning."""
+        step = 1e-3 * c
+        m = self.log(np.array([c - step, c, c + step]))
+        second = max(float(m[0] - 2 * m[1] + m[2]) / step**2, 0.0)
+        second += 1 / c**2 + 1 / (c + 1) ** 2
+        peak = float(m[1]) - c * eps - math.log(c) - math.log1p(c)
+        return peak - math.log(2 * math.pi * second) / 2
+
+    def plan(self, c: float, eps: float, size: float, effort: float, log_mass: float = 0.0) -> Line:
+        """The least period at which both aliases are e^−effort of f, and what may be left out then.
+
+        `log_mass` bounds ln f everywhere.
+        """
+        grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
+        if self.top < math.inf:
+            grid = c + (self.top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
+            grid = np.append(c, grid)
+        log = self.log(grid)
+        beyond, ends = log[1:] - grid[1:] * eps - size + effort, grid[1:]
+        right = beyond / (ends - c)
+        period = max((effort - size + log_mass) / c, float(right.min()), 4 / c)
+        # The nearest b that does: farther ones suit other ε less.
+        left_over = beyond - (ends - c) * period
+        b = ends[int(np.argmax(left_over <= max(float(left_over.min()), 0.0)))]
+        room = size - effort - (float(log[0]) - c * eps) + math.log(period)
+        return Line(
+            c=c,
+            b=float(b),
+            period=period,
+            threshold=room - math.log(1e4),
+            most_nodes=MOST_NODES,
+            most_work=MOST_WORK,
+        )

@@ -39,9 +39,17 @@ from dpverify.accounting.composition._inversion import (
     widened,
 )
 from dpverify.accounting.composition._lattice import common_unit
-from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, log_size, plan, saddle
+from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
+from dpverify.accounting.composition._sampled import (
+    SAMPLED_EFFORTS,
+    SampledSum,
+    sampled_bounds,
+    sampled_root,
+    sampled_value,
+)
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
+from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses.base import (
     Losses,
     PrivacyLoss,
@@ -54,6 +62,7 @@ from dpverify.accounting.losses.base import (
     transform,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.solve import brentq
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
@@ -114,11 +123,18 @@ class Composed(PrivacyCurve):
         return sum_string(self._losses) + (f", {self.unit}" if self.unit else "")
 
     @property
-    def method(self) -> Literal["gaussian", "laplace", "lattice", "enumeration", "inversion"]:
+    def method(
+        self,
+    ) -> Literal["gaussian", "laplace", "one sample", "lattice", "enumeration", "inversion"]:
         """How δ is computed; a lattice that is too fine is left for the methods after it."""
         closed = self._closed()
         if closed is not None:
-            return "gaussian" if isinstance(closed, Gaussian) else "laplace"
+            match closed:
+                case Gaussian():
+                    return "gaussian"
+                case Laplace():
+                    return "laplace"
+            return "one sample"
         if _unit(self._losses) is not None:
             return "lattice"
         return "enumeration" if has_few_atoms(self._losses) else "inversion"
@@ -132,7 +148,10 @@ class Composed(PrivacyCurve):
         closed = self._closed()
         if closed is not None:
             return closed.delta_at(epsilon)
-        found = [direction.delta_at(epsilon) for direction in self._directions()]
+        found: list[Enclosure] = []
+        for direction in self._directions():
+            if not any(direction.is_below(epsilon, Fraction(other.lower)) for other in found):
+                found.append(direction.delta_at(epsilon))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -141,9 +160,12 @@ class Composed(PrivacyCurve):
         Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
         """
         closed = self._closed()
-        if closed is not None and (delta or isinstance(closed, Laplace)):
+        if closed is not None and (delta or not isinstance(closed, Gaussian)):
             return closed.epsilon_at(delta)
-        found = [direction.epsilon_at(delta) for direction in self._directions()]
+        found: list[Enclosure] = []
+        for direction in self._directions():
+            if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
+                found.append(direction.epsilon_at(delta))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -162,8 +184,13 @@ class Composed(PrivacyCurve):
             rates.append(math.erfc(-score / math.sqrt(2)) / 2)
         return rates[0], rates[1]
 
-    def _closed(self) -> Gaussian | Laplace | None:
+    def _closed(self) -> Gaussian | Laplace | PoissonSampled | None:
         """The one mechanism that all releases together are, where its curve has a closed form."""
+        if self._losses[0][1] == len(self._losses) == 1:
+            loss = self._losses[0][0]
+            if isinstance(loss, PoissonSampledLoss):
+                base = Gaussian.from_mu_squared(loss.base.mu_squared)
+                return PoissonSampled(curve=base, rate=loss.rate)
         squares = [
             n * loss.mu_squared for loss, n in self._losses if isinstance(loss, GaussianLoss)
         ]
@@ -187,16 +214,48 @@ class _Direction:
 
     losses: Losses
 
+    @property
+    def sampled(self) -> tuple[PoissonSampledLoss, int] | None:
+        """The one loss, where it is that of a sample, and how often it occurs."""
+        ((loss, count), *others) = self.losses
+        return (loss, count) if isinstance(loss, PoissonSampledLoss) and not others else None
+
+    def is_below(self, eps: Fraction, delta: Fraction) -> bool:
+        """Whether δ(ε) is at most `delta` by Chernoff's bound, which may fail to show it.
+
+        (1 − e^{ε − L})₊ is at most e^{c(L − ε)} times its largest ratio to it, c^c/(1 + c)^{1 + c}.
+        """
+        if delta <= 0 or self.sampled is None:
+            return False
+        if self._beyond(eps):
+            return self._clearly_beyond(eps)
+        c = self._saddle(eps)
+        with ctx.workprec(128):
+            most = self.sampled[0].max_loss()
+            if most is not None:  # near it, c would grow without an end
+                c = min(c, 300 / float(most.mid()))
+            moment = transform(self.losses, [acb(c)])[0].real
+            factor = arb(c) ** arb(c) / (1 + arb(c)) ** (1 + arb(c))
+            return bool(moment * (-arb(c) * to_arb(eps)).exp() * factor <= to_arb(delta))
+
+    def _saddle(self, eps: Fraction) -> float:
+        return Transform.of(self.losses).saddle(
+            lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c)
+        )
+
     def delta_at(self, eps: Fraction) -> Enclosure:
         infinity_mass = escaping(self.losses)
         if self._beyond(eps):
             end = Enclosure.of_exact(infinity_mass)
             return end if self._clearly_beyond(eps) else Enclosure(end.lower, _up(end.upper))
-        c = saddle(self.losses, lambda c, log: log - c * float(eps) - np.log(c) - np.log1p(c))
+        c = self._saddle(eps)
         if self._underflows(c, eps):
             end = Enclosure.of_exact(infinity_mass)
             return Enclosure(end.lower, _up(end.upper))
-        size = log_size(self.losses, c, float(eps))
+        if self.sampled is not None:
+            value = Enclosure.of_ball(sampled_value(*self.sampled, eps))
+            return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
+        size = Transform.of(self.losses).log_size(c, float(eps))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, float(eps), size, effort)
@@ -217,13 +276,15 @@ class _Direction:
         if target == 0:
             return self._largest()
         log = _log(target)
-        c = saddle(self.losses, lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
+        c = Transform.of(self.losses).saddle(lambda c, m: (m - np.log(c) - np.log1p(c) - log) / c)
         moment = float(log_moment(self.losses, np.array([c]))[0])
         guess = max((moment - math.log(c) - math.log1p(c) - log) / c, 0.0)
         if guess == 0 and Fraction(self.delta_at(Fraction(0)).upper) <= delta:
             return Enclosure(0.0, 0.0)
         ceiling = self._ceiling()
         guess = min(guess, ceiling * (1 - 2**-40))
+        if self.sampled is not None:
+            return self._sampled_epsilon(target, guess, ceiling)
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, guess, log, effort)
@@ -231,6 +292,25 @@ class _Direction:
                 if found is not None:
                     return found
         raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
+
+    def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
+        assert self.sampled is not None  # noqa: S101
+        found = sampled_bounds(*self.sampled, target)
+        try:
+            guess = sampled_root(*self.sampled, target, guess)
+            for precision, effort in SAMPLED_EFFORTS:
+                with ctx.workprec(precision):
+                    near = SampledSum.near(*self.sampled, guess, effort, _log(target))
+                    scale = 1 / float(near.inversion.c)
+                    better = _root(_Sums(sums=(near,)), guess, scale, to_arb(target), ceiling)
+                if better is not None:
+                    ends = max(found.lower, better.lower), min(found.upper, better.upper)
+                    found = Enclosure(*ends)
+                    if found.width <= _RESOLUTION / 10:
+                        break
+        except NumericalError:  # too many nodes: the bounds stay
+            pass
+        return found
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
         """Whether f(ε) ≤ P[L > ε] ≤ M(c)e^(−cε) is below all doubles."""
@@ -268,13 +348,13 @@ class _Direction:
 class _Sums:
     """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
 
-    sums: tuple[Inversion | Enumeration | Drops, ...]
+    sums: tuple[Inversion | Enumeration | Drops | SampledSum, ...]
 
     @classmethod
     def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
         """Sums for values of about e^log_size at about ε, at the current precision."""
         unit = _unit(losses)
-        line = plan(losses, c, eps, log_size, effort)
+        line = Transform.of(losses).plan(c, eps, log_size, effort)
         # A lattice may be finer than doubles are.
         if unit is not None and line.period < _FINEST * float(step_ball(unit).mid()):
             kernel = LatticeKernel(base=_base(losses), unit=step_ball(unit))
@@ -295,7 +375,7 @@ class _Sums:
         aim = _RESOLUTION * max(eps, 1 / (c + 1))
         finest = math.sqrt(2 * aim / (c + 1) / ORDER)
         for smooth_effort in _SMOOTH_EFFORTS:
-            line = plan(losses, c, eps, log_size, smooth_effort)
+            line = Transform.of(losses).plan(c, eps, log_size, smooth_effort)
             width = finest
             while width * ORDER < 0.4 and width * c < 1:  # `widened` exists below ln 2
                 kernels = [SmoothKernel(width=width), SmoothKernel(width=widened(width))]
@@ -313,7 +393,7 @@ class _Sums:
     @property
     def is_smoothed(self) -> bool:
         """Whether the result's width is that of a smoothing or of a grid."""
-        return len(self.sums) == 2 or isinstance(self.sums[0], Drops)
+        return len(self.sums) == 2 or isinstance(self.sums[0], Drops | SampledSum)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""

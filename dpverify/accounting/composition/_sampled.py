@@ -1,0 +1,397 @@
+"""δ(ε) of many releases on Poisson samples: what few large losses make of it, and the rest.
+
+Where T times the rate is small, M(s)^T hardly falls along its line, since most losses are almost
+equal: the record was not in the sample. But f(ε) is made by the few that are large. So split the
+first law of one release smoothly by a window 0 ≤ χ ≤ 1 that rises with the loss, M = A + B with
+
+    A(s) = E[(1 − χ)·e^{sL}],      B(s) = E[χ·e^{sL}],
+
+and the law of T releases into its part where 1 − χ is taken T times, and the rest. Both are
+positive measures, so that f = f₀ + f₁ with f₀, f₁ ≥ 0. The transform of f₁ is
+(M^T − A^T)/(s(s + 1)), which falls as B does, and that is smooth; its trapezoid sum has the aliases
+of `inversion`, for f₁ ≤ f. Everywhere f₁ is at most the second part's mass, 1 − A(0)^T. What is
+left is, for every x₂ and b > 0,
+
+    f₀(ε) ≤ T·E[1 − χ; x > x₂] + A₂(b)^T·e^{−bε},      A₂(b) = E[e^{bL}; x ≤ x₂],
+
+since either one of the T is above x₂, or none, where Chernoff's bound holds. χ is a normal
+distribution function from x₁ < x₂, far enough for the first term, and x₂ the largest that makes the
+second one small. A₂ is bounded by an upper sum: L rises with x.
+
+Nodes beyond the last one are bounded by |M^T − A^T| ≤ T·|B|·M(c)^{T − 1}, for |M|, |A| ≤ M(c), or
+by |M|^T where there is no window; |B| and |M| by what falls with y on the shifted line of
+`NormalMixture`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy
+from flint import acb, arb, ctx
+
+from dpverify.accounting.composition._inversion import Inversion, Line
+from dpverify.accounting.composition._saddle import Transform
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.poisson_sampled import PoissonSampled
+from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral, Window
+from dpverify.accounting.losses.base import Doubles
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.enclosure import Enclosure, to_arb
+from dpverify.errors import NumericalError
+
+__all__ = ["SAMPLED_EFFORTS", "SampledSum", "sampled_bounds", "sampled_root", "sampled_value"]
+
+_CELLS, _REACH = 20_000, 12.0
+_POWERS = 72  # that are tried in Chernoff's bound
+_MOST_WORK = 60_000_000  # nodes times points
+_SLACK = 1e-9
+_WIDEST = 0.5  # window
+_ROUNDS = 5
+# Precision in bits, and the effort of `SampledSum.near`.
+SAMPLED_EFFORTS = ((128, 26.0), (160, 34.0), (256, 45.0))
+_WIDTH = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """Bound on f₀: `least` + e^{`log_power` − bε}."""
+
+    window: Window
+    least: float
+    log_power: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampledSum:
+    """f(ε) of T equal releases, for every ε near the one that it was made for."""
+
+    inversion: Inversion
+    rest: _Rest | None
+
+    @classmethod
+    def near(
+        cls,
+        loss: PoissonSampledLoss,
+        times: int,
+        eps: float,
+        effort: float,
+        log_size: float | None = None,
+    ) -> SampledSum:
+        """For values of about e^log_size at about ε, of which the sum is off by about e^−effort."""
+        sums = _Sum(loss=loss, times=times, eps=eps, effort=effort)
+        split = None if loss.added else sums.split(log_size)
+        if split and log_size is None:
+            log_size = split[0].size
+        tries = [sums.along(sums.plan(None, log_size), None)]
+        if split:
+            tries.append(sums.along(*split))
+        found = [line for line in tries if line.last is not None]
+        if not found:
+            raise NumericalError(f"delta near epsilon={eps!r} takes more than {_MOST_WORK} terms")
+        best = min(found, key=lambda line: line.work)
+        with ctx.workprec(best.precision):
+            return cls(inversion=best.inversion(), rest=best.rest)
+
+    def value(self, epsilon: arb) -> arb:
+        """Encloses f(ε)."""
+        found = self.inversion.value(epsilon)
+        if self.rest is None:
+            return found
+        power = (arb(self.rest.log_power) - arb(self.rest.b) * epsilon).exp()
+        return found.union(found + arb(self.rest.least) + power)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sum:
+    """What is asked for."""
+
+    loss: PoissonSampledLoss
+    times: int
+    eps: float
+    effort: float
+
+    def log_transform(self, c: Doubles, window: Window | None) -> Doubles:
+        """Ln(M^T − A^T) at real points, in doubles."""
+        whole = self.loss.log_moment(c)
+        if window is None:
+            return self.times * whole
+        inside = self.loss.mixture.log_moments(1 + c, window) - whole
+        left = self.times * np.log1p(-np.minimum(np.exp(inside), 1 - 1e-16))
+        few = np.log(-np.expm1(np.minimum(left, -1e-16)))
+        found: Doubles = self.times * whole + np.where(
+            inside < -36, math.log(self.times) + inside, few
+        )
+        return found
+
+    def plan(self, window: Window | None, log_size: float | None) -> _Plan:
+        """The line of the least period, and so of the fewest nodes, near the saddle point."""
+        transform = Transform(log=lambda c: self.log_transform(c, window), top=math.inf)
+        middle = transform.saddle(lambda c, m: m - c * self.eps - np.log(c) - np.log1p(c))
+        size = transform.log_size(middle, self.eps)
+        aim = self.effort - (size if log_size is None else log_size)
+        points = np.append(1e-9 * middle, middle * np.geomspace(0.2, 50, 160))
+        logs = transform.log(points)
+        log_mass = min(float(logs[0]), 0.0)
+        c, b = np.meshgrid(points[1:90], points[1:])
+        with np.errstate(divide="ignore"):
+            right = (logs[1:, None] - b * self.eps + aim) / (b - c)
+        right[b <= c] = math.inf
+        ends = np.argmin(right, axis=0)
+        across = np.arange(c.shape[1])
+        periods = np.maximum(np.maximum(aim + log_mass, 4.0) / c[0], right[ends, across])
+        at = int(np.argmin(periods))
+        here, period = float(c[0, at]), float(periods[at])
+        threshold = -aim - (float(logs[1 + at]) - here * self.eps) + math.log(period) - 9
+        line = Line(
+            c=here,
+            b=float(points[1 + ends[at]]),
+            period=period,
+            threshold=threshold,
+            most_nodes=0,
+            most_work=0,
+        )
+        return _Plan(line=line, size=size)
+
+    def split(self, log_size: float | None) -> tuple[_Plan, _Rest] | None:
+        """The window depends on the size of f, and the size of f₁ on the window."""
+        plan, rest = self.plan(None, log_size), None
+        size = plan.size if log_size is None else log_size
+        for _ in range(_ROUNDS):
+            rest = _rest(self.loss.mixture, self.times, self.eps, size - self.effort, plan.line.c)
+            if rest is None:
+                return None
+            plan = self.plan(rest.window, log_size)
+            if abs(plan.size - size) < 2 or log_size is not None:
+                break
+            size = plan.size
+        return None if rest is None else (plan, rest)
+
+    def along(self, plan: _Plan, rest: _Rest | None) -> _Along:
+        """The integral for a plan, and how many nodes it takes."""
+        window, line = rest.window if rest else None, plan.line
+        c = np.array([line.c])
+        whole = self.times * float(self.loss.log_moment(c)[0])
+        effort = whole - float(self.log_transform(c, window)[0]) - line.threshold
+        effort += math.log(self.times) + 5
+        precision = max(ctx.prec, int(effort / math.log(2)) + 40)
+        with ctx.workprec(precision):
+            power = self.loss.power(arb(line.c))
+            integral = PowerIntegral.of(self.loss.mixture, power, window, effort=effort)
+            last, beyond = _last_node(integral, self.times, line)
+        return _Along(
+            loss=self.loss,
+            times=self.times,
+            line=line,
+            rest=rest,
+            integral=integral,
+            precision=precision,
+            last=last,
+            beyond=beyond,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    line: Line
+    size: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Along:
+    """A line, and what is known of the nodes on it."""
+
+    loss: PoissonSampledLoss
+    times: int
+    line: Line
+    rest: _Rest | None
+    integral: PowerIntegral
+    precision: int
+    last: int | None
+    beyond: arb
+
+    @property
+    def work(self) -> int:
+        """Nodes times points."""
+        assert self.last is not None  # noqa: S101
+        return (self.last + 1) * len(self.integral.logs) * len(self.integral.weights)
+
+    def inversion(self) -> Inversion:
+        """The sum, less the nodes that don't matter."""
+        assert self.last is not None  # noqa: S101
+        c, b, period = arb(self.line.c), arb(self.line.b), arb(self.line.period)
+        step = 2 * arb.pi() / period
+        powers = _powers(self.integral.values(step, self.last + 1), self.times)
+        if self.loss.added:
+            powers = [p.conjugate() for p in powers]
+        points = [acb(c, step * k) for k in range(self.last + 1)]
+        weights = [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)]
+        least = abs(powers[0]).upper() * arb(self.line.threshold - math.log(self.last + 1)).exp()
+        sizes = [abs(w).upper() for w in weights]
+        kept = [k for k, size in enumerate(sizes) if k == 0 or not size < least]
+        dropped = sum((size for size in sizes[1:] if size < least), self.beyond)
+        window = self.rest.window if self.rest else None
+        far = PowerIntegral.of(self.loss.mixture, self.loss.power(b), window)
+        (end,) = _powers([[total] for total in far.total], self.times)
+        mass = arb(1)
+        if window:
+            inside = PowerIntegral.of(self.loss.mixture, arb(1), window).total[1]
+            mass = -(self.times * (-inside.upper()).log1p()).expm1()
+        return Inversion(
+            c=c,
+            b=b,
+            period=period,
+            points=[points[k] for k in kept],
+            weights=[[weights[k] for k in kept]],
+            dropped=2 / period * dropped,
+            beyond=abs(end).upper(),
+            lattice=None,
+            most=mass.upper(),
+        )
+
+
+def sampled_value(loss: PoissonSampledLoss, times: int, epsilon: Fraction) -> arb:
+    """Encloses f(ε), to a relative 1e-10 where a few tries reach that.
+
+    Where a sum takes too many nodes, what basic composition and a single release prove is left.
+    """
+    one = _one(loss)
+    least = Enclosure(0.0, 0.0) if loss.added else one.delta_at(epsilon)
+    most = one.delta_at(epsilon / times)
+    best = arb(least.lower).union((arb(times) * arb(most.upper)).min(arb(1)))
+    size = None
+    for precision, effort in SAMPLED_EFFORTS:
+        with ctx.workprec(precision):
+            try:
+                sums = SampledSum.near(loss, times, float(epsilon), effort, size)
+            except NumericalError:
+                break
+            best = best.intersection(sums.value(to_arb(epsilon)))
+        if best.rad() <= _WIDTH * best.lower():
+            break
+        size = float(best.upper().log())
+    return best
+
+
+def sampled_bounds(loss: PoissonSampledLoss, times: int, delta: Fraction) -> Enclosure:
+    """Encloses ε(δ) by basic composition, and by a single release."""
+    one = _one(loss)
+    least = 0.0 if loss.added else one.epsilon_at(delta).lower
+    most = arb(times) * arb(one.epsilon_at(delta / times).upper)
+    return Enclosure(least, Enclosure.of_ball(most).upper)
+
+
+def _one(loss: PoissonSampledLoss) -> PoissonSampled:
+    return PoissonSampled(curve=Gaussian.from_mu_squared(loss.base.mu_squared), rate=loss.rate)
+
+
+def sampled_root(loss: PoissonSampledLoss, times: int, delta: Fraction, guess: float) -> float:
+    """An ε with f(ε) near δ, by sums that each are good near one ε; a proposal."""
+    with ctx.workprec(128):
+        log_delta = float(to_arb(delta).log())
+        low, high = 0.0, math.inf
+        eps = guess
+        for _ in range(_ROUNDS * 10):
+            sums = SampledSum.near(loss, times, eps, 12.0, log_delta)
+            c = float(sums.inversion.c)
+            here, after = (sums.value(arb(x)) for x in (eps, eps + 1e-3 / c))
+            if not here.rad() < 0.1 * abs(here.mid()):  # far below δ
+                following, high = max((low + eps) / 2, eps / 2), eps
+            else:
+                log = float(here.mid().log())
+                slope = (log - float(after.mid().log())) / (1e-3 / c) if after.mid() > 0 else c
+                move = (log - log_delta) / max(slope, c / 10)
+                low, high = (eps, high) if move > 0 else (low, eps)
+                following = min(eps + move, 2 * eps + 1 / c)
+                if following <= low or following >= high:
+                    following = (low + min(high, 2 * low + 1 / c)) / 2
+            if abs(following - eps) * c < 0.3 or following * c < 1e-6:
+                return following
+            eps = following
+    raise NumericalError(f"no epsilon is found for delta={float(delta)!r}")
+
+
+def _powers(columns: Sequence[Sequence[acb]], times: int) -> list[acb]:
+    """M^T, or M^T − A^T."""
+    if len(columns) == 1:
+        return [m**times for m in columns[0]]
+    return [m**times - (m - inside) ** times for m, inside in zip(*columns, strict=True)]
+
+
+def _last_node(integral: PowerIntegral, times: int, line: Line) -> tuple[int | None, arb]:
+    """The last node, and a bound on Σ |M^T − A^T|/|s(s + 1)| over those after it."""
+    windowed = len(integral.weights) > 1
+    weights, logs, error = integral.in_doubles(-1)
+    sizes, angles = np.abs(weights), logs.imag
+    step = 2 * math.pi / line.period
+    most = _MOST_WORK // len(integral.logs)
+    (total,) = _powers([[t] for t in integral.total], times)
+    log_whole = times * float(integral.total[0].log().upper())
+    log_total = float(abs(total).upper().log())
+
+    def log_beyond(last: int) -> float:
+        modulus = float(sizes @ np.exp(-last * step * angles)) * (1 + _SLACK) + error
+        fall = math.log(times) + math.log(modulus) if windowed else times * math.log(modulus)
+        # Σ_{k > K} 1/(kη)² < 1/(η²K)
+        return log_whole + fall - math.log(step * step * last) + _SLACK * (1 + abs(log_whole))
+
+    last = 16
+    while log_beyond(last) - log_total > line.threshold:
+        last += max(last // 8, 1)
+        if last > most:
+            return None, arb(0)
+    return last, arb(log_beyond(last)).exp()
+
+
+def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float) -> _Rest | None:
+    """The window, and the bound of what is left; None where all is inside."""
+    mu, q = math.sqrt(mixture.mu_squared), float(mixture.rate)
+    reach = math.sqrt(2 * max(-room, 40.0)) + 2
+    near = c * np.geomspace(0.125, 1e4, _POWERS)
+    coarse = _log_parts(mixture, reach, _CELLS // 40)
+    bounds = [
+        times * np.logaddexp.accumulate(coarse[1] + (1 + b) * coarse[2]) - b * eps for b in near
+    ]
+    good = np.flatnonzero(np.min(bounds, axis=0) <= room)
+    if not good.size:
+        return None
+    b = float(near[int(np.argmin([bound[good[-1]] for bound in bounds]))])
+    x, log_cells, log_g = _log_parts(mixture, reach, _CELLS)
+    sums = np.logaddexp.accumulate(log_cells + (1 + b) * log_g) + _SLACK
+    good = np.flatnonzero(times * sums - b * eps <= room)
+    if not good.size:
+        return None
+    at, width = good[-1], min(_WIDEST, 1 / (7 * mu))
+    end = float(x[at])
+    above = math.log(times) + float(
+        np.logaddexp(
+            math.log1p(-q) + scipy.special.log_ndtr(-end),
+            math.log(q) + scipy.special.log_ndtr(mu - end),
+        )
+    )
+    distance = max(-float(scipy.special.ndtri_exp(min(room - above, -1e-300))), 0.0)
+    return _Rest(
+        window=Window(start=end - width * distance, width=width),
+        least=math.exp(above + float(scipy.special.log_ndtr(-distance)) + _SLACK),
+        log_power=times * float(sums[at]),
+        b=b,
+    )
+
+
+def _log_parts(
+    mixture: NormalMixture, reach: float, cells: int
+) -> tuple[Doubles, Doubles, Doubles]:
+    """Right ends of cells from −∞ on, ln of Q's mass of each, and ln g there, which is the most."""
+    x = np.linspace(-reach, reach + math.sqrt(mixture.mu_squared), cells + 1)
+    # From the side where it is relatively exact.
+    mass = np.where(
+        x[1:] <= 0,
+        scipy.special.ndtr(x[1:]) - scipy.special.ndtr(x[:-1]),
+        scipy.special.ndtr(-x[:-1]) - scipy.special.ndtr(-x[1:]),
+    )
+    return x, np.concatenate([[scipy.special.log_ndtr(x[0])], np.log(mass)]), mixture.log_ratio(x)

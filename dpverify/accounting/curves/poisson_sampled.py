@@ -1,0 +1,183 @@
+"""A mechanism that reads a Poisson sample: every record by a coin of its own, of probability q.
+
+**One record more.** Let S be the sample without that record. With it, the output follows
+(1 − q)·M(S) + q·M(S ∪ {x}), without it M(S). Write H_α(P ‖ Q) = sup_A P(A) − αQ(A), so that δ(ε) is
+at α = e^ε. For α ≥ 1 − q, with β = 1 + (α − 1)/q,
+
+    H_α((1 − q)·Q + q·P ‖ Q) = sup_A q·P(A) − (α − 1 + q)·Q(A) = q·H_β(P ‖ Q),
+
+and for smaller α it is 1 − α for any P, Q. So where (P, Q) dominates (M(S ∪ {x}), M(S)) for every
+S, which is H_β of the former being at least that of the latter for every β ≥ 0, then the pair
+(1 − q)·Q + q·P, Q dominates one step; averaging over S changes nothing, as H is jointly convex. The
+pair in reverse order dominates the addition, for H_α(B ‖ A) = 1 − α + α·H_{1/α}(A ‖ B).
+
+**One release.** For α = e^ε ≥ 1, hence, the removal's is δ₁(ε) = q·δ(ln(1 + (e^ε − 1)/q)), and the
+addition's H_α(Q ‖ (1 − q)·Q + q·P) = k·H_{1/k}(Q ‖ P)·qα = (1 − α(1 − q))·δ(−ln k) with
+k = 1 − (1 − 1/α)/q, or 0 where k ≤ 0. The former is the larger one: 1 − α(1 − q) ≤ q, and δ falls
+while 1/k ≥ β, for with u = 1 − 1/α
+
+    kβ = (1 − u/q)(1 + u/(q(1 − u))) = 1 − u²(1 − q)/(q²(1 − u)) ≤ 1.
+
+So one formula serves every curve (Balle, Barthe and Gaboardi 2018, arXiv:1807.01647, theorem 8).
+
+**T releases.** Which record differs, and whether it is there, is the same in every release. So the
+T-fold product of the removal's pair, and that of the addition's, dominate the two orders (Zhu, Dong
+and Wang 2022, arXiv:2106.08567, theorem 10), and δ is the larger of the two, whichever that is.
+The pair has to dominate in both orders: its loss must be its own reverse.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from attrs import field, frozen
+from flint import arb, ctx
+
+from dpverify.accounting.losses.base import Log, Losses, sum_string
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss, rate_string
+from dpverify.data.adjacency import AddRemove
+from dpverify.enclosure import Enclosure, Real, rational, to_arb
+from dpverify.errors import ParameterError, require
+from dpverify.guarantee import PrivacyCurve
+
+__all__ = ["PoissonSampled"]
+
+_PRECISION = 256
+
+
+def _to_base(value: PrivacyCurve) -> PrivacyCurve:
+    require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
+    known = value.adjacency
+    if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
+        raise ParameterError(
+            "adjacency",
+            known.unit,
+            "one row or user, added or removed",
+            "Where a record is replaced, the samples of both data sets differ by two coins, and "
+            "that is another pair of laws: no dominating pair of its composition is proven here.",
+        )
+    return value
+
+
+def _to_rate(value: Real) -> Fraction:
+    rate = rational("rate", value)
+    require(0 < rate <= 1, "rate", value, "in (0, 1]")
+    return rate
+
+
+@frozen(kw_only=True)
+class PoissonSampled(PrivacyCurve):
+    """Curve of a mechanism on a sample that every record enters with the same probability.
+
+    The neighbours are those of adding or removing one record: of a user's rows, if the curve's
+    adjacency says so, and then a coin decides all of them together. Sampling without replacement,
+    or in batches of a fixed size, is something else.
+
+    Parameters
+    ----------
+    curve : of the mechanism on its sample, of adding or removing one record
+    rate : q in (0, 1], exact
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> step = dpv.Gaussian(sigma=1).poisson_sampled(rate="0.01")
+    >>> round(step.epsilon_at(delta=1e-6).upper, 4)
+    0.3639
+    >>> print(10_000 * step)
+    10000 * Gaussian(sigma=1).poisson_sampled(rate=0.01), one row, added or removed
+    """
+
+    curve: PrivacyCurve = field(converter=_to_base)
+    rate: Fraction = field(converter=_to_rate)
+
+    @property
+    def adjacency(self) -> AddRemove:
+        """One record more or less."""
+        known = self.curve.adjacency
+        return known if isinstance(known, AddRemove) else AddRemove()
+
+    def __str__(self) -> str:
+        try:
+            inner = sum_string(self.curve.losses())
+        except ParameterError:
+            inner = str(self.curve)
+        inner = f"({inner})" if " + " in inner or " * " in inner else inner
+        return f"{inner}.poisson_sampled(rate={rate_string(self.rate)})"
+
+    def _delta(self, epsilon: Fraction) -> Enclosure:
+        """q·δ(ε′) with e^ε′ = 1 + (e^ε − 1)/q, between two rationals next to ε′."""
+        if self.rate == 1:
+            return self.curve.delta_at(epsilon)
+        with ctx.workprec(_PRECISION):
+            inner = ((to_arb(epsilon).expm1()) / to_arb(self.rate)).log1p()
+            low, high = (max(_rational(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
+            rate = to_arb(self.rate)
+            largest, least = self.curve.delta_at(low).upper, self.curve.delta_at(high).lower
+            return Enclosure.of_ball((rate * arb(least)).union(rate * arb(largest)))
+
+    def _epsilon(self, delta: Fraction) -> Enclosure:
+        """Ln(1 + q·(e^ε′ − 1)) with δ(ε′) = delta/q."""
+        if delta >= self.rate:
+            return Enclosure(0.0, 0.0)
+        inner = self.curve.epsilon_at(delta / self.rate)
+        if self.rate == 1 or math.isinf(inner.upper):
+            return inner
+        with ctx.workprec(_PRECISION):
+            low, high = (
+                Enclosure.of_ball((to_arb(self.rate) * arb(end).expm1()).log1p())
+                for end in (inner.lower, inner.upper)
+            )
+        return Enclosure(max(low.lower, 0.0), high.upper)
+
+    def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
+        """Rates of the mechanism's own test at the inner threshold, mixed as its laws are."""
+        q = float(self.rate)
+        inner = -math.inf
+        if math.expm1(threshold) > -q:
+            inner = math.log1p(math.expm1(threshold) / q) if threshold < 700 else threshold
+        own, other = (1.0, 1.0) if inner == -math.inf else self.curve.rates(inner, noise=noise)
+        return (1 - q) * other + q * own, other
+
+    def losses(self) -> Losses:
+        """The loss of the removal's pair, for composition; its reverse is the addition's."""
+        known = self.curve.losses()
+        if self.rate == 1:
+            return known
+        squares = [n * loss.mu_squared for loss, n in known if isinstance(loss, GaussianLoss)]
+        if len(squares) == len(known):
+            base = GaussianLoss(mu_squared=sum(squares, Fraction(0)))
+            return ((PoissonSampledLoss(base=base, rate=self.rate), 1),)
+        ((loss, count), *others) = known
+        pairs = _pairs(loss) if count == 1 and not others else None
+        if pairs is None:
+            raise ParameterError(
+                "curve",
+                str(self.curve),
+                "Gaussian noise, or one loss of finitely many rational probabilities",
+                "No loss of a sample is known for others: compose an ApproxDP of one of its points "
+                "instead.",
+            )
+        q = self.rate
+        return ((FiniteLoss(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)
+
+
+def _pairs(loss: object) -> list[tuple[Fraction, Fraction]] | None:
+    """Probabilities of all outputs under both laws, where they are rational and mirror images."""
+    if isinstance(loss, ResponseLoss) and isinstance(loss.step, Log):
+        rest, odds = 1 - loss.infinity_mass, loss.step.argument
+        other = rest * loss.share / (1 + odds)
+        zero, mass = rest * (1 - loss.share), loss.infinity_mass
+        sides = [(odds * other, other), (other, odds * other), (zero, zero)]
+        return [*sides, (mass, Fraction(0)), (Fraction(0), mass)]
+    if isinstance(loss, FiniteLoss) and loss == loss.reverse():
+        return list(loss.pairs)
+    return None
+
+
+def _rational(value: arb) -> Fraction:
+    mantissa, exponent = value.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -1,0 +1,355 @@
+"""Powers of a normal likelihood ratio that is mixed with 1, integrated with every error bounded.
+
+With φ the standard normal density, g(x) = 1 − q + q·e^{μx − μ²/2} and a real a,
+
+    N(a + iy) = ∫ φ(x)·g(x)^{a + iy} dx,   y ≥ 0,
+
+is what the moment generating function of a `PoissonSampledLoss` is made of.
+
+**Trapezoid rule on a shifted line.** g has no zero and 0 ≤ arg g(x + iv) ≤ vμ where 0 ≤ vμ < π, so
+that the integrand f is analytic there, and may be integrated along Im z = d as well. On it
+
+    |φ(x + iv)| = φ(x)·e^{v²/2},      |g^{a + iy}| = |g|^a·e^{−y·arg g} ≤ |g|^a,
+
+so that nothing oscillates that isn't small: one set of points serves every y ≥ 0. The sum
+S = h·Σ_j f(jh + id) differs from N by at most (‖f(· + 2id)‖₁ + ‖f(·)‖₁)/(e^{2πd/h} − 1), by the
+residues of 1/(e^{∓2πi(z − id)/h} − 1) on either side of the line. With v = 2d the norms are at most
+
+    a ≥ 0:   N(a)·e^{v²/2} and N(a), since |g(x + iv)| ≤ g(x);
+    a < 0:   the same times cos(vμ/2)^a, since |g| ≥ Re g·e^{−ivμ/2} = g(x)·cos(vμ/2) (or more);
+             or, where vμ ≤ π/2, at most (1 − q)^a·e^{v²/2}, since |g| ≥ Re g ≥ 1 − q.
+
+**Left out.** With the same bounds the terms fall geometrically beyond the ends: for a ≥ 0 to the
+left as φ does, g^a falling too, and to the right of an end X > aμ by at least e^{−h(X − aμ)} each,
+ln g having a slope of at most μ; for a < 0 on both sides as φ does, times (1 − q)^a. Between the
+ends, terms that are small enough are left out on the word of doubles, with a slack far above their
+round-off.
+
+**Window.** χ(x) = Φ((x − x₁)/w) cuts off what lies left of x₁ smoothly. With u + iv = (z − x₁)/w,
+|Φ(u + iv)| ≤ Φ(u) + φ(u)·∫₀^v e^{t²/2} dt ≤ 1 + 0.4·v·e^{v²/2} multiplies the bounds above.
+
+**Modulus.** For all y′ ≥ y ≥ 0 the sum is at most h·Σ_j |f(jh + id)| with y in place of y′: every
+term falls with y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy
+from flint import acb, acb_mat, arb, ctx
+from numpy.typing import NDArray
+
+from dpverify.accounting.losses.base import Doubles
+from dpverify.enclosure import to_arb
+from dpverify.errors import NumericalError
+
+__all__ = ["NormalMixture", "PowerIntegral", "Window"]
+
+_MOST_POINTS = 1 << 22
+_FAR = 1e6  # from there on a shifted normal law is all that counts
+_SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
+_SLACK = 0.01  # of logarithms in doubles
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Φ((x − start)/width)."""
+
+    start: float
+    width: float
+
+    def excess(self, height: float) -> float:
+        """0.4·v·e^{v²/2}, a little more."""
+        v = height / self.width
+        return 0.4 * v * math.exp(v * v / 2) * (1 + _SLACK)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalMixture:
+    """q of a normal law moved by μ, mixed with 1 − q of the one that isn't."""
+
+    mu_squared: Fraction
+    rate: Fraction
+
+    def log_ratio(self, x: Doubles) -> Doubles:
+        """Ln g at real points, in doubles."""
+        q, mu = float(self.rate), math.sqrt(self.mu_squared)
+        ell = mu * x - mu * mu / 2
+        near = np.log1p(q * np.expm1(np.minimum(ell, 30.0)))
+        far = math.log(q) + ell + np.log1p((1 - q) / q * np.exp(-np.maximum(ell, 30.0)))
+        return np.where(ell < 30, near, far)
+
+    def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
+        """Ln N at real points, in doubles: for planning."""
+        far = math.sqrt(self.mu_squared) * a > _FAR
+        if far.any():
+            near = self.log_moments(np.where(far, 0.0, a), window)
+            return np.where(
+                far, a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2, near
+            )
+        x = self._grid(a)
+        if window:
+            near = window.start + np.linspace(-8 * window.width, 12, 600)
+            x = np.sort(np.concatenate([x, np.tile(near, (len(a), 1))], axis=1), axis=1)
+        exponents = a[:, None] * self.log_ratio(x) - x * x / 2
+        if window:
+            exponents += scipy.special.log_ndtr((x - window.start) / window.width)
+        most = exponents.max(axis=1, keepdims=True)
+        values = np.trapezoid(np.exp(exponents - most), x, axis=1)
+        found: Doubles = most[:, 0] + np.log(values / math.sqrt(2 * math.pi))
+        return found
+
+    def share(self, x: Doubles) -> Doubles:
+        """The slope of ln g over μ."""
+        q, mu = float(self.rate), math.sqrt(self.mu_squared)
+        up = q * np.exp(np.minimum(mu * x - mu * mu / 2, 700.0))
+        found: Doubles = up / (1 - q + up)
+        return found
+
+    def _grid(self, a: Doubles) -> Doubles:
+        """Points around the peaks of φ·g^a, where x = aμ·share(x), a row for each a."""
+        mu = math.sqrt(self.mu_squared)
+        first, last = np.zeros_like(a), a * mu
+        for _ in range(60):
+            first = np.where(a >= 0, a * mu * self.share(first), first)
+            last = np.where(a >= 0, a * mu * self.share(last), last)
+        low = np.minimum(a * mu * self.share(np.zeros_like(a)), 0.0)
+        high = np.zeros_like(a)
+        for _ in range(90):
+            middle = (low + high) / 2
+            rising = middle < a * mu * self.share(middle)
+            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        first, last = np.where(a >= 0, first, low), np.where(a >= 0, last, low)
+        near = np.linspace(-12, 12, 193)
+        along = np.linspace(0, 1, 385)
+        span = (first - 12)[:, None] + (last - first + 24)[:, None] * along
+        points = np.concatenate([first[:, None] + near, last[:, None] + near, span], axis=1)
+        # On multiples of one step the rule converges exponentially, however often it has them.
+        return np.sort(np.round(points * 8) / 8, axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerIntegral:
+    """N(a + iy) for one a and all y ≥ 0, and the same inside a window.
+
+    Attributes
+    ----------
+    logs : ln g at the points
+    weights : h·φ·g^a there, without a window and, if there is one, with it
+    errors : bounds on what a sum is off by, of each
+    total : N(a), and the same inside the window
+    """
+
+    logs: Sequence[acb]
+    weights: Sequence[Sequence[acb]]
+    errors: Sequence[arb]
+    total: Sequence[arb]
+
+    @classmethod
+    def of(
+        cls,
+        mixture: NormalMixture,
+        a: arb,
+        window: Window | None = None,
+        *,
+        effort: float | None = None,
+    ) -> PowerIntegral:
+        """At the current precision.
+
+        Parameters
+        ----------
+        effort : minus the logarithm of what sums may be off by, relative to N(a); by default
+            what the precision is good for
+        """
+        return _Rule.of(mixture, a, window, effort or _SHARE * ctx.prec * math.log(2)).integral()
+
+    def values(self, step: arb, count: int) -> list[list[acb]]:
+        """The integrals at y = 0, step, …, (count − 1)·step."""
+        rows = max(math.isqrt(count), 1)
+        columns = -(-count // rows)
+        turns = [(acb(0, step) * log).exp() for log in self.logs]
+        strides = [(acb(0, step * rows) * log).exp() for log in self.logs]
+        left: list[acb] = []
+        for weights in self.weights:
+            row = list(weights)
+            for _ in range(rows):
+                left += row
+                row = [x * turn for x, turn in zip(row, turns, strict=True)]
+        right: list[acb] = []
+        column = [acb(1)] * len(self.logs)
+        for _ in range(columns):
+            right += column
+            column = [x * stride for x, stride in zip(column, strides, strict=True)]
+        size = len(self.logs)
+        product = (
+            acb_mat(rows * len(self.weights), size, left)
+            * acb_mat(columns, size, right).transpose()
+        )
+        entries = product.entries()
+        found = []
+        for number, error in enumerate(self.errors):
+            off = acb(arb(0, error), arb(0, error))
+            first = number * rows * columns
+            found.append(
+                [entries[first + (k % rows) * columns + k // rows] + off for k in range(count)]
+            )
+        return found
+
+    def at(self, heights: Sequence[arb]) -> list[acb]:
+        """The integral without a window at any y ≥ 0."""
+        off = acb(arb(0, self.errors[0]), arb(0, self.errors[0]))
+        row = acb_mat(1, len(self.logs), list(self.weights[0]))
+        found = []
+        for y in heights:
+            turns = [(acb(0, y) * log).exp() for log in self.logs]
+            found.append((row * acb_mat(len(turns), 1, turns))[0, 0] + off)
+        return found
+
+    def in_doubles(self, which: int = 0) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Weights over N(a), ln g, and the error, also over N(a): of the window's sum for 1."""
+        scale = self.total[0].mid()
+        weights = np.array([complex(w / scale) for w in self.weights[which]])
+        logs = np.array([complex(log) for log in self.logs])
+        return weights, logs, float((self.errors[which] / scale).upper()) * (1 + 2.0**-40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """The trapezoid rule for one a: which points, and what it is off by at most."""
+
+    mixture: NormalMixture
+    a: arb
+    window: Window | None
+    height: float  # d
+    step: float  # h
+    effort: float
+
+    @classmethod
+    def of(cls, mixture: NormalMixture, a: arb, window: Window | None, effort: float) -> _Rule:
+        mu, near = math.sqrt(mixture.mu_squared), float(a)
+        heights = np.geomspace(1e-4, 6.0, 400)
+        heights = heights[2 * heights * mu <= 3.0]
+        if not heights.size:
+            raise NumericalError(f"a shift of {mu} standard deviations leaves no line")
+        cost = 2 * heights**2 + effort
+        if near < 0:
+            turn = near * np.log(np.cos(heights * mu))
+            flat = near * math.log1p(-float(mixture.rate)) if mixture.rate < 1 else math.inf
+            cost += np.where(2 * heights * mu <= 1.57, np.minimum(turn, flat), turn)
+        if window:
+            v = 2 * heights / window.width
+            cost += v * v / 2 + np.log1p(0.4 * v)
+        steps = 2 * math.pi * heights / cost
+        best = int(np.argmax(steps))
+        scale = 2.0 ** (math.floor(math.log2(steps[best])) - 12)
+        return cls(
+            mixture=mixture,
+            a=a,
+            window=window,
+            height=float(heights[best]),
+            step=math.floor(steps[best] / scale) * scale,  # its multiples are exact
+            effort=effort,
+        )
+
+    def integral(self) -> PowerIntegral:
+        mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
+        base, height, h = 1 - q, arb(self.height), arb(self.step)
+        chosen, first, last, floor = self._points()
+        half = mu * mu / 2
+        front = h / (2 * arb.pi()).sqrt()
+        logs, weights, windowed = [], [], []
+        for j in chosen:
+            z = acb(h * int(j), height)
+            log = (base + q * (mu * z - half).exp()).log()
+            weight = front * (self.a * log - z * z / 2).exp()
+            logs.append(log)
+            weights.append(weight)
+            if self.window:
+                inside = (z - self.window.start) / (self.window.width * arb(2).sqrt())
+                windowed.append(weight * (-inside).erfc() / 2)
+        left_out = self._beyond(first, last) + arb(last - first) * h * arb(floor + 1).exp()
+        total = sum((w.real for w in weights), arb(0))
+        rule = self._discretisation(total, left_out)
+        error = rule + left_out
+        kinds, errors = [weights], [error]
+        if self.window:
+            kinds.append(windowed)
+            on_top, here = (1 + arb(self.window.excess(n * self.height)) for n in (2, 1))
+            errors.append(rule * on_top + left_out * here)
+        sums = [sum((w.real for w in kind), arb(0)) for kind in kinds]
+        return PowerIntegral(
+            logs=logs,
+            weights=kinds,
+            errors=[e.upper() for e in errors],
+            total=[s + arb(0, e.upper()) for s, e in zip(sums, errors, strict=True)],
+        )
+
+    def _points(self) -> tuple[Sequence[int], int, int, float]:
+        """Which multiples of h matter, the range that they were chosen from, and ln of the rest."""
+        mu, a, h = math.sqrt(self.mixture.mu_squared), float(self.a), self.step
+        q = float(self.mixture.rate)
+        effort = self.effort + self.height**2
+        if self.window:
+            effort += math.log1p(self.window.excess(self.height))
+        reach = math.sqrt(2 * (effort + (a * math.log1p(-q) if a < 0 else 0.0))) + 2
+        first = math.floor(-reach / h)
+        last = math.ceil((max(a * mu, 0.0) + reach) / h)
+        if last - first > _MOST_POINTS:
+            raise NumericalError(f"{last - first} points of a mixture are too many")
+        j = np.arange(first, last + 1)
+        x: Doubles = j.astype(np.float64) * h
+        turn = self.height * mu
+        size = (self.height**2 - x * x) / 2 + a * self._log_modulus(x, turn)
+        (log_total,) = self.mixture.log_moments(np.array([a]))
+        floor = float(log_total) - effort - math.log(len(j)) - math.log(h)
+        return [int(k) for k in j[size > floor]], first, last, floor
+
+    def _log_modulus(self, x: Doubles, turn: float) -> Doubles:
+        """Ln |g(x + id)|, from |g|² = g² − 2(1 − q)q·e^ℓ·(1 − cos dμ)."""
+        log = self.mixture.log_ratio(x)
+        share = self.mixture.share(x)
+        found: Doubles = log + np.log1p(-4 * share * (1 - share) * math.sin(turn / 2) ** 2) / 2
+        return found
+
+    def _beyond(self, first: int, last: int) -> arb:
+        """Bound on the terms before the first and after the last point of the range."""
+        mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
+        h, front = arb(self.step), (arb(self.height) ** 2 / 2).exp()
+        total = arb(0)
+        for end in (first, last):
+            x = h * end
+            density = h * (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+            if self.a > 0:
+                power = (self.a * (1 - q + q * (mu * x - mu * mu / 2).exp()).log()).exp()
+                slope = abs(x) if end < 0 else x - self.a * mu
+            else:
+                power, slope = (self.a * (1 - q).log()).exp(), abs(x)
+            if not slope > 0:
+                raise NumericalError(f"the range of a mixture ends too early, at {x}")
+            total += front * density * power / (1 - (-h * slope).exp())
+        return total
+
+    def _discretisation(self, total: arb, left_out: arb) -> arb:
+        mu, q = to_arb(self.mixture.mu_squared).sqrt(), to_arb(self.mixture.rate)
+        height, h = arb(self.height), arb(self.step)
+        fall = 1 / ((2 * arb.pi() * height / h).exp() - 1)
+        front = (2 * height * height).exp()
+        if self.a > 0:
+            share = fall * (1 + front)
+        else:
+            turn = height * mu
+            share = fall * (1 + front * (self.a * turn.cos().log()).exp())
+            if 2 * turn <= 1.57:
+                flat = fall * (1 + front) * (self.a * (1 - q).log()).exp()
+                if not share < 1 or flat < share * total:
+                    return flat
+        if not share < 1:
+            raise NumericalError(f"the trapezoid rule proves nothing at {self.a}")
+        # |S − N| ≤ share·N + left out, and so N ≤ (S + left out)/(1 − share).
+        return share * (abs(total) + left_out) / (1 - share)

@@ -1,0 +1,174 @@
+"""Poisson sampling: against quadrature, exact enumeration, other accountants and itself."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import mpmath as mp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpverify as dpv
+from dpverify.accounting.composition._sampled import sampled_value
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from tests.helpers.profiles import day_and_night
+from tests.helpers.sampling_oracle import one_release, two_releases
+
+CELLS = list(
+    product(("0.5", "1", "3", "20"), ("0.01", "0.1", "0.5", "0.95"), ("0.01", "0.3", "2", "5"))
+)
+
+
+def sampled(sigma: str | float, rate: str | float, times: int = 1) -> dpv.PrivacyCurve:
+    return times * dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "epsilon"), day_and_night(*CELLS))
+def test_one_release_is_the_closed_form(sigma: str, rate: str, epsilon: str) -> None:
+    curve = dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate)
+    with mp.workdps(40):
+        mu, q, alpha = 1 / mp.mpf(sigma), mp.mpf(rate), mp.exp(mp.mpf(epsilon))
+        truth = max(one_release(alpha, q, mu, added=added) for added in (False, True))
+        found = curve.delta_at(epsilon)
+        assert found.lower <= truth <= found.upper
+    assert found.width <= 1e-12 or found.upper < 1e-300
+    back = curve.epsilon_at(found.upper)
+    assert back.lower <= Fraction(epsilon) * (1 + Fraction(1, 10**12))
+    assert curve.delta_at(back.upper).upper <= found.upper * (1 + 1e-12)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("sigma", "rate", "epsilon"), CELLS)
+def test_two_releases_agree_with_quadrature(sigma: str, rate: str, epsilon: str) -> None:
+    found = sampled(sigma, rate, 2).delta_at(epsilon)
+    if found.upper < 1e-200:
+        pytest.skip("below what the quadrature resolves")
+    with mp.workdps(20):
+        truth = max(two_releases(epsilon, rate, sigma, added=added) for added in (False, True))
+        assert found.lower * (1 - mp.mpf("1e-9")) <= truth <= found.upper * (1 + mp.mpf("1e-9"))
+        # The quadrature's own error is what the slack is for; the enclosure is as narrow.
+        assert found.width <= 1e-8 or found.lower <= truth <= found.upper
+
+
+@pytest.mark.nightly
+def test_both_orders_are_right_and_one_alone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: with the addition alone the curve is below the truth."""
+    loss = PoissonSampledLoss(base=GaussianLoss(mu_squared=1), rate="0.1")
+    with mp.workdps(20):
+        truths = [two_releases("0.1", "0.1", "1", added=added) for added in (False, True)]
+    for one, truth in zip((loss, loss.reverse()), truths, strict=True):
+        assert abs(float(sampled_value(one, 2, Fraction(1, 10)).mid()) / float(truth) - 1) < 1e-8
+    curve = sampled(1, "0.1", 2)
+    assert abs(curve.delta_at("0.1").upper / float(max(truths)) - 1) < 1e-8
+    directions = Composed._directions
+    monkeypatch.setattr(Composed, "_directions", lambda self: directions(self)[1:])
+    assert curve.delta_at("0.1").upper < max(truths) / 2
+
+
+def _mixed(keep: Fraction, rate: Fraction) -> list[tuple[Fraction, Fraction]]:
+    sides = [(keep, 1 - keep), (1 - keep, keep)]
+    return [((1 - rate) * q + rate * p, q) for p, q in sides]
+
+
+@pytest.mark.parametrize("times", day_and_night(3, 1, 2, 6))
+@pytest.mark.parametrize("ratio", day_and_night(Fraction(6, 5), Fraction(2), Fraction(101, 100)))
+def test_randomized_response_is_enumerated(times: int, ratio: Fraction) -> None:
+    keep, rate = Fraction(3, 4), Fraction(1, 10)
+    truths = []
+    for order in (1, -1):
+        total = Fraction(0)
+        for outcome in product(_mixed(keep, rate), repeat=times):
+            own, other = (math.prod(pair[i] for pair in outcome) for i in (0, 1)[::order])
+            total += max(own - ratio * other, Fraction(0))
+        truths.append(total)
+    curve = times * dpv.RandomizedResponse(keep=keep).poisson_sampled(rate=rate)
+    # The logarithm lies between these, and δ falls.
+    low = curve.delta_at(math.log(ratio) * (1 + 1e-14)).lower
+    high = curve.delta_at(math.log(ratio) * (1 - 1e-14)).upper
+    assert low <= max(truths) <= high
+    assert high - low <= 1e-14
+
+
+# δ(ε) by dp-accounting 0.6.0 with discretisation 1e-4: pessimistic, so above the truth.
+PESSIMISTIC = [
+    ("1", "0.01", 1000, "1", 2.612496806e-3, 1e-4),
+    ("1", "0.01", 1000, "2", 2.6657220e-6, 1e-4),
+    ("0.8", "0.001", 10_000, "1", 5.3269e-7, 2e-3),
+    ("1", "0.00390625", 100_000, "5", 4.2415e-3, 1e-3),
+    ("4", "0.5", 100, "1", 0.2234186022, 1e-6),
+]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "times", "epsilon", "above", "slack"), day_and_night(*PESSIMISTIC)
+)
+def test_pessimistic_bounds_are_above_and_near(
+    sigma: str, rate: str, times: int, epsilon: str, above: float, slack: float
+) -> None:
+    found = sampled(sigma, rate, times).delta_at(epsilon)
+    assert above * (1 - slack) <= found.lower <= found.upper <= above
+    assert found.width <= 1e-9
+
+
+@settings(max_examples=3)
+@given(
+    sigma=st.fractions(Fraction(1, 2), 8, max_denominator=8),
+    rate=st.fractions(Fraction(1, 50), Fraction(9, 10), max_denominator=50),
+    times=st.integers(2, 2000),
+)
+@pytest.mark.nightly
+def test_more_noise_and_fewer_releases_cost_less(
+    sigma: Fraction, rate: Fraction, times: int
+) -> None:
+    curve = dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate)
+    quieter = dpv.Gaussian(sigma=sigma * Fraction(11, 10)).poisson_sampled(rate=rate)
+    rarer = dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate * Fraction(9, 10))
+    most = (times * curve).epsilon_at("1e-6")
+    for less in (times * quieter, times * rarer, (times - 1) * curve):
+        assert less.epsilon_at("1e-6").lower <= most.upper
+    assert (times * curve).delta_at(most.upper).lower <= 1e-6 * (1 + 1e-8)
+    assert most.width <= 1e-8
+
+
+def test_as_it_is_printed_and_what_it_protects() -> None:
+    curve = 10_000 * dpv.Gaussian(sigma=1).poisson_sampled(rate="0.01")
+    shown = "10000 * Gaussian(sigma=1).poisson_sampled(rate=0.01)"
+    assert str(curve) == f"{shown}, one row, added or removed"
+    assert curve.adjacency == dpv.AddRemove()
+    users = dpv.Gaussian(sigma=1, adjacency=dpv.AddRemove(user="name"))
+    assert users.poisson_sampled(rate="0.01").adjacency == dpv.AddRemove(user="name")
+
+
+def test_all_records_are_no_sample() -> None:
+    curve = dpv.Gaussian(sigma=2)
+    whole = curve.poisson_sampled(rate=1)
+    assert whole.epsilon_at("1e-6") == curve.epsilon_at("1e-6")
+    assert (3 * whole).epsilon_at("1e-6") == (3 * curve).epsilon_at("1e-6")
+
+
+REFUSED: list[tuple[Any, Any, str]] = [
+    (dpv.Gaussian(sigma=1), 0, r"rate=0 must be in \(0, 1\]"),
+    (dpv.Gaussian(sigma=1), 1.5, r"rate=1.5 must be in \(0, 1\]"),
+    (dpv.Gaussian(sigma=1), math.nan, "rate=nan must be a finite real number"),
+    (dpv.Gaussian(sigma=1, adjacency=dpv.Replace()), "0.1", "two coins"),
+    (dpv.Gaussian(sigma=1, adjacency=dpv.AddRemove(k=2)), "0.1", "one row or user"),
+]
+
+
+@pytest.mark.parametrize(("curve", "rate", "message"), REFUSED)
+def test_what_is_not_proven_is_refused(curve: Any, rate: Any, message: str) -> None:
+    with pytest.raises(dpv.ParameterError, match=message):
+        curve.poisson_sampled(rate=rate)
+
+
+def test_losses_that_are_not_known_do_not_compose() -> None:
+    step = dpv.Laplace(scale=1).poisson_sampled(rate="0.1")
+    assert step.epsilon_at(0).upper <= math.log1p(0.1 * math.expm1(1)) * (1 + 1e-12)
+    with pytest.raises(dpv.ParameterError, match="compose an ApproxDP of one of its points"):
+        _ = 10 * step
