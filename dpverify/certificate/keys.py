@@ -1,7 +1,7 @@
 """Ed25519 keys of signers, in PEM files: as ``openssl genpkey -algorithm ed25519`` writes them.
 
-A private key is read from a file that its owner alone can read, is never written, and stands in no
-message: errors name the file and the rule, and drop what the parser said.
+A private key is read from a file that its owner alone can read, is written by `new_key` alone, and
+stands in no message: errors name the file and the rule, and drop what the parser said.
 """
 
 from __future__ import annotations
@@ -15,22 +15,64 @@ from pathlib import Path
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
 )
 
+from dpverify.data.atomic_files import write_file
 from dpverify.errors import KeyFileError
 
-__all__ = ["key_id", "load_private_key", "load_public_key"]
+__all__ = ["key_id", "load_private_key", "load_public_key", "new_key"]
 
 _MAX_BYTES = 1 << 16
 _PUBLIC = b"-----BEGIN PUBLIC KEY-----"
 _PRIME = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 """The least y of a point of order 8: d·y⁴ + 2y² − 1 = 0 modulo the prime, with d of RFC 8032."""
-_HOW_TO_MAKE = "openssl genpkey -algorithm ed25519 -out"
+_HOW_TO_MAKE = "dpverify key new"
+
+
+def new_key(path: Path, *, passphrase: str | None = None) -> tuple[Path, str]:
+    """Make a key: the private one at `path`, for its owner alone, the public one beside it.
+
+    Parameters
+    ----------
+    path : of the private key, in PEM (PKCS #8); ``signer.pub.pem`` lies beside ``signer.pem``
+    passphrase : that the file is encrypted with; not at all by default
+
+    Returns
+    -------
+    path of the public key, and its `key_id`
+
+    Raises
+    ------
+    KeyFileError
+        If one of both files is there already, or the passphrase is empty.
+    OutputError
+        If they can't be written.
+    """
+    public = path.with_suffix(f".pub{path.suffix or '.pem'}")
+    for file in (path, public):
+        if os.path.lexists(file):
+            raise KeyFileError(f"{file}: is there already, and keys are never replaced.")
+    if passphrase == "":
+        raise KeyFileError("the passphrase is empty: choose one, or leave the key unencrypted.")
+    key = Ed25519PrivateKey.generate()
+    encryption: KeySerializationEncryption = (
+        NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase.encode())
+    )
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    write_file(path, secret, private=True)
+    write_file(
+        public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    return public, key_id(key.public_key())
 
 
 def load_private_key(path: Path, *, passphrase: Callable[[], str]) -> Ed25519PrivateKey:

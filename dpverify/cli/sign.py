@@ -32,8 +32,8 @@ def sign(certificate: Path, key: Path, as_json: bool) -> int:
     everything but the replay of the audits first, and signs nothing that doesn't agree.
 
     \b
-    openssl genpkey -algorithm ed25519 -out signer.pem       a new key
-    openssl pkey -in signer.pem -pubout -out signer.pub.pem  what others verify with
+    dpverify key new signer.pem                   a key, and signer.pub.pem for others
+    dpverify sign out --key signer.pem            sign what certify wrote there
     """  # noqa: D301  # click wants the character
     private = load_private_key(
         key, passphrase=lambda: click.prompt(f"Passphrase of {key}", hide_input=True, err=True)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from dpverify.certificate.certify import CERTIFICATE, document_digest
+from dpverify.certificate.keys import key_id, load_private_key, load_public_key, new_key
 from dpverify.certificate.sign import (
     Envelope,
     add_signature,
@@ -35,7 +37,7 @@ from dpverify.certificate.sign import (
 )
 from dpverify.cli import _run
 from dpverify.data.atomic_files import writing
-from dpverify.errors import CertificateError, OutputError
+from dpverify.errors import CertificateError, KeyFileError, OutputError
 from tests.helpers.command_line import run
 from tests.helpers.profiles import day_and_night
 
@@ -409,7 +411,7 @@ def test_openssl_agrees(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The documented commands make the keys, and openssl alone verifies the signature."""
+    """Openssl makes the keys, and alone verifies the signature."""
     monkeypatch.chdir(tmp_path)
 
     def openssl(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -434,8 +436,36 @@ def test_openssl_agrees(
         assert openssl(*verify, "-in", "message", "-sigfile", "sig").returncode == code
 
 
+def test_a_new_key_signs(signed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    private, public = tmp_path / "me.pem", tmp_path / "me.pub.pem"
+    assert run("key", "new", private, "--json") == 0
+    made = json.loads(capsys.readouterr().out)["result"]
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert made["key_id"] == key_id(load_public_key(public))
+    assert run("sign", signed, "--key", private) == 0
+    assert run("verify", signed, "--no-replay", "--key", public) == 0
+    before = private.read_bytes(), public.read_bytes()
+    assert run("key", "new", private) == 2
+    assert "is there already" in capsys.readouterr().err
+    private.unlink()
+    assert run("key", "new", private) == 2  # the public one alone is kept too
+    assert not private.exists()
+    assert public.read_bytes() == before[1]
+
+
+def test_a_new_key_can_be_encrypted(tmp_path: Path) -> None:
+    path = tmp_path / "me.pem"
+    word = "correct horse"
+    new_key(path, passphrase=word)
+    assert load_private_key(path, passphrase=lambda: word)
+    with pytest.raises(KeyFileError, match="passphrase is wrong"):
+        load_private_key(path, passphrase=lambda: "battery")
+    with pytest.raises(KeyFileError, match="empty"):
+        new_key(tmp_path / "other.pem", passphrase="")
+
+
 def test_the_help_shows_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
     _run(["sign", "--help"])
     shown = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("  openssl ") for line in shown) == 2
+    assert sum(line.startswith("  dpverify ") for line in shown) == 2
     assert not any("\\b" in line for line in shown)

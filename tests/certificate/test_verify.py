@@ -24,6 +24,7 @@ from dpverify.certificate.certify import CERTIFICATE
 from dpverify.certificate.checks import Check
 from dpverify.certificate.verify import Verification, overall
 from dpverify.errors import CertificateError, ConfigurationError, KeyFileError, ParameterError
+from tests.helpers.command_line import run
 
 
 @pytest.fixture
@@ -128,3 +129,27 @@ def test_what_disagrees_is_not_signed(out: Path, tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=r"differs: released file: .*Nothing was signed\."):
         dpv.sign(out, private)
     assert not (out / "certificate.dsse.json").exists()
+
+
+def test_the_report_is_rendered_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = out / "report.html"
+    there = page.read_bytes()
+    page.write_bytes(there.replace("ε = 2".encode(), "ε = 0.1".encode()))
+    assert not dpv.verify(out, replay=False).ok
+    assert run("report", out) == 0
+    assert "unsigned" in capsys.readouterr().err
+    assert page.read_bytes() == there
+    assert run("report", out, "--out", out / "other.html", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)["result"]
+    assert shown == {"report": str(out / "other.html"), "envelope": False}
+    assert (out / "other.html").read_bytes() == there
+
+
+def test_a_certificate_that_disagrees_has_no_report(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out / "sketch.npz").write_bytes(b"")
+    (out / "report.html").unlink()
+    assert run("report", out) == 1
+    assert "No report was written" in capsys.readouterr().err
+    assert not (out / "report.html").exists()

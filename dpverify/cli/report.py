@@ -1,0 +1,68 @@
+"""``dpverify report``: render a certificate's report again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dpverify.certificate.certify import REPORT
+from dpverify.certificate.checks import certificate_path, read_certificate
+from dpverify.certificate.schema import Certificate
+from dpverify.certificate.sign import envelope_beside
+from dpverify.cli.output import emit_json, json_option, say, talk, talk_options
+from dpverify.cli.verify import exit_code, tell, verify_aloud
+from dpverify.data.atomic_files import write_file
+from dpverify.errors import CertificateError
+
+__all__ = ["report"]
+
+
+@click.command(short_help="Render a certificate's report again.")
+@click.argument("certificate", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The page to write; report.html beside the certificate by default, in place of what is "
+    "there.",
+)
+@json_option
+@talk_options
+def report(certificate: Path, out: Path | None, as_json: bool) -> int:
+    """Render the page that belongs to CERTIFICATE, whatever page came with it.
+
+    Everything but the replay of the audits is checked first, and a certificate that doesn't agree
+    gets no page. The same certificate gives the same page.
+    """
+    from dpverify.certificate.report.html import render  # late: it needs the extra
+
+    path = certificate_path(certificate)
+    fields = read_certificate(path)
+    if "parts" in fields:
+        raise CertificateError(
+            f"{path}: is a composed certificate; each of its parts has a report."
+        )
+    checks = [
+        check
+        for check in verify_aloud(fields, path.parent, replay=False)
+        if check.name != "report"  # which is what is mended here
+    ]
+    for check in checks:
+        tell(check)
+    if code := exit_code(checks, allow_inconclusive=True):
+        say("No report was written.", err=True)
+        return code
+    out = path.with_name(REPORT) if out is None else out
+    write_file(out, render(Certificate.model_validate(fields)).encode())
+    signed = os.path.lexists(envelope_beside(path))
+    if as_json:
+        emit_json("report", {"report": str(out), "envelope": signed})
+    else:
+        say(f"report  {out}")
+    talk(
+        "Signatures lie beside the certificate: dpverify verify --key checks whose they are."
+        if signed
+        else "The certificate is unsigned: nobody stands by it."
+    )
+    return 0
