@@ -47,7 +47,7 @@ from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
 from dpverify.enclosure import Enclosure
 from dpverify.errors import DrawError, require
-from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.guarantee import PrivacyBound, PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair, WhiteBox
 
 __all__ = ["Band", "TradeOffAttack", "band", "coverage"]
@@ -280,7 +280,7 @@ def _visible(
         return levels[place - 1] if place else 0.0
 
     def least(epsilon: float) -> float:
-        q, ratio = curve.rates(epsilon)[1], math.exp(min(epsilon, 700.0))
+        q, ratio = _false_rate(curve, epsilon), math.exp(min(epsilon, 700.0))
         false_hits = many_hits(q, draws)
         bound = ratio * (1 - limit(draws - false_hits)) + curve.delta_at(epsilon).upper
 
@@ -296,6 +296,15 @@ def _visible(
         return max(high - ratio * q, 0.0)
 
     return tuple((eps, least(eps)) for eps in _grid(curve, delta))
+
+
+def _false_rate(curve: PrivacyBound, epsilon: float) -> float:
+    """P[L ≥ ε] on the other side: −dδ/d(e^ε), by a secant of a bound (zCDP), which has no law."""
+    if isinstance(curve, PrivacyCurve):
+        return curve.rates(epsilon)[1]
+    ends = min(epsilon, 700.0), min(epsilon, 700.0) + 1e-3
+    fall = curve.delta_at(ends[0]).upper - curve.delta_at(ends[1]).upper
+    return max(fall, 0.0) / (math.exp(ends[1]) - math.exp(ends[0]))
 
 
 def _grid(curve: PrivacyCurve, delta: Fraction) -> list[float]:

@@ -216,3 +216,12 @@ def test_a_claim_of_concentrated_dp_is_audited(kind: AuditKind) -> None:
 def test_levels_outside_their_range(alpha: float) -> None:
     with pytest.raises(ParameterError, match="alpha"):
         band(np.zeros(9), np.ones(9), alpha=alpha)
+
+
+def test_a_bound_that_knows_no_rates_has_those_of_its_slope() -> None:
+    bound = ZCDP(rho=Fraction(1, 2))
+    below, above = (bound.delta_at(end).upper for end in (1.0, 1.001))
+    slope = (below - above) / (math.exp(1.001) - math.exp(1.0))
+    assert math.isclose(tradeoff._false_rate(bound, 1.0), slope)
+    exact = Gaussian(sigma=1)
+    assert tradeoff._false_rate(exact, 1.0) == exact.rates(1.0)[1]
