@@ -39,7 +39,7 @@ from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.data.table import Table
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Mechanism
+from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
 from dpverify.visible import raised, shown
@@ -67,6 +67,7 @@ class Adapted(Mechanism):
         can't make any, and pairs must be named
     name : what a person calls it
     many : whether the function gives many outputs, as many as its second argument says
+    pairs : at which it is audited where nobody names others
     """
 
     function: Callable[..., Any]
@@ -81,6 +82,7 @@ class Adapted(Mechanism):
     rows: tuple[int, ...] | None
     name: str
     many: bool = False
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def replayable(self) -> bool:
@@ -101,6 +103,10 @@ class Adapted(Mechanism):
     def privacy(self) -> PrivacyCurve:
         """The claim."""
         return self.claim
+
+    def worst_pairs(self) -> Sequence[Pair]:
+        """Those that it was made with; none, and they are searched for."""
+        return self.pairs
 
     def admit(self, data: Any) -> None:
         """Refuse data that it can't be called with, as it is declared.
@@ -217,6 +223,7 @@ def adapt(
     rows: int | Sequence[int] | None = None,
     name: str | None = None,
     many: bool = False,
+    pairs: Sequence[Pair] = (),
 ) -> Mechanism:
     """Make a mechanism of a function, a command, or an object of another library.
 
@@ -245,6 +252,8 @@ def adapt(
     name : for messages; by default the function's own
     many : whether the function makes many draws at once: f(data, n, rng) or f(data, n), which gives
         n outputs. That they are independent is the caller's word, which no audit of them tests.
+    pairs : neighbours at which it is audited where the audit names no others; by default they are
+        searched for
 
     Raises
     ------
@@ -315,6 +324,7 @@ def adapt(
         rows=_sizes(kind, rows),
         name=name,
         many=many,
+        pairs=tuple(pairs),
     )
 
 

@@ -32,6 +32,8 @@ def known_pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     """Pairs that are given, or that the mechanism names."""
     if pairs is None:
         own = tuple(mechanism.worst_pairs()) if hasattr(mechanism, "worst_pairs") else ()
+        if own and hasattr(mechanism, "admit"):
+            return known_pairs(mechanism, own)
         for pair in own:
             _require_neighbours(mechanism, pair)
         return own

@@ -316,3 +316,14 @@ def test_extreme_pairs_lie_in_the_domain() -> None:
     data = [(pair.record.tolist(), pair.neighbour.tolist()) for pair in pairs]
     assert data[:2] == [([[0.0, 0.0]], [[0.5, 0.0]]), ([[0.5, 0.5]], [[0.0, 0.5]])]
     assert ([[0.0, 0.0]], [[0.0, 0.5]]) in data  # every place, and not the first alone
+
+
+def test_pairs_that_a_function_is_made_with_are_audited() -> None:
+    pair = Pair(name="own", record=np.array([[0.0]]), neighbour=np.array([[1.0]]))
+    halved_again = adapted(lambda x, rng: x + rng.laplace(scale=0.2, size=1), pairs=[pair])
+    report = run.audit(halved_again, kinds=["black-box"], draws=400, alpha=1e-4, workers=1)
+    assert report.verdict == "violation"
+    assert not report.searched
+    wide = Pair(name="wide", record=np.zeros((2, 1)), neighbour=np.array([[0.0], [1.0]]))
+    with pytest.raises(ParameterError, match="one record"):
+        run.audit(adapted(laplace, pairs=[wide]), draws=100)
