@@ -36,7 +36,7 @@ def _adapted(name: str, mechanism: Any, claim: PrivacyCurve) -> Mechanism:
 
 def opendp() -> Iterator[Mechanism]:
     """OpenDP's mechanisms; the claim is what their maps say of neighbours 1 apart."""
-    import opendp.prelude as dp  # type: ignore[import-not-found]
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     real = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -57,7 +57,7 @@ def opendp() -> Iterator[Mechanism]:
 
 def diffprivlib() -> Iterator[Mechanism]:
     """The mechanisms of diffprivlib; the claim is the epsilon and delta that they are made for."""
-    from diffprivlib import mechanisms  # type: ignore[import-not-found]
+    from diffprivlib import mechanisms
 
     pure = {"epsilon": 1, "sensitivity": 1}
     both = {**pure, "delta": float(DELTA)}

@@ -62,7 +62,7 @@ def _made(
 
 
 def _diffprivlib() -> Iterator[Case]:
-    from diffprivlib import mechanisms, tools  # type: ignore[import-not-found]
+    from diffprivlib import mechanisms, tools
 
     def number(mechanism: Any) -> Draw:
         return lambda x: mechanism.randomise(x[0].item())
@@ -132,7 +132,7 @@ def _diffprivlib() -> Iterator[Case]:
 
 
 def _opendp() -> Iterator[Case]:
-    import opendp.prelude as dp  # type: ignore[import-not-found]
+    import opendp.prelude as dp
 
     dp.enable_features("contrib", "honest-but-curious")
     number = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -172,7 +172,7 @@ def _opendp() -> Iterator[Case]:
 
 
 def _pydp() -> Iterator[Case]:
-    from pydp.algorithms import laplacian  # type: ignore[import-not-found]
+    from pydp.algorithms import laplacian
 
     def released(name: str, **options: Any) -> Draw:
         kind = getattr(laplacian, name)
@@ -188,7 +188,7 @@ def _pydp() -> Iterator[Case]:
 
 
 def _pipeline_dp() -> Iterator[Case]:
-    import pipeline_dp as pdp  # type: ignore[import-not-found]
+    import pipeline_dp as pdp
 
     extractors = pdp.DataExtractors(
         partition_extractor=lambda row: 0,
@@ -229,7 +229,7 @@ def _pipeline_dp() -> Iterator[Case]:
 
 
 def _multi_freq_ldpy() -> Iterator[Case]:
-    from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE  # type: ignore[import-not-found]
+    from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
 
     def indicators(values: Any) -> Any:
         return np.isin(np.arange(4), values).astype(int)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from diffprivlib.accountant import BudgetAccountant  # type: ignore[import-not-found]
+from diffprivlib.accountant import BudgetAccountant
 
 from benchmarks.peers.protocol import Case, Method, serve
 

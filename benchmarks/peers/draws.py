@@ -15,11 +15,11 @@ import numpy as np
 def release(library: str) -> Callable[[float], float]:
     """The library's mechanism."""
     if library == "diffprivlib":
-        from diffprivlib.mechanisms import Laplace  # type: ignore[import-not-found]
+        from diffprivlib.mechanisms import Laplace
 
         made: Callable[[float], float] = Laplace(epsilon=1.0, sensitivity=1.0).randomise
         return made
-    import opendp.prelude as dp  # type: ignore[import-not-found]
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     real = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)

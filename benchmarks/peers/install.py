@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["ENVIRONMENTS", "Peer", "installed", "known", "make", "requirements"]
+__all__ = ["ENVIRONMENTS", "Peer", "installed", "known", "make", "pip", "requirements"]
 
 HERE = Path(__file__).parent
 OUT = HERE.parents[1] / "out" / "peers"
@@ -83,22 +83,27 @@ def installed(name: str) -> Peer:
     return Peer(name=name, version="", environment="", missing=missing)
 
 
-def _pip(environment: str, wanted: Sequence[str]) -> str:
-    """Install with pip, quietly; what it already finds there it leaves."""
-    folder = OUT / environment
-    if not (folder / "bin" / "python").exists():
+def pip(folder: Path, wanted: Sequence[str], constraint: Path | None = None) -> str:
+    """Install into the environment in this folder; returns why it couldn't, or nothing.
+
+    The environment is made where there is none. What pip already finds there it leaves.
+    """
+    python = folder / "bin" / "python"
+    if not python.exists():
         venv.create(folder, with_pip=True)
+    limits = ("--constraint", constraint) if constraint else ()
     done = subprocess.run(  # noqa: S603  # pins of this folder, in an environment of our own
-        [
-            *(folder / "bin" / "python", "-m", "pip", "install", "--quiet"),
-            *("--constraint", HERE / ENVIRONMENTS[environment]),
-            *wanted,
-        ],
+        [python, "-m", "pip", "install", "--quiet", "--no-compile", *limits, *wanted],
         capture_output=True,
         text=True,
         check=False,
     )
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+    said = [line for line in done.stderr.splitlines() if "error" in line.lower()[:60]]
+    return "" if done.returncode == 0 else (said or ["pip failed"])[-1].strip()
+
+
+def _limited(environment: str, wanted: Sequence[str]) -> str:
+    return pip(OUT / environment, wanted, HERE / ENVIRONMENTS[environment])
 
 
 def main() -> None:
@@ -107,7 +112,7 @@ def main() -> None:
     for environment, file in ENVIRONMENTS.items():
         print(f"{environment} …", file=sys.stderr)
         wanted = requirements((HERE / file).read_text(encoding="utf-8"))
-        peers += make(environment, wanted, _pip)
+        peers += make(environment, wanted, _limited)
     OUT.mkdir(parents=True, exist_ok=True)
     record = json.dumps([asdict(peer) for peer in peers], indent=1)
     (OUT / "installed.json").write_text(record + "\n", encoding="utf-8")

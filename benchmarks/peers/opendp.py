@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-import opendp.prelude as dp  # type: ignore[import-not-found]
+import opendp.prelude as dp
 
 from benchmarks.peers.protocol import Case, Method, serve
 

@@ -18,7 +18,7 @@ K, ITEMS, UNIVERSE = 128, 1000, 1_000_000
 
 def _opendp(law: str) -> Callable[[], object]:
     """Whole numbers, as its discrete samplers draw them."""
-    import opendp.prelude as dp  # type: ignore[import-not-found]
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=int))

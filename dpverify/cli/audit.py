@@ -111,6 +111,13 @@ _CLAIMED = """
 )
 @click.option("--seeded", is_flag=True, help="A command draws all its noise from a request's seed.")
 @click.option("--many", is_flag=True, help="It makes as many draws as a request asks for.")
+@click.option(
+    "--library",
+    "libraries",
+    multiple=True,
+    metavar="NAME",
+    help="Of the suite of libraries, only this one; may be repeated.",
+)
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option(
     "--workers",
@@ -163,6 +170,7 @@ def audit(
     pairs: Path | None,
     seeded: bool,
     many: bool,
+    libraries: tuple[str, ...],
     search: bool,
     style: str,
     as_json: bool,
@@ -203,12 +211,16 @@ def audit(
     subjects = (
         [(target, _called(target, seeded=seeded, many=many)) for target in targets]
         if words
-        else [subject for target in targets or _suites() for subject in _subjects(target)]
+        else [
+            subject for target in targets or _suites() for subject in _subjects(target, libraries)
+        ]
     )
     require(bool(subjects), "targets", ", ".join(targets) or "none", "one that holds a mechanism")
     chosen = {name: setting.value for name, setting in settings.items() if name != "profile"}
     said = {"epsilon": epsilon, "adjacency": adjacency, "pairs": pairs}
-    replay_line = _replay(targets, chosen | said, delta, search=search, seeded=seeded, many=many)
+    of_suite = [word for name in libraries for word in ("--library", name)]
+    words_said = [*targets, *of_suite]
+    replay_line = _replay(words_said, chosen | said, delta, search=search, seeded=seeded, many=many)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     reports = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
@@ -332,9 +344,13 @@ def _suites() -> list[str]:
     return sorted(entry.name for entry in entry_points(group="dpverify.audits"))
 
 
-def _subjects(target: str) -> Iterator[tuple[str, Any]]:
-    """Mechanisms of a target by name."""
+def _subjects(target: str, parts: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Mechanisms of a target by name; of a suite of several parts, those of these."""
     found = _loaded(target)
+    if parts:
+        if not hasattr(found, "part"):
+            raise ConfigurationError(f"TARGET {target} has no libraries. Leave out --library.")
+        found = [item for part in parts for item in found.part(part)]
     for item in [found] if hasattr(found, "release") else found:
         mechanism = item() if _makes_one(item) else item
         if not hasattr(mechanism, "release"):

@@ -382,6 +382,8 @@ def test_output_folder_that_cannot_be_written(
         ),
         (("claims", "show", "x"), "`dpverify claims` lists them."),
         (("audit", "plantd"), "Did you mean planted?"),
+        (("audit", "libraries", "--library", "opndp"), "Did you mean opendp?"),
+        (("audit", "planted", "--library", "opendp"), "planted has no libraries"),
         (("audit", "planted", "--kind", "blackbox"), "Did you mean black-box?"),
         (("audit", "planted", "--profile", "nightli"), "Did you mean nightly?"),
         (("audit", "planted", "--formt", "json"), "--format"),

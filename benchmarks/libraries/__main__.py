@@ -1,0 +1,174 @@
+"""``python -m benchmarks.libraries``: audits all libraries, and prints ``docs/libraries.md``.
+
+Each is audited in its own environment (`benchmarks.libraries.install`); what is done is kept there,
+from which an interrupted run goes on. ``--print`` prints the page of what is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kept import Kept
+from benchmarks.libraries.install import INTO, PINS, python_of, reasons
+from dpverify_audits.libraries import LIBRARIES
+from tests.helpers.paths import ROOT
+
+__all__ = ["page"]
+
+_MEASURE = ("-W", "ignore", "-m", "benchmarks.libraries.measure")
+_PATHS = (ROOT, ROOT / "mechanisms", ROOT / "audits")
+_VERDICTS = {"violation": "refuted", "no_violation_found": "none found"}
+_LOW_BITS = {"violation": "seen", "no_violation_found": "not seen", "whole": ""}
+
+
+def _measured(library: str, into: Path, kept: Path) -> None:
+    """Audit one library in its environment; what it prints is no part of the page."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PATHS))}
+    command = [str(python_of(library, into)), *_MEASURE, library, "--kept", str(kept)]
+    subprocess.run(command, env=environment, cwd=ROOT, stdout=sys.stderr, check=False)  # noqa: S603
+
+
+def _row(name: str, told: Mapping[str, Any]) -> str:
+    epsilon, delta = told["claim"]
+    claim = f"ε = {epsilon:.4g}" + (f", δ = {delta:.2g}" if delta else "")
+    reach = told["reach"]
+    cells = (
+        name,
+        claim,
+        told["verdict"] if told["verdict"] not in _VERDICTS else _VERDICTS[told["verdict"]],
+        "∞" if told["lower"] == "inf" else f"{told['lower']:.2f}",
+        told["known"],
+        "" if reach is None else f"{reach:.2f}",
+        _LOW_BITS.get(told["low bits"], told["low bits"]),
+        f"{told['draws']:,}",
+        f"{told['seconds']:.0f}",
+    )
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+_HEAD = (
+    "| mechanism | claim | verdict | ε ≥ | known | reach | low bits | draws | s |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def _section(library: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The readings of a library, its table, and what shows each accusation."""
+    readings: dict[tuple[str, str], list[str]] = {}
+    for name, told in found.items():
+        readings.setdefault((told["reading"], told["unit"]), []).append(name)
+    lines = [f"## {library}", "", f"Pinned: {', '.join(f'`{pin}`' for pin in PINS[library])}.", ""]
+    lines += ["Claims as we read them, and whom they protect:", ""]
+    lines += [
+        f"- {reading}; neighbours: {unit} ({len(names)})"
+        for (reading, unit), names in readings.items()
+    ]
+    lines += ["", _HEAD, *(_row(name, told) for name, told in found.items()), ""]
+    for name, told in found.items():
+        if told["verdict"] == "violation":
+            lines += [f"**{name}** refutes the claim as we read it. {told['found']}", ""]
+        if told["verdict"] == "violation" and told["example"]:
+            lines += [f"<!-- unrun: needs {library} -->", "```python", told["example"].rstrip()]
+            lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> str:
+    """The documentation page: by library what was found, and why libraries are missing."""
+    rows, verdicts = [], Counter[str]()
+    for library in PINS:
+        entries = found.get(library, {})
+        counts = Counter(told["verdict"] for told in entries.values())
+        verdicts += counts
+        pins = PINS[library][0].partition("==")[2]
+        known = sum(bool(told["known"]) for told in entries.values())
+        remark = missing.get(library, "") or ("" if library in LIBRARIES else _OTHERS[library])
+        rows.append(
+            f"| {library} {pins} | {len(entries) or ''} | {counts['violation'] or ''} | "
+            f"{counts['no_violation_found'] or ''} | "
+            f"{sum(counts.values()) - counts['violation'] - counts['no_violation_found'] or ''} | "
+            f"{known or ''} | {remark} |"
+        )
+    return _PAGE.format(
+        libraries=sum(bool(entries) for entries in found.values()),
+        mechanisms=sum(verdicts.values()),
+        refuted=verdicts["violation"],
+        table="\n".join(rows),
+        sections="\n".join(
+            _section(library, found[library]) for library in PINS if found.get(library)
+        ),
+    )
+
+
+_ACCOUNTANT = "an accountant: [accountants compared](accountants-compared.md)"
+_AUDITOR = "an auditor of scores: [scores compared](scores-compared.md)"
+_UNAUDITED = "installs; its mechanisms aren't audited yet"
+_OTHERS = dict.fromkeys(PINS, _UNAUDITED) | {
+    "dp-accounting": _ACCOUNTANT,
+    "autodp": _ACCOUNTANT,
+    "prv-accountant": _ACCOUNTANT,
+    "jax-privacy": _AUDITOR,
+    "mbi": "installs; its wheel estimates from measurements that others make, and draws no noise",
+}
+"""Why a library that is installed has no mechanisms here."""
+
+_PAGE = """\
+# Libraries, audited
+
+Printed by `python -m benchmarks.libraries`: {mechanisms} mechanisms of {libraries} libraries, each
+with what its library claims as we read it, audited by all kinds that apply, as data sets where it
+takes data sets. {refuted} refute the claim as we read it. **No verdict says that a mechanism is
+private**: “none found” is what so many draws show.
+
+- *verdict*: “refuted” where two runs with different seeds both refute the claim, each at level
+  0.001; below each table is what shows it, and lines to paste. *ε ≥* is the smaller of the lower
+  bounds of both runs, at the δ of the claim.
+- *known*: a public report, or the library's own documentation. Of what is new, `docs/reports`
+  has a draft.
+- *reach*: the smallest ε that the attack on outputs finds 99 times in 100 with these draws.
+- *low bits*: whether the low bits of doubles show which neighbour it was
+  ([auditing floats](auditing-floats.md)), which most libraries' documentation leaves open; empty
+  where outputs are whole numbers or no numbers.
+- *draws* are on each side of each pair, *s* seconds of processor time.
+
+All of these libraries draw from the system's entropy, or were called so that they do: a second run
+has other counts. To audit one of them where it is installed: `dpverify audit libraries --library
+opendp`. Environments are made by `python -m benchmarks.libraries.install`.
+
+| library | mechanisms | refuted | none found | other | known | |
+|---|---|---|---|---|---|---|
+{table}
+
+{sections}"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Audit what isn't kept yet, and print the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
+    parser.add_argument("--environments", type=Path, default=INTO, help="where they are")
+    parser.add_argument("--kept", type=Path, help="folder of what is done; by default beside them")
+    parser.add_argument("--print", action="store_true", help="audit nothing")
+    given = parser.parse_args(arguments)
+    folder = given.kept or given.environments / "kept"
+    missing = reasons(given.environments)
+    found: dict[str, dict[str, Any]] = {}
+    for library in LIBRARIES:
+        kept = folder / f"{library}.jsonl"
+        wanted = not given.libraries or library in given.libraries
+        if wanted and not given.print and python_of(library, given.environments).exists():
+            _measured(library, given.environments, kept)
+        if kept.exists():
+            found[library] = {key.rsplit("/", 1)[0]: v for key, v in Kept(kept).values.items()}
+    print(page(found, missing), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Mechanisms of other libraries: what an entry makes, and each library's where it is installed."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpverify.auditing.audit import audit
+from dpverify.auditing.targets.pairs import known_pairs
+from dpverify.data.adjacency import AddRemove, Adjacency, LInf
+from dpverify.errors import ConfigurationError, ParameterError
+from dpverify_audits.libraries import LIBRARIES, SUITE, Entry
+from dpverify_audits.libraries.entry import claimed
+from tests.helpers.profiles import day_and_night
+
+
+def counted(scale: float) -> Entry:
+    return Entry(
+        name="count",
+        reading="its documentation",
+        function=lambda rows: len(rows) + np.random.default_rng().laplace(scale=scale),
+        claim=claimed(1),
+        adjacency=AddRemove(),
+        pairs=(([], [1]),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "verdict"), day_and_night((0.2, "violation"), (1.0, "no_violation_found"))
+)
+def test_an_entry_is_audited_at_its_pairs(scale: float, verdict: str) -> None:
+    report = audit(counted(scale)(), draws=100, alpha=1e-4, kinds=["black-box"], workers=1)
+    assert report.verdict == verdict
+    assert not report.searched
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "pair", "given"),
+    [(LInf(1), ([0.0, 1.0], [1.0, 0.0]), "ndarray"), (AddRemove(), ([1], [1, 2]), "list")],
+)
+def test_a_record_is_an_array_and_a_data_set_stays_a_list(
+    adjacency: Adjacency, pair: Any, given: str
+) -> None:
+    entry = Entry(
+        name="kind",
+        reading="",
+        function=lambda data: type(data).__name__,
+        claim=claimed(1),
+        adjacency=adjacency,
+        pairs=(pair,),
+    )
+    mechanism: Any = entry()
+    (found,) = known_pairs(mechanism, None)
+    assert mechanism.release(found.record, rng=None) == given
+
+
+def test_pairs_that_are_no_neighbours_are_refused() -> None:
+    entry = Entry(
+        name="far",
+        reading="",
+        function=len,
+        claim=claimed(1),
+        adjacency=AddRemove(),
+        pairs=(([], [1, 2]),),
+    )
+    with pytest.raises(ParameterError, match="neighbours"):
+        audit(entry(), draws=100)
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.delitem(sys.modules, "dpverify_audits.libraries.opendp", raising=False)
+    with pytest.raises(ConfigurationError, match="library opendp isn't installed"):
+        SUITE.part("opendp")
+    with pytest.raises(ConfigurationError, match="Did you mean opendp"):
+        SUITE.part("opndp")
+
+
+PACKAGES = {
+    "opendp": "opendp",
+    "diffprivlib": "diffprivlib",
+    "python-dp": "pydp",
+    "pipeline-dp": "pipeline_dp",
+    "smartnoise-sql": "snsql",
+    "DataSynthesizer": "DataSynthesizer",
+    "pure-ldp": "pure_ldp",
+    "multi-freq-ldpy": "multi_freq_ldpy",
+}
+MISSING = "{} is not installed: it has an environment of its own (benchmarks.libraries)"
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_mechanism_is_drawn_from_and_every_example_is_short(library: str) -> None:
+    if find_spec(PACKAGES[library]) is None:
+        pytest.skip(MISSING.format(library))
+    entries = SUITE.part(library)
+    names = [entry.name for entry in entries]
+    assert len(set(names)) == len(names)
+    for entry in entries:
+        mechanism: Any = entry()
+        assert known_pairs(mechanism, None)
+        assert entry.reading
+        assert bool(entry.known) == bool(entry.example), entry.name
+        assert len(entry.example.splitlines()) <= 10, entry.name
+        compile(entry.example, entry.name, "exec")

@@ -1,0 +1,47 @@
+"""The scoreboard of libraries: its page, and what a mechanism's row says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.libraries.__main__ import page
+from benchmarks.libraries.install import PINS
+from benchmarks.libraries.measure import audited
+from dpverify.data.adjacency import AddRemove
+from dpverify_audits.libraries import LIBRARIES, Entry
+from dpverify_audits.libraries.entry import claimed
+
+
+def told(scale: float, **remarks: Any) -> dict[str, Any]:
+    entry = Entry(
+        name="count",
+        reading="its documentation",
+        function=lambda rows: int(len(rows) + np.random.default_rng().laplace(scale=scale) // 1),
+        claim=claimed(1),
+        adjacency=AddRemove(),
+        pairs=(([], [1]),),
+        draws=100,
+        **remarks,
+    )
+    return audited(entry)
+
+
+@pytest.mark.nightly
+def test_a_claim_is_refuted_by_two_runs_and_the_page_says_by_what() -> None:
+    row = told(0.05, known="issue 1", example="print(1)")
+    assert row["verdict"] == "violation"
+    assert row["lower"] > 1
+    text = page({"opendp": {"count": row, "twin": told(2.0)}}, {"dpart": "no wheel"})
+    assert "2 mechanisms of 1 libraries" in text
+    assert "| count | ε = 1 | refuted |" in text
+    assert "| twin | ε = 1 | none found |" in text
+    assert "print(1)" in text
+    assert "no wheel" in text
+
+
+def test_every_library_is_pinned() -> None:
+    assert set(LIBRARIES) <= set(PINS)
+    assert all("==" in pin for pins in PINS.values() for pin in pins)
