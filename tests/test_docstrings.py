@@ -15,7 +15,11 @@ import dpverify_mechanisms
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        yield import_module(found.name)
+        try:
+            yield import_module(found.name)
+        except ModuleNotFoundError:
+            # Of one library each, whose environment this isn't: they define entries alone.
+            assert found.name.startswith("dpverify_audits.libraries."), found.name
 
 
 def test_every_public_method_is_described() -> None:
