@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,7 @@ class Rows(Space):
                 yield f"{size} rows at both ends", self.of_rows(mixed[:size])
                 yield f"{size} telling rows", self.of_rows([*self._few(size)])
         yield from self._full()
+        yield from self._paired()
 
     def _full(self) -> Iterator[tuple[str, Any]]:
         """Rows whose sum is just below the end of a type of numbers, and one more of the same."""
@@ -149,6 +152,21 @@ class Rows(Space):
                     for row in rows[-count:]:
                         row[name] = column.read(end)
                     yield f"{len(rows)} rows that sum to almost {size}", self.of_rows(rows)
+
+    def _paired(self) -> Iterator[tuple[str, Any]]:
+        """Each two values of two columns that are alike: the edges of a graph in which all meet."""
+        most = self.rows[1]
+        for first, second in combinations(self.columns, 2):
+            if self.columns[first] == self.columns[second]:
+                rows = []
+                values = self.columns[first].values
+                size = next((n for n in range(len(values)) if math.comb(n, 2) > most), len(values))
+                for one, other in islice(combinations(values[:size], 2), most):
+                    row = self._simplest()
+                    row[first], row[second] = one, other
+                    rows.append(row)
+                yield f"{len(rows)} rows of each two values", self.of_rows(rows)
+                return
 
     def _few(self, size: int) -> Iterator[Any]:
         rows = [row for row, _ in zip(self.new_rows(lambda _: 0), range(size), strict=False)]

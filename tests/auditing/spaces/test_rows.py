@@ -234,3 +234,11 @@ def test_sums_cross_the_end_of_a_byte(adjacency: Any, column: Column) -> None:
         for pair in space.extremes()
     ]
     assert any(low < 128 <= high for low, high in sums)
+
+
+def test_the_edges_of_a_graph_close_triangles() -> None:
+    columns: dict[str, Column] = {"one": dpv.Integers(1, 5), "other": dpv.Integers(1, 5)}
+    space = Rows(adjacency=dpv.AddRemove(), columns=columns, rows=(0, 9))
+    (edges,) = [base for name, base in space.bases() if "each two values" in name]
+    assert len({frozenset(row.values()) for row in edges}) == 9
+    assert all(row["one"] != row["other"] for row in edges)
