@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -29,7 +30,10 @@ from dpverify_audits.everyday import SUITE as EVERYDAY
 from dpverify_audits.museum import ABSENT, ROOMS, Exhibit
 from dpverify_audits.museum import SUITE as MUSEUM
 
-__all__ = ["FEW", "LEVEL", "measured", "page"]
+__all__ = ["FEW", "LEVEL", "measure", "measured", "page"]
+
+Told = Mapping[str, dict[str, Any]]
+"""What audits said, by their keys."""
 
 FEW = 2_000
 """Draws on each side that are tried first."""
@@ -51,12 +55,36 @@ def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str,
     }
 
 
-def _told(kept: Kept, exhibit: Exhibit, broken: bool, draws: int, seed: int = 1) -> dict[str, Any]:
-    """The same, with what it was asked; each once."""
-    key = f"{exhibit.name}/{'broken' if broken else 'twin'}/{draws}" + f"/{seed}" * (seed > 1)
-    told: dict[str, Any] = kept.get(key, partial(measured, exhibit, broken, draws, seed))
-    print(f"{told['verdict']} {told['seconds']:.1f} s: {key}", file=sys.stderr, flush=True)
-    return told | {"draws": draws}
+def _key(exhibit: Exhibit, *, broken: bool, draws: int = FEW, seed: int = 1) -> str:
+    return f"{exhibit.name}/{'broken' if broken else 'twin'}/{draws}" + f"/{seed}" * (seed > 1)
+
+
+def measure(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> None:
+    """Audit what hasn't been: all bugs with few draws, their twins, then what was not found."""
+
+    def told(exhibit: Exhibit, *, broken: bool, draws: int = FEW, seed: int = 1) -> dict[str, Any]:
+        key = _key(exhibit, broken=broken, draws=draws, seed=seed)
+        result: dict[str, Any] = kept.get(key, partial(measured, exhibit, broken, draws, seed))
+        print(f"{result['verdict']} {result['seconds']:.1f} s: {key}", file=sys.stderr, flush=True)
+        return result
+
+    first = [told(exhibit, broken=True) for exhibit in exhibits]
+    for exhibit, seed in product(exhibits, range(1, seeds + 1)):
+        told(exhibit, broken=False, seed=seed)
+    for exhibit, result in zip(exhibits, first, strict=True):
+        if result["verdict"] != "violation":
+            told(exhibit, broken=True, draws=exhibit.draws)
+
+
+def _bug(told: Told, exhibit: Exhibit) -> dict[str, Any] | None:
+    """Of the bug, with the draws that it took."""
+    keys = {draws: _key(exhibit, broken=True, draws=draws) for draws in (exhibit.draws, FEW)}
+    return next((told[key] | {"draws": n} for n, key in keys.items() if key in told), None)
+
+
+def _twins(told: Told, exhibit: Exhibit, seeds: int) -> list[dict[str, Any]]:
+    keys = [_key(exhibit, broken=False, seed=seed) for seed in range(1, seeds + 1)]
+    return [told[key] for key in keys if key in told]
 
 
 def _claim(exhibit: Exhibit) -> str:
@@ -74,7 +102,8 @@ def _row(exhibit: Exhibit, bug: dict[str, Any], twins: Sequence[dict[str, Any]])
     return (
         f"| {exhibit.name} | {_claim(exhibit)} | {said} | {bug['epsilon']:.3g} "
         f"| {', '.join(bug['kinds']) or '–'} | {bug['draws']:,} | {bug['seconds']:.1f} "
-        f"| {max(twin['epsilon'] for twin in twins):.3g} | {accused} of {len(twins)} |"
+        f"| {max((twin['epsilon'] for twin in twins), default=0.0):.3g} "
+        f"| {accused} of {len(twins)} |"
     )
 
 
@@ -103,20 +132,15 @@ def _plaque(exhibit: Exhibit) -> str:
     return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
 
 
-def page(kept: Kept, *, seeds: int, only: str = "") -> str:
-    """The documentation page."""
-    shown = [exhibit for exhibit in (*MUSEUM, *EVERYDAY) if only in exhibit.name]
-    bugs = {exhibit.name: _told(kept, exhibit, True, FEW) for exhibit in shown}
-    hidden = [exhibit for exhibit in shown if bugs[exhibit.name]["verdict"] != "violation"]
-    twins = {
-        exhibit.name: [_told(kept, exhibit, False, FEW, seed) for seed in range(1, seeds + 1)]
-        for exhibit in shown
-    }
-    bugs |= {exhibit.name: _told(kept, exhibit, True, exhibit.draws) for exhibit in hidden}
+def page(told: Told, exhibits: Sequence[Exhibit], seeds: int) -> str:
+    """The documentation page, of those exhibits whose bugs were audited."""
+    bugs = {e.name: bug for e in exhibits if (bug := _bug(told, e)) is not None}
+    shown = [exhibit for exhibit in exhibits if exhibit.name in bugs]
+    twins = {exhibit.name: _twins(told, exhibit, seeds) for exhibit in shown}
     rows = {e.name: _row(e, bugs[e.name], twins[e.name]) for e in shown}
     unfound = [
         f"- *{exhibit.name}*: {exhibit.why or 'not explained yet'}."
-        for exhibit in hidden
+        for exhibit in shown
         if bugs[exhibit.name]["verdict"] != "violation"
     ]
     rooms = []
@@ -127,7 +151,7 @@ def page(kept: Kept, *, seeds: int, only: str = "") -> str:
         parts = (f"## {room.NAME}", text, plaques, _picture(hung, bugs), _table(rows, hung))
         rooms.append("\n\n".join(parts) + "\n")
     street = [exhibit for exhibit in EVERYDAY if exhibit.name in rows]
-    told = [twin for each in twins.values() for twin in each]
+    corrected = [twin for each in twins.values() for twin in each]
     seconds = [bug["seconds"] for bug in bugs.values()]
     found = len(bugs) - len(unfound)
     return _PAGE.format(
@@ -140,9 +164,9 @@ def page(kept: Kept, *, seeds: int, only: str = "") -> str:
         share=f"{found / len(bugs):.1%}",
         median=f"{median(seconds):.1f}",
         slowest=f"{max(seconds):.0f}",
-        twins=len(told),
-        accused=sum(twin["verdict"] == "violation" for twin in told),
-        inconclusive=sum(twin["verdict"] == "inconclusive" for twin in told),
+        twins=len(corrected),
+        accused=sum(twin["verdict"] == "violation" for twin in corrected),
+        inconclusive=sum(twin["verdict"] == "inconclusive" for twin in corrected),
         unfound="\n".join(unfound) or "None.",
         rooms="\n".join(rooms),
         street="\n".join(f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in street),
@@ -202,8 +226,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="of the audits of each twin")
     parser.add_argument("--only", default="", help="those whose name has this in it")
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    parser.add_argument("--kept", action="store_true", help="print what is done, and audit nothing")
     given = parser.parse_args()
-    print(page(Kept(given.out / "museum.jsonl"), seeds=given.seeds, only=given.only), end="")
+    exhibits = [exhibit for exhibit in (*MUSEUM, *EVERYDAY) if given.only in exhibit.name]
+    kept = Kept(given.out / "museum.jsonl")
+    if not given.kept:
+        measure(kept, exhibits, given.seeds)
+    print(page(kept.values, exhibits, given.seeds), end="")
 
 
 if __name__ == "__main__":
