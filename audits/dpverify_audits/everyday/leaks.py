@@ -298,7 +298,13 @@ EXHIBITS: tuple[Exhibit, ...] = (
         _old,
     ),
     _case("seeded by the number of rows", "The generator is seeded by the data.", _own_seed),
-    _case("noise kept in a cache", "The noise is drawn once for each number of rows.", _cached),
+    _case(
+        "noise kept in a cache",
+        "The noise is drawn once for each number of rows.",
+        _cached,
+        why="what keeps state between calls has no independent draws: the audit says so, and ends "
+        "as inconclusive before it counts any",
+    ),
     _case("no noise from five rows on", "A branch on the true count forgets the noise.", _branch),
     _case("if age == 42", "One value has an answer of its own.", _answer_to_all),
     _case("the total is public", "An exact total beside a noisy part.", _exact_half, _old),

@@ -33,7 +33,7 @@ class Exhibit(PlantedBug[Mechanism]):
     leak : what an attacker learns, in one sentence
     source : who found it, and where that was published
     without : what its audit leaves out; nothing where the low bits of doubles are the leak
-    why : why it needs more than the usual draws; empty where it doesn't
+    why : why it needs more than the usual draws, or isn't found; else empty
     """
 
     leak: str = ""

@@ -129,7 +129,6 @@ EXHIBITS: tuple[Exhibit, ...] = (
         correct=partial(_binned, ends=(0, 120)),
         source="diffprivlib's PrivacyLeakWarning; PrivBayes in dpart, issue 6",
         domain=_AGES,
-        found_by=("determinism",),
     ),
     exhibit(
         "Synthetic people within the real range",

@@ -264,6 +264,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         correct=partial(_deduplicated, wholly=False),
         source="Debenedetti and others, USENIX Security 2024 (arXiv:2309.05610)",
         domain=_PEOPLE,
+        found_by=("grey-box", "black-box"),
     ),
     exhibit(
         "Standardised by the data",

@@ -119,7 +119,6 @@ EXHIBITS: tuple[Exhibit, ...] = (
         domain=_GRADIENTS,
         adjacency=Replace(),
         curve=Gaussian(sigma=1),
-        found_by=("determinism",),
     ),
     exhibit(
         "A noisy sum, divided by the batch that came",

@@ -225,7 +225,8 @@ class _Scale:
         """In single precision, which halves what a million draws take of memory."""
 
         def scaled(block: Matrix) -> NDArray[np.float32]:
-            units = np.clip((block - self.centre) / self.width, -_REACH, _REACH)
+            with np.errstate(over="ignore"):  # a width may be subnormal
+                units = np.clip((block - self.centre) / self.width, -_REACH, _REACH)
             return np.asarray(units, dtype=np.float32)
 
         return _by_blocks(scaled, matrix)
