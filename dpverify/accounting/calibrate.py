@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -9,22 +10,29 @@ from fractions import Fraction
 from typing import TypeVar, cast
 
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
-from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
+from dpverify.accounting.curves.gaussian import (
+    THEOREM,
+    Gaussian,
+    delta_gaussian,
+    sigma_gaussian,
+)
 from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
 from dpverify.accounting.curves.randomized_response import (
     RandomizedResponse,
     keep_probability_curve,
 )
-from dpverify.accounting.solve import beside, largest_argument
-from dpverify.enclosure import Enclosure, Real, rational
+from dpverify.accounting.solve import beside, brentq, largest_argument
+from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
 from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
 from dpverify.guarantee import PrivacyCurve
-from dpverify.numbers import positive_rational, whole
+from dpverify.numbers import count, positive_rational, whole
 
 __all__ = ["DISTRIBUTIONS", "NoiseDistribution", "calibrate"]
 
 Values = Mapping[str, Fraction]
 _UP = Context(prec=17, rounding=ROUND_CEILING)
+_SIGMA_DIGITS = Context(prec=10, rounding=ROUND_CEILING)
+_SIGMA_WIDTH, _SIGMA_STEP = 1e-8, 1e-9
 _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 
@@ -52,13 +60,23 @@ class NoiseDistribution:
     calibrate: Callable[[Values, Fraction, Fraction], Enclosure | Fraction]
 
 
-def calibrate(kind: type[_Curve], *, epsilon: Real, delta: Real = 0, **query: Real) -> _Curve:
+def calibrate(
+    kind: type[_Curve],
+    *,
+    epsilon: Real,
+    delta: Real = 0,
+    times: Real = 1,
+    rate: Real = 1,
+    **query: Real,
+) -> _Curve:
     """The curve of the least noise of a kind that is proven to be (ε, δ)-differentially private.
 
     Parameters
     ----------
     kind : Gaussian, DiscreteGaussian, Laplace or RandomizedResponse
-    epsilon, delta : the target
+    epsilon, delta : the target, for all releases together
+    times, rate : how many releases there are, each on a Poisson sample that a record enters with
+        probability `rate`; others than one release of all records for Gaussian noise alone
     query : the query's parameters: `sensitivity`, by default 1; for randomized response `values`,
         by default 2, and `positions`, by default 1
 
@@ -80,6 +98,9 @@ def calibrate(kind: type[_Curve], *, epsilon: Real, delta: Real = 0, **query: Re
     4.224678889326837
     >>> noise.delta_at(epsilon=1).upper <= 1e-6
     True
+    >>> step = dpv.calibrate(dpv.Gaussian, epsilon=1, delta=1e-6, times=10)
+    >>> (10 * step).delta_at(epsilon=1).upper <= 1e-6
+    True
     """
     names = {noise.kind: noise for noise in DISTRIBUTIONS.values()}
     if not isinstance(kind, type) or kind not in names:
@@ -90,7 +111,17 @@ def calibrate(kind: type[_Curve], *, epsilon: Real, delta: Real = 0, **query: Re
         hint = did_you_mean(name, noise.query)
         require(name in noise.query, name, value, f"left out for {kind.__name__}", hint)
     values = {**noise.defaults, **{name: rational(name, value) for name, value in query.items()}}
-    least = noise.calibrate(values, rational("epsilon", epsilon), rational("delta", delta))
+    eps, target = rational("epsilon", epsilon), rational("delta", delta)
+    releases, share = count("times", times), rational("rate", rate)
+    require(0 < share <= 1, "rate", rate, "in (0, 1]")
+    least: Enclosure | Fraction
+    if releases == share == 1:
+        least = noise.calibrate(values, eps, target)
+    else:
+        rule = f"1 for {kind.__name__}"
+        name, value = ("times", times) if releases > 1 else ("rate", rate)
+        require(kind is Gaussian, name, value, rule, "Gaussian noise is calibrated for more.")
+        least = _sigma_of_samples(values["sensitivity"], eps, target, releases, share)
     safe = Fraction(least.upper) if isinstance(least, Enclosure) else least
     return cast("_Curve", noise.curve({**values, noise.noise[0]: safe}))
 
@@ -112,6 +143,57 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fr
         if at(sigma).upper <= goal:  # the decimal that is printed is the σ that is proven
             return sigma
     raise NumericalError(f"no certified sigma near {1 / share!r}")
+
+
+def _sigma_of_samples(
+    size: Fraction, epsilon: Fraction, delta: Fraction, times: int, rate: Fraction
+) -> Fraction:
+    """A σ with δ(ε) ≤ delta proven for all releases, within a relative 1e-8 of the least one.
+
+    δ falls as σ rises, since more noise is the same with some added.
+    """
+    sigma_gaussian(epsilon, delta, sensitivity=size)  # refuses what isn't a target
+    goal, log_goal = Enclosure.of_exact(delta).lower, math.log(delta)
+
+    def at(sigma: Fraction) -> Enclosure:
+        step = Gaussian(sigma=sigma, sensitivity=size).poisson_sampled(rate=rate)
+        return (times * step).delta_at(epsilon)
+
+    def excess(log: float) -> float:
+        found = at(Fraction(math.exp(log)))
+        return math.log(max(found.upper, 1e-320)) - log_goal
+
+    low = high = math.log(_limit_sigma(size, epsilon, delta, times, rate))
+    below = above = excess(low)
+    reach = 0.02
+    while below <= 0:
+        low, reach = low - reach, 2 * reach
+        below = excess(low)
+    reach = 0.02
+    while above > 0:
+        high, reach = high + reach, 2 * reach
+        above = excess(high)
+    root = brentq(excess, low, high, xtol=_SIGMA_WIDTH / 8, rtol=2**-50) if low < high else low
+    for step in range(40):  # the decimal that is printed is the σ that is proven
+        near = math.exp(root) * (1 + step * _SIGMA_STEP)
+        sigma = Fraction(_SIGMA_DIGITS.create_decimal(Decimal(near)))
+        if at(sigma).upper <= goal:
+            return sigma
+    raise NumericalError(f"no certified sigma near {math.exp(root)!r}")
+
+
+def _limit_sigma(
+    size: Fraction, epsilon: Fraction, delta: Fraction, times: int, rate: Fraction
+) -> float:
+    """Where to begin: as if μ² were T·q²·(e^{Δ²/σ²} − 1), as in the limit of many releases."""
+    goal = float(delta)
+    low, high = 0.05, 1e6
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        mu_squared = times * float(rate) ** 2 * math.expm1(middle**-2)
+        over = delta_gaussian(epsilon, 1, sensitivity=SquareRoot(Fraction(mu_squared))).lower > goal
+        low, high = (middle, high) if over else (low, middle)
+    return high * float(size)
 
 
 def _keep(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:

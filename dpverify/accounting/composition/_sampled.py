@@ -16,7 +16,8 @@ left is, for every x₂ and b > 0,
 
 since either one of the T is above x₂, or none, where Chernoff's bound holds. χ is a normal
 distribution function from x₁ < x₂, far enough for the first term, and x₂ the largest that makes the
-second one small. A₂ is bounded by an upper sum: L rises with x.
+second one small. A₂ is bounded by an upper sum in doubles, L rising with x: scipy's normal
+distribution function is taken to be right to ten digits, and its logarithm to nine places.
 
 Nodes beyond the last one are bounded by |M^T − A^T| ≤ T·|B|·M(c)^{T − 1}, for |M|, |A| ≤ M(c), or
 by |M|^T where there is no window; |B| and |M| by what falls with y on the shifted line of
@@ -59,10 +60,10 @@ _WIDTH = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """Bound on f₀: `least` + e^{`log_power` − bε}."""
+    """Bound on f₀: e^`log_above` + e^{`log_power` − bε}."""
 
     window: Window
-    least: float
+    log_above: float
     log_power: float
     b: float
 
@@ -104,7 +105,7 @@ class SampledSum:
         if self.rest is None:
             return found
         power = (arb(self.rest.log_power) - arb(self.rest.b) * epsilon).exp()
-        return found.union(found + arb(self.rest.least) + power)
+        return found.union(found + arb(self.rest.log_above).exp() + power)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +242,8 @@ class _Along:
         mass = arb(1)
         if window:
             inside = PowerIntegral.of(self.loss.mixture, arb(1), window).total[1]
-            mass = -(self.times * (-inside.upper()).log1p()).expm1()
+            if inside < 1:
+                mass = -(self.times * (-inside.upper()).log1p()).expm1()
         return Inversion(
             c=c,
             b=b,
@@ -377,7 +379,7 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
     distance = max(-float(scipy.special.ndtri_exp(min(room - above, -1e-300))), 0.0)
     return _Rest(
         window=Window(start=end - width * distance, width=width),
-        least=math.exp(above + float(scipy.special.log_ndtr(-distance)) + _SLACK),
+        log_above=above + float(scipy.special.log_ndtr(-distance)) + _SLACK,
         log_power=times * float(sums[at]),
         b=b,
     )

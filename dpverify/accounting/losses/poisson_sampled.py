@@ -76,10 +76,10 @@ class PoissonSampledLoss(PrivacyLoss):
             lines.setdefault(repr(s.real.mid().man_exp()), []).append(number)
         for numbers in lines.values():
             integral = PowerIntegral.of(self.mixture, self.power(points[numbers[0]].real))
-            for number, value in zip(
-                numbers, integral.at([points[n].imag for n in numbers]), strict=True
-            ):
-                found[number] = value.conjugate() if self.added else value
+            heights = [points[n].imag for n in numbers]
+            values = integral.at([abs(y) for y in heights])
+            for number, y, value in zip(numbers, heights, values, strict=True):
+                found[number] = value.conjugate() if self.added != (y < 0) else value
         return [found[number] for number in range(len(points))]
 
     def log_moment(self, c: Doubles) -> Doubles:

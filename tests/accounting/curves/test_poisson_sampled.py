@@ -25,7 +25,7 @@ CELLS = list(
 )
 
 
-def sampled(sigma: str | float, rate: str | float, times: int = 1) -> dpv.PrivacyCurve:
+def sampled(sigma: str | float | Fraction, rate: str | float, times: int = 1) -> dpv.PrivacyCurve:
     return times * dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate)
 
 
@@ -172,3 +172,26 @@ def test_losses_that_are_not_known_do_not_compose() -> None:
     assert step.epsilon_at(0).upper <= math.log1p(0.1 * math.expm1(1)) * (1 + 1e-12)
     with pytest.raises(dpv.ParameterError, match="compose an ApproxDP of one of its points"):
         _ = 10 * step
+
+
+CALIBRATED = day_and_night((1, "0.1"), (10, "1"), (1000, "0.01"), (10_000, "0.001"))
+
+
+@pytest.mark.parametrize(("times", "rate"), CALIBRATED)
+def test_calibrated_noise_is_enough_and_little_less_is_not(times: int, rate: str) -> None:
+    noise = dpv.calibrate(dpv.Gaussian, epsilon=1, delta="1e-6", times=times, rate=rate)
+    assert (times * noise.poisson_sampled(rate=rate)).delta_at(1).upper <= 1e-6
+    assert isinstance(noise.sigma, Fraction)
+    less = sampled(noise.sigma * (1 - Fraction(1, 10**7)), rate, times)
+    assert less.delta_at(1).lower > 1e-6
+
+
+def test_noise_for_samples_is_refused_where_it_is_not_calibrated() -> None:
+    with pytest.raises(dpv.ParameterError, match=r"rate=0\.1 must be 1 for Laplace"):
+        dpv.calibrate(dpv.Laplace, epsilon=1, rate=0.1)
+    with pytest.raises(dpv.ParameterError, match="times=2 must be 1 for Laplace"):
+        dpv.calibrate(dpv.Laplace, epsilon=1, times=2)
+    with pytest.raises(dpv.ParameterError, match="rate=2 must be in"):
+        dpv.calibrate(dpv.Gaussian, epsilon=1, delta="1e-6", rate=2)
+    with pytest.raises(dpv.ParameterError, match="times=0 must be at least 1"):
+        dpv.calibrate(dpv.Gaussian, epsilon=1, delta="1e-6", times=0)
