@@ -29,7 +29,7 @@ to the octave) is the sum of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -50,18 +50,19 @@ _ROW_BITS, _DEGREE = 6, 6
 _COARSE_OCTAVES, _COARSE_ROW_BITS, _COARSE_DEGREE = 16, 9, 3  # fewer: their bounds are alike
 _COARSE_SCALE = 2.0**36  # beyond, the coarse polynomials leave more than one word in 100 undecided
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
-_FEW = 8  # draws that Python makes sooner than numpy
+_FEW = 20  # draws that Python makes sooner than numpy
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
 
 _MANTISSA_BITS = 52
 _LAST_OCTAVE = 1023 + 63
 _ONE = 1023 << _MANTISSA_BITS
 _UNIT_ROUND_OFF = 2.0**-53
+_NONE = np.empty(0, np.intp)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Law:
-    """A symmetric law of unit scale, on balls.
+    """A symmetric law of unit scale, on balls; equal to itself alone, by which its table is found.
 
     Attributes
     ----------
@@ -96,6 +97,7 @@ class Polynomials:
         the table: they come out undecided
     bounds : (1 + rows,) doubles E, the first infinite
     largest_bound : of the others
+    rows : of each row the coefficients, falling but the last, which comes after them, and the bound
     """
 
     octaves: int
@@ -103,6 +105,7 @@ class Polynomials:
     coefficients: NDArray[np.float64]
     bounds: NDArray[np.float64]
     largest_bound: float
+    rows: Sequence[tuple[list[float], float, float]]
 
     @classmethod
     def guarded(
@@ -113,12 +116,16 @@ class Polynomials:
         bounds: NDArray[np.float64],
     ) -> Polynomials:
         """With the row for all words below the table put before the others."""
+        coefficients = np.insert(coefficients, 0, np.nan, axis=0)
+        bounds = np.insert(bounds, 0, np.inf)
+        first, falling = coefficients[:, 0].tolist(), coefficients[:, :0:-1].tolist()
         return cls(
             octaves=octaves,
             row_bits=row_bits,
-            coefficients=np.insert(coefficients, 0, np.nan, axis=0),
-            bounds=np.insert(bounds, 0, np.inf),
-            largest_bound=float(bounds.max()),
+            coefficients=coefficients,
+            bounds=bounds,
+            largest_bound=float(bounds[1:].max()),
+            rows=list(zip(falling, first, bounds.tolist(), strict=True)),
         )
 
     def round(
@@ -173,32 +180,36 @@ class Polynomials:
                 rounded[suspects] = 0
                 undecided.append(start + suspects)
             np.copyto(drawn[start : start + _BLOCK], rounded, casting="unsafe")
-        return np.concatenate(undecided) if undecided else np.empty(0, np.intp)
+        return np.concatenate(undecided) if undecided else _NONE
 
     def _round_few(
         self, words: NDArray[np.uint64], scale: float, drawn: NDArray[np.int64]
     ) -> NDArray[np.intp]:
         """The same by Python's doubles, in the same operations, sooner than arrays are made."""
-        rows = 1 << self.row_bits
-        before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1
-        centre = 1 + 2.0 ** -(self.row_bits + 1)
+        shift = self.row_bits
+        rows = 1 << shift
+        before = ((_LAST_OCTAVE - self.octaves - 1022) << shift) - 1
+        centre = 1 + 2.0 ** -(shift + 1)
         undecided = []
         for index, word in enumerate(words.tolist()):
             fraction, exponent = frexp(float(word >> 1))  # in [½, 1), or 0
             within = (2 * fraction - 1) * rows
-            row = max((exponent + 1022 << self.row_bits) + floor(within) - before, 0)
-            offset = 1 + (within - floor(within)) / rows - centre
-            first, *others = self.coefficients[row].tolist()
-            value = others.pop() * offset
-            for coefficient in reversed(others):
-                value = (value + coefficient) * offset
-            value = (value + first) * (-scale if word & 1 else scale)
-            if abs(value - np.rint(value)) < _limits(float(self.bounds[row]), scale):
-                drawn[index] = round(value)
-            else:
-                drawn[index] = 0
-                undecided.append(index)
-        return np.array(undecided, dtype=np.intp)
+            place = floor(within)
+            row = (exponent << shift) + place - before
+            if row > 0:
+                offset = 1 + (within - place) / rows - centre
+                falling, first, bound = self.rows[row]
+                value = 0.0
+                for coefficient in falling:
+                    value = (value + coefficient) * offset
+                value = (value + first) * (-scale if word & 1 else scale)
+                nearest = round(value)
+                if abs(value - nearest) < _limits(bound, scale):
+                    drawn[index] = nearest
+                    continue
+            drawn[index] = 0
+            undecided.append(index)
+        return np.array(undecided, dtype=np.intp) if undecided else _NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

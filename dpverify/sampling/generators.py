@@ -41,10 +41,10 @@ def generators(rng: Words, count: int) -> Iterator[np.random.Generator]:
     entropy = rng.words(_WORDS * count).reshape(count, _WORDS)
     seeds: Iterator[Any]
     if count < _FEW:
-        seeds = (np.random.SeedSequence(words) for words in entropy.tolist())
+        seeds = map(np.random.SeedSequence, entropy.tolist())
     else:
-        seeds = (_Seed(*each) for each in zip(entropy, _states(entropy), strict=True))
-    return (np.random.Generator(np.random.PCG64(seed)) for seed in seeds)
+        seeds = map(_Seed, entropy, _states(entropy))
+    return map(np.random.Generator, map(np.random.PCG64, seeds))
 
 
 class _Seed(ISpawnableSeedSequence):

@@ -47,6 +47,7 @@ __all__ = ["Block", "Leaf", "Value", "kept", "objects", "value_of"]
 
 _NAMED = 64  # numbers of an array that have names of their own
 _MOST = 4096  # leaves of one output
+_NUMBERS = (float, int, np.number, np.bool_)
 _DEPTH = 8  # of what lies within one another
 _WORDS = 50  # of one text
 _LONGEST = 300  # characters of a word that are told apart
@@ -101,13 +102,13 @@ class Value:
 
 def kept(output: Any) -> Any:
     """An output as it is now: numbers and tuples and arrays of them, a frozenset, or a `Value`."""
-    if isinstance(output, int | float | np.number | np.bool_):
-        return output
     if type(output) is np.ndarray:
         if output.dtype.kind in "biuf":
             return output.copy()
         if output.dtype == object and output.size == 1:  # of an adapter
             return kept(output.item())
+    if isinstance(output, _NUMBERS):
+        return output
     if isinstance(output, set | frozenset):
         return frozenset(output)
     numbers = _numbers(output)
@@ -141,7 +142,7 @@ def objects(outputs: Sequence[Any]) -> NDArray[Any]:
 
 def _numbers(output: Any, depth: int = _DEPTH) -> Any:
     """Lists and tuples of nothing but numbers, as tuples; None for anything else."""
-    if isinstance(output, int | float | np.number | np.bool_):
+    if isinstance(output, _NUMBERS):
         return output
     if type(output) is np.ndarray and output.dtype.kind in "biuf":
         return output.copy()

@@ -173,30 +173,35 @@ class Adapted(Mechanism):
 
     def _releaser(self, data: Any, made: Iterator[Any]) -> Callable[[], Any]:
         """Release with the generators that are made, one each time that the function is called."""
+        answer = self._answering()
         if self.of == "dataset":
-            return lambda: self._answer(data, next(made))
-        rows = np.atleast_2d(data)
-        return lambda: _stacked([self._answer(row, next(made)) for row in rows])
+            return lambda: answer(data, next(made))
+        rows = list(np.atleast_2d(data))
+        return lambda: _stacked([answer(row, next(made)) for row in rows])
 
-    def _answer(self, data: Any, generator: Any) -> Any:
-        return self._several(data, 1, generator)[0] if self.many else self._called(data, generator)
+    def _answering(self) -> Callable[[Any, Any], Any]:
+        """One output for data and a generator: how it is called is settled once."""
+        if self.many:
+            return lambda data, generator: self._several(data, 1, generator)[0]
+        function, argument, name = self.function, self._argument, self.generator
+        if self._table is None and self.takes == "data":
+            argument = copied
+        match name:
+            case None:
+                return lambda data, _: function(argument(data))
+            case "":
+                return lambda data, generator: function(argument(data), generator)
+        return lambda data, generator: function(argument(data), **{name: generator})
 
     def _several(self, data: Any, count: int, generator: Any) -> Sequence[Any]:
         """So many outputs of one call."""
-        outputs: Sequence[Any] = self._called(data, generator, count)
+        named = {self.generator: generator} if self.generator else {}
+        second = (generator,) if self.generator == "" else ()
+        outputs: Sequence[Any] = self.function(self._argument(data), count, *second, **named)
         if not hasattr(outputs, "__len__") or len(outputs) != count:
             said = f"{len(outputs)} outputs" if hasattr(outputs, "__len__") else shown(outputs)
             raise DrawError(f"{self.name} gave {said} where {count} were asked for.")
         return outputs
-
-    def _called(self, data: Any, generator: Any, *count: int) -> Any:
-        match self.generator:
-            case None:
-                return self.function(self._argument(data), *count)
-            case "":
-                return self.function(self._argument(data), *count, generator)
-            case name:
-                return self.function(self._argument(data), *count, **{name: generator})
 
     def _argument(self, data: Any) -> Any:
         """What the function is called with for one record, or for a data set."""
