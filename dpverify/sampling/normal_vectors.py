@@ -44,9 +44,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from flint import arb, ctx, fmpz_mat
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from dpverify.enclosure import to_arb
 from dpverify.errors import NumericalError, require
@@ -153,8 +153,8 @@ def _factor(entries: bytes, n: int, scale: Fraction, least: Fraction, level: int
         rounded = np.rint(np.ldexp(start, bits)).astype(np.int64).tolist()
         return _proven(matrix, scale, least, rounded, bits)
     last = _factor(entries, n, scale, least, level - 1)
-    half = solve_triangular(last.doubles, last.residual, lower=True)
-    change = solve_triangular(last.doubles, half.T, lower=True)
+    half = scipy.linalg.solve_triangular(last.doubles, last.residual, lower=True)
+    change = scipy.linalg.solve_triangular(last.doubles, half.T, lower=True)
     change = np.tril(change) - np.diag(change.diagonal()) / 2
     bits = last.bits + _STEP_BITS
     correction = np.tril(last.doubles @ change)

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, laplace
+import scipy
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify_audits.control_flow.case import Case, Close, Release, case, claim
@@ -50,7 +50,7 @@ _OWN: dict[str, Callable[[Any], float]] = {
     "secrets": _urandom,
     "a generator of the module": lambda rng: _SHARED.laplace(),
     "a fresh default_rng": lambda rng: np.random.default_rng().laplace(),
-    "scipy's global generator": lambda rng: float(laplace.rvs()),
+    "scipy's global generator": lambda rng: float(scipy.stats.laplace.rvs()),
     "a generator seeded from the one given": lambda rng: np.random.default_rng(
         rng.integers(1 << 62)
     ).laplace(),
@@ -160,7 +160,7 @@ def _zcdp(sigma: float, delta: float) -> float:
 def _binomial_delta(trials: int, epsilon: float) -> float:
     """Of Bin(trials, 1/2) against itself moved by 1: symmetric, so one direction is enough."""
     places = np.arange(-1, trials + 2)
-    own, moved = binom.pmf(places, trials, 0.5), binom.pmf(places - 1, trials, 0.5)
+    own, moved = (scipy.stats.binom.pmf(places - move, trials, 0.5) for move in (0, 1))
     return float(np.maximum(own - math.exp(epsilon) * moved, 0).sum())
 
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
@@ -108,7 +108,7 @@ def _moved_by_two(sketch: LinearSketch, threshold: float) -> tuple[float, float]
     """
     scale = float(sketch.noise.scale)
     most = np.floor(-0.5 - threshold * scale**2) + 0.5
-    own, other = (float(ndtr((most - value) / scale)) for value in (0, 2))
+    own, other = (float(scipy.special.ndtr((most - value) / scale)) for value in (0, 2))
     return own, other
 
 

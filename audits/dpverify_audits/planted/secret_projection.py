@@ -8,11 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import gammainc, gammaincc
-from scipy.stats import chi2
 
 from dpverify.data.domain import Ball
 from dpverify.privacy import Certifiable
@@ -74,10 +72,11 @@ def one_direction(sketch: CutSketch) -> Fraction:
 
     def excess(gamma: float) -> float:
         s = (1 + gamma) / gamma * (half * math.log1p(gamma) - eps)
-        own, other = (float(gammainc(half, max(x, 0.0))) for x in (s, s / (1 + gamma)))
+        below = scipy.special.gammainc
+        own, other = (float(below(half, max(x, 0.0))) for x in (s, s / (1 + gamma)))
         return own - math.exp(eps) * other - float(_DELTA)
 
-    gamma = brentq(excess, 0.1, 100.0)
+    gamma = scipy.optimize.brentq(excess, 0.1, 100.0)
     return Fraction(round(2 / (gamma + 2 / sketch.p) * 1024), 1024)
 
 
@@ -106,8 +105,8 @@ def _turned(sketch: CovarianceSketch, threshold: float) -> Rates:
         spectrum = np.sort(np.linalg.eigvals(law @ form).real)
         down, up = float(spectrum[0]), float(spectrum[-1])
         return float(
-            chi2(sketch.sketch_rows).expect(
-                lambda x: gammaincc(half, max(least - down * x, 0.0) / (2 * up))
+            scipy.stats.chi2(sketch.sketch_rows).expect(
+                lambda x: scipy.special.gammaincc(half, max(least - down * x, 0.0) / (2 * up))
             )
         )
 
@@ -126,7 +125,8 @@ def _smoothed(
         gamma, half = float(sketch.privacy().gamma), sketch.sketch_rows / 2
         least = (1 + gamma) / gamma * (threshold + half * math.log1p(gamma))
         own, other = (float((floor(sketch) + edges * share(sketch)) / sketch.w) for edges in (2, 0))
-        return float(gammaincc(half, least / own)), float(gammaincc(half, least / other))
+        above = scipy.special.gammaincc
+        return float(above(half, least / own)), float(above(half, least / other))
 
     return rates
 

@@ -42,9 +42,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from attrs import frozen
 from flint import acb, arb, ctx
-from scipy.optimize import minimize_scalar
 
 from dpverify.accounting.curves.rank_one import NormalRows
 from dpverify.accounting.losses.base import Losses
@@ -110,7 +110,7 @@ class RankTwoNormal(NormalRows):
             log = math.log1p(-u) + math.log1p(u / (1 + gamma))
             return -self.rows / 2 * log - u / gamma * eps - math.log(u * (u / gamma + 1))
 
-        result = minimize_scalar(
+        result = scipy.optimize.minimize_scalar(
             log_size, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-6}
         )
         u = float(result.x) * (1 - 1e-9)
@@ -162,7 +162,7 @@ def _tail(up: float, down: float, rows: int, threshold: float) -> float:
         s = u * top
         return -rows / 2 * (math.log1p(-u) + math.log1p(2 * down * s)) - s * threshold - math.log(s)
 
-    found = minimize_scalar(log_size, bounds=(1e-9, 1 - 1e-9), method="bounded")
+    found = scipy.optimize.minimize_scalar(log_size, bounds=(1e-9, 1 - 1e-9), method="bounded")
     c = float(found.x) * top
     mean, spread = rows * (up - down), math.sqrt(2 * rows * (up * up + down * down))
     reach = abs(threshold) + abs(mean) + 40 * spread + 80 * up + 40 / c

@@ -30,9 +30,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+import scipy
 from attrs import field, frozen
 from flint import arb
-from scipy.optimize import minimize_scalar
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
@@ -201,7 +201,7 @@ def min_type_two(curve: PrivacyBound, alpha: Real) -> float:
     farthest = 50 - math.log1p(-size) - math.log(max(size, 1e-300))
     tried = [0.0, farthest]
     for side in (0, 1):
-        result = minimize_scalar(
+        result = scipy.optimize.minimize_scalar(
             lambda eps, side=side: -_implied(curve, Fraction(eps), level)[side],
             bounds=(0.0, farthest),
             method="bounded",

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.blocks import ROWS, admitted_blocks, row_blocks
 from dpverify.data.domain import Vectors, dense, is_sparse
@@ -124,7 +124,9 @@ class NoisyProduct(Prepared):
     def _gridded(self, x: Any) -> Any:
         """Whole steps of a block; 0 stays 0, so that sparse records stay sparse."""
         if is_sparse(x):
-            return sparse.csr_array((self.grid.round(x.data), x.indices, x.indptr), shape=x.shape)
+            return scipy.sparse.csr_array(
+                (self.grid.round(x.data), x.indices, x.indptr), shape=x.shape
+            )
         return self.grid.round(x)
 
     def shape(self, rows: int) -> tuple[int, ...]:

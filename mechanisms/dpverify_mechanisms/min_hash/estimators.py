@@ -33,9 +33,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from attrs import frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.domain import Sets, as_rows
 from dpverify.errors import require
@@ -46,7 +46,7 @@ from dpverify_mechanisms.min_hash.hashing import HashFamily
 __all__ = ["CollisionSimilarity", "DistanceSimilarity", "jaccard"]
 
 
-def jaccard(first: sparse.csr_array, second: sparse.csr_array) -> Fraction:
+def jaccard(first: scipy.sparse.csr_array, second: scipy.sparse.csr_array) -> Fraction:
     """Jaccard similarity of two sets, each a row of ones of shape (1, items)."""
     common = len(np.intersect1d(first.indices, second.indices, assume_unique=True))
     return Fraction(common, first.nnz + second.nnz - common)

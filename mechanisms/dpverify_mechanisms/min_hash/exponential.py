@@ -26,10 +26,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from attrs.converters import optional
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.domain import Sets, is_sparse
 from dpverify.enclosure import Enclosure, enclose, to_arb
@@ -114,7 +114,7 @@ class ExponentialMinHash:
     def _choices(self, size: int) -> int:
         return size if self.choices is None else min(size, self.choices)
 
-    def _order(self, sets: sparse.csr_array, row: int) -> NDArray[np.int64]:
+    def _order(self, sets: scipy.sparse.csr_array, row: int) -> NDArray[np.int64]:
         """Items of a set from lowest to highest rank, of shape (size, K)."""
         items = sets.indices[sets.indptr[row] : sets.indptr[row + 1]].astype(np.int64)
         return np.asarray(items[np.argsort(self.hashes.ranks(items), axis=0, kind="stable")])
@@ -128,6 +128,6 @@ class ExponentialMinHash:
             heads.flat[going] += 1
         return heads
 
-    def _admitted(self, records: Any) -> sparse.csr_array:
+    def _admitted(self, records: Any) -> scipy.sparse.csr_array:
         rows = records if is_sparse(records) else np.atleast_2d(records)
         return self.domain.admit(rows, attributes=self.hashes.items)

@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from attrs import evolve, field, frozen
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.errors import require
 from dpverify.numbers import to_count, to_whole
@@ -99,7 +99,7 @@ class HashFamily(ABC):
     def _description(self) -> bytes:
         """Bytes that tell these functions from all others."""
 
-    def values(self, sets: sparse.csr_array) -> NDArray[np.int64]:
+    def values(self, sets: scipy.sparse.csr_array) -> NDArray[np.int64]:
         """h_f(x) of every set, of shape (rows, K).
 
         Parameters

@@ -21,9 +21,9 @@ from statistics import fmean
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.adjacency import Items
 from dpverify.data.blocks import admitted_blocks, row_blocks
@@ -262,7 +262,7 @@ class MinHash(Prepared, Certifiable, Exhaustive):
         """Buckets before the rule: for likelihoods and tests, never for release."""
         return self.hashes.values(self.admitted(records))
 
-    def admitted(self, records: Any) -> sparse.csr_array:
+    def admitted(self, records: Any) -> scipy.sparse.csr_array:
         """Sets of the domain as CSR rows; one record may be a single row of shape (items,)."""
         return self.domain.admit(as_rows(records), attributes=self.hashes.items)
 

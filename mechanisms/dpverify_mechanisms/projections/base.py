@@ -27,9 +27,9 @@ from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from dpverify.accounting.curves.laplace import largest_sums, majorant_of_sums
 from dpverify.accounting.sensitivity import largest_row_norm
@@ -156,15 +156,15 @@ class Projection(ABC):
         """
         if not self.stored:
             return self._apply_blocks(steps)
-        is_sparse: bool = sparse.issparse(steps)  # in a variable, or the stubs narrow Any away
-        if is_sparse and self.signs_a_row is not None:
-            return self._scatter(sparse.csr_array(steps), self.signs_a_row)
+        if is_sparse(steps) and self.signs_a_row is not None:
+            return self._scatter(scipy.sparse.csr_array(steps), self.signs_a_row)
         if steps.dtype == np.float32:
             return np.asarray(steps @ self._remember("single", self._single))
         return dense(steps @ self.matrix)
 
     def _apply_blocks(self, steps: Any) -> NDArray[np.float64]:
-        columns = sparse.csc_array(steps) if is_sparse(steps) else np.asarray(steps, np.float64)
+        in_columns = scipy.sparse.csc_array if is_sparse(steps) else np.asarray
+        columns = in_columns(steps, dtype=np.float64)
         product = np.zeros((steps.shape[0], self.k))
         start = 0
         for block in self.blocks():
@@ -180,7 +180,7 @@ class Projection(ABC):
         """How many entries ±1 a row of a sparse P has, where all have as many and no others."""
         return None
 
-    def _scatter(self, steps: sparse.csr_array, entries: int) -> NDArray[np.float64]:
+    def _scatter(self, steps: scipy.sparse.csr_array, entries: int) -> NDArray[np.float64]:
         """The product with sparse records: every term is looked up and added once, in one pass.
 
         Columns from k on collect what is to be subtracted. A CSR array with repeated columns stands
@@ -196,7 +196,7 @@ class Projection(ABC):
                 places.take(attributes, axis=0).ravel(),
                 (ends - ends[0]) * entries,
             )
-            sums = sparse.csr_array(terms, shape=(len(ends) - 1, 2 * self.k)).toarray()
+            sums = scipy.sparse.csr_array(terms, shape=(len(ends) - 1, 2 * self.k)).toarray()
             halves = sums[:, : self.k], sums[:, self.k :]
             np.subtract(*halves, out=product[start : start + _ROWS])
         return product
@@ -209,7 +209,7 @@ class Projection(ABC):
     def row(self, attribute: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Columns and values of the non-zeros in one row of the integer matrix."""
         self._check(attribute)
-        entries = sparse.csr_array(self.matrix[[attribute]])
+        entries = scipy.sparse.csr_array(self.matrix[[attribute]])
         return entries.indices.astype(np.intp), entries.data.astype(np.int64)
 
     def update(self, sketch: NDArray[np.int64], attribute: int, steps: int) -> None:
@@ -333,7 +333,7 @@ class _Streams:
             columns = np.broadcast_to(np.arange(width), block.shape)
             streams = np.full(count, width), columns, block
         else:
-            rows = sparse.csr_array(block)
+            rows = scipy.sparse.csr_array(block)
             rows.sort_indices()
             streams = np.diff(rows.indptr), rows.indices, rows.data
         for part, stream in zip(self.parts, streams, strict=True):

@@ -24,9 +24,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.accounting.sensitivity import largest_row_norm
 from dpverify.data.domain import dense, is_sparse
@@ -133,8 +133,8 @@ class FJLT(Projection):
             hits = np.flatnonzero((rng.words(self._order) >> np.uint64(1)) < threshold)
             values = self.entry.sample((hits.size,), rng=rng).astype(np.float64)
             bounds = np.array([0, hits.size])
-            rows.append(sparse.csr_array((values, hits, bounds), shape=(1, self._order)))
-        mixing = sparse.vstack(rows, format="csr")
+            rows.append(scipy.sparse.csr_array((values, hits, bounds), shape=(1, self._order)))
+        mixing = scipy.sparse.vstack(rows, format="csr")
         mixing.eliminate_zeros()
         return flips, mixing.toarray() if self.density > Fraction(1, 8) else mixing
 
@@ -194,7 +194,7 @@ class FJLT(Projection):
         flips, mixing = self._realised
         product = np.empty((steps.shape[0], self.k))
         height = max(1, min(64, _HELD // self._order))
-        records = sparse.csr_array(steps) if is_sparse(steps) else steps
+        records = scipy.sparse.csr_array(steps) if is_sparse(steps) else steps
         for start in range(0, len(product), height):
             block = dense(records[start : start + height])
             columns = np.zeros((self._order, len(block)))

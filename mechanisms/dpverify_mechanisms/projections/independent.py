@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
@@ -149,8 +149,8 @@ class IdentityProjection(_OneSignARow):
         require(self.k == self.p, "k", self.k, f"p={self.p} for the identity")
         super().__attrs_post_init__()
 
-    def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
-        return sparse.eye_array(self.p, format="csr")
+    def _realise(self, rng: ReplayableWords) -> scipy.sparse.csr_array:
+        return scipy.sparse.eye_array(self.p, format="csr")
 
     @property
     def pair_variance(self) -> Fraction:
@@ -250,8 +250,8 @@ class SparseProjection(_IndependentEntries):
     def _realise(self, rng: ReplayableWords) -> Any:
         if self._dense:
             return super()._realise(rng)
-        blocks = [sparse.csr_array(block) for block in self._generated(rng)]
-        return sparse.vstack(blocks, format="csr")
+        blocks = [scipy.sparse.csr_array(block) for block in self._generated(rng)]
+        return scipy.sparse.vstack(blocks, format="csr")
 
     @property
     def _moments(self) -> tuple[Fraction, Fraction]:
@@ -280,12 +280,12 @@ class OPORP(_OneSignARow):
         )
         super().__attrs_post_init__()
 
-    def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
+    def _realise(self, rng: ReplayableWords) -> scipy.sparse.csr_array:
         order = _permutation(self.p, rng)
         bins = np.repeat(np.arange(self.k), self._bin_sizes())
         columns = np.empty(self.p, dtype=np.int64)
         columns[order] = bins
-        return sparse.csr_array(
+        return scipy.sparse.csr_array(
             (signs(self.p, rng), columns, np.arange(self.p + 1)), shape=(self.p, self.k)
         )
 

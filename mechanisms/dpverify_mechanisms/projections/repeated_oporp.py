@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.domain import is_sparse
 from dpverify.enclosure import Exact, SquareRoot
@@ -41,9 +41,9 @@ class RepeatedOPORP(Projection):
         )
         super().__attrs_post_init__()
 
-    def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
+    def _realise(self, rng: ReplayableWords) -> scipy.sparse.csr_array:
         parts = [part.matrix for part in self._oporps(rng)]
-        return sparse.csr_array(sparse.hstack(parts, format="csr"))
+        return scipy.sparse.csr_array(scipy.sparse.hstack(parts, format="csr"))
 
     def _oporps(self, rng: ReplayableWords) -> list[OPORP]:
         bins, seeds = self.k // self.repetitions, rng.words(self.repetitions).tolist()

@@ -29,9 +29,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from attrs import field, frozen
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from dpverify.enclosure import Exact, SquareRoot
 from dpverify.errors import require
@@ -185,9 +185,11 @@ class SJLT(Projection):
         bins = ((values >> one) & np.uint64(size - 1)).astype(np.int64)
         return bins + size * np.arange(self.sparsity), 1.0 - 2.0 * (values & one)
 
-    def _assemble(self, places: NDArray[Any], flips: NDArray[Any]) -> sparse.csr_array:
+    def _assemble(self, places: NDArray[Any], flips: NDArray[Any]) -> scipy.sparse.csr_array:
         starts = np.arange(self.p + 1) * self.sparsity
-        return sparse.csr_array((flips.ravel(), places.ravel(), starts), shape=(self.p, self.k))
+        return scipy.sparse.csr_array(
+            (flips.ravel(), places.ravel(), starts), shape=(self.p, self.k)
+        )
 
     @property
     def matrix(self) -> Any:
@@ -249,11 +251,11 @@ class DKSProjection(Projection):
 
     copies: int = field(converter=to_count)
 
-    def _realise(self, rng: ReplayableWords) -> sparse.csr_array:
+    def _realise(self, rng: ReplayableWords) -> scipy.sparse.csr_array:
         count = self.p * self.copies
         bins = uniform_below(self.k, (count,), rng=rng)
         starts = np.arange(self.p + 1) * self.copies
-        matrix = sparse.csr_array((signs(count, rng), bins, starts), shape=(self.p, self.k))
+        matrix = scipy.sparse.csr_array((signs(count, rng), bins, starts), shape=(self.p, self.k))
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         return matrix

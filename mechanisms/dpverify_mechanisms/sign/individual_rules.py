@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from attrs import evolve, frozen
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
@@ -152,8 +152,8 @@ class IndividualNoise(_Individual):
     def probabilities(self, sums: Sums, divisors: Sums) -> NDArray[np.float64]:
         """Flip probabilities: the mean of Φ((±½ − |V|)/s), as V + Z = 0 is shared evenly."""
         chosen, scales = self._noise(sums, divisors)
-        below = ndtr((-0.5 - np.abs(sums)) / scales)
-        above = ndtr((0.5 - np.abs(sums)) / scales)
+        below = scipy.special.ndtr((-0.5 - np.abs(sums)) / scales)
+        above = scipy.special.ndtr((0.5 - np.abs(sums)) / scales)
         return np.where(chosen, (below + above) / 2, np.where(sums == 0, 0.5, 0.0))
 
     def _noise(self, sums: Sums, divisors: Sums) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -23,9 +23,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Record
 from dpverify.data.blocks import admitted_blocks, row_blocks
@@ -91,7 +91,8 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
         live = self.live()
         match self.adjacency:
             case Attribute() | BitFlip():
-                touching = sparse.csr_array(self.projection.matrix != 0).astype(np.int64) @ live
+                entries = scipy.sparse.csr_array(self.projection.matrix != 0)
+                touching = entries.astype(np.int64) @ live
                 return max(int(touching.max()), 1)
             case _:
                 return max(int(live.sum()), 1)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpverify.data.adjacency import Record
 from dpverify.privacy import Pair
@@ -47,7 +47,7 @@ def candidates(sketch: RandomizedSigns, least_norm: Fraction | None) -> Sequence
 
 
 def _attributes(sketch: RandomizedSigns) -> list[tuple[str, Vector, Vector]]:
-    matrix: Any = sparse.csr_array(sketch.projection.matrix)
+    matrix: Any = scipy.sparse.csr_array(sketch.projection.matrix)
     touching = (matrix != 0).astype(np.int64) @ sketch.live()
     pairs = []
     for attribute in np.argsort(-touching, kind="stable")[:_TRIES].tolist():
@@ -110,7 +110,7 @@ def _solve(sketch: RandomizedSigns, target: NDArray[Any], *, fixed: int | None) 
     free = np.flatnonzero(np.arange(sketch.projection.p) != fixed)
     if free.size == 0:
         return record
-    columns: Any = sparse.csr_array(sketch.projection.matrix)[free].T
+    columns: Any = scipy.sparse.csr_array(sketch.projection.matrix)[free].T
     # A step may be as long as one over the largest eigenvalue, at most the Gram matrix's norm.
     gram: Any = columns @ columns.T
     slowness = max(float(abs(gram).sum(axis=1).max()), 1.0)
