@@ -90,7 +90,7 @@ __all__ = ["Selection", "applicable", "run"]
 _LEAST = 20  # draws
 _TRIALS = 3  # releases on each side of each pair before anything is counted
 _RAISED = 200  # where all of those raised
-_RELEASES = 4  # for each draw of each kind: training ones too, of both sides
+_RELEASES = 6  # for each draw of each kind: training ones too, of both sides, at two pairs
 _FAST = 0.01  # seconds of a release, below which several are timed
 _SOON = 60.0  # seconds, beyond which an audit says how long it takes
 

@@ -84,6 +84,8 @@ Vector = NDArray[Any]
 MOST = 1024
 """Noise variables that are probed, one run each."""
 _OUTSIDE = 1e-6
+_RUNS = 20_000  # without noise, or with one unit of it, after which no more pairs are looked at
+_LEAST = 8  # pairs beside the known ones that are looked at all the same
 _PLANNED = 3  # pairs of those that were seen
 _SHRINKS = 60  # simpler pairs that are tried
 _PLACES = 3  # lines of the mechanism that a reason names
@@ -155,7 +157,12 @@ class GreyBoxAttack(Attack):
         pairs, space = list(target.pairs), target.space
         if space is not None:
             rng = ReplayableWords(config.seed, "grey-box search")
-            pairs += [*space.extremes(self.examples // 4), *space.drawn(self.examples, rng)]
+            most = self.examples // 4
+            extremes = space.extremes(most)
+            pairs += [*extremes, *space.drawn(self.examples, rng)]
+            # More places than are tried: first those at which outputs move most without noise.
+            swept = space.swept() if len(extremes) == most else ()
+            pairs[len(target.pairs) : len(target.pairs)] = check.farthest(swept)[:most]
         seen: list[_Seen] = []
         lost = 0.0
         for pair in pairs:
@@ -164,14 +171,19 @@ class GreyBoxAttack(Attack):
             lost += perf_counter() - start if seen[-1].failed else 0.0
             if seen[-1].rank == _NO_NOISE or lost > LOST * config.time_limit:
                 break
+            if len(seen) >= len(target.pairs) + _LEAST and sum(one.runs for one in seen) > _RUNS:
+                break
         # Plans are dear, and the farthest pairs promise most.
         first = sorted(seen, key=lambda one: (-one.rank, -one.distance))[:_PLANNED]
         best = max(map(check.planned, first), key=lambda one: (one.rank, one.promise, one.distance))
         if not best.proposed or space is None:
             return best
         least = best.promise / 2 if best.promise > 0 else best.promise
+        left = iter(range(_RUNS // max(best.runs, 1)))
 
         def keeps(pair: Pair) -> bool:
+            if next(left, None) is None:
+                return False
             simpler = check.planned(check(pair))
             return simpler.rank == best.rank and simpler.promise >= least
 
@@ -180,7 +192,7 @@ class GreyBoxAttack(Attack):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What one pair shows; the distance is ‖v‖ in the noise's norm."""
+    """What one pair shows, in so many runs; the distance is ‖v‖ in the noise's norm."""
 
     pair: Pair
     rank: int
@@ -190,6 +202,7 @@ class _Seen:
     event: Event | None = None
     plan: Plan | None = None
     failed: bool = False
+    runs: int = 0
 
     @property
     def proposed(self) -> bool:
@@ -248,9 +261,42 @@ class _Check:
         runs: list[Any] = []
         try:
             seen = partial(self._seen, pair, runs)
-            return foreign_code(seen, self.mechanism, pair, None, runs, self.config.time_limit)
+            limit = self.config.time_limit
+            shown: _Seen = foreign_code(seen, self.mechanism, pair, None, runs, limit)
+            return replace(shown, runs=len(runs))
         except DrawError as error:
             return _Seen(pair=pair, rank=_OUTSIDE_MODEL, reason=str(error), failed=True)
+
+    def farthest(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+        """The pairs, those first whose outputs are farthest apart, in units of the first's noise.
+
+        An order for more pairs than can be looked at: two runs each, where the model takes one for
+        each noise variable. The noise is taken to be the same at all of them.
+        """
+        runs: list[_Run] = []
+
+        def run(data: Any, noise: Vector | None = None) -> _Run:
+            runs.append(_run(self.function, data, self.source(noise)))
+            return runs[-1]
+
+        def distances() -> list[float]:
+            own = run(pairs[0].record)
+            others = [run(pair.neighbour) for pair in pairs]
+            calls, inverse = own.recorder.calls, None
+            scales = np.concatenate([np.zeros(0), *(call.scale for call in calls)])
+            if 0 < scales.size <= MOST and np.all(np.isfinite(scales)):
+                matrix = _matrix(run, pairs[0], own, others[0], scales)
+                inverse = None if matrix is None else np.linalg.pinv(matrix, rcond=1e-12)
+            return [_apart_by(own, other, inverse) for other in others]
+
+        if not pairs:
+            return pairs
+        try:
+            limit = self.config.time_limit
+            found = foreign_code(distances, self.mechanism, pairs[0], None, runs, limit)
+        except DrawError:
+            return pairs
+        return [pairs[place] for place in sorted(range(len(pairs)), key=lambda at: -found[at])]
 
     def planned(self, seen: _Seen) -> _Seen:
         """With the event that is to be counted, where a loss is known."""
@@ -356,6 +402,18 @@ class _Check:
         if not leak:
             return shown
         return {**shown, "rank": _TOO_LITTLE, "loss": loss}
+
+
+def _apart_by(own: _Run, other: _Run, inverse: Vector | None) -> float:
+    """How far outputs without noise are apart; infinite where they differ in more than numbers."""
+    if own.raised != other.raised or own.shape != other.shape:
+        return math.inf
+    if own.recorder.calls != other.recorder.calls:
+        return math.inf
+    with np.errstate(invalid="ignore"):
+        change = other.output - own.output
+        units = change if inverse is None else inverse @ change
+    return float(np.nan_to_num(np.abs(units).sum(), nan=math.inf))
 
 
 def _apart(own: _Run, change: Vector) -> Event:

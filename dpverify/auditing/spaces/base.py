@@ -23,6 +23,7 @@ __all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidat
 
 EXTREMES = 96
 """Extreme pairs, at most."""
+_SWEPT = 4096  # places of a sweep, at most
 _TRIES = 20  # candidates of a drawn data set
 _AHEAD = 256  # words
 _IN_VAIN = 512  # data sets without a new pair, after which no more are drawn
@@ -130,6 +131,11 @@ class Space(ABC):
             rule = f"another, as there {self.adjacency} has no neighbours"
             raise ParameterError("domain", self.described, rule, "Widen it, or name the pairs.")
         return list(pairs.values())
+
+    def swept(self) -> Sequence[Pair]:
+        """Neighbours of the simplest data set at one place after another, as far as that goes."""
+        first = next(iter(self.bases()), None)
+        return [] if first is None else list(islice(self._from(*first), _SWEPT))
 
     def _from(self, name: str, base: Any) -> Iterator[Pair]:
         wasted, seen = 0, set[Hashable]()

@@ -388,3 +388,30 @@ def test_pairs_are_given_up_where_every_run_is_late() -> None:
     assert (finding.verdict, finding.failed) == ("inconclusive", True)
     assert "took longer than 0.01 s" in finding.statement
     assert len(runs) < 20
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("attributes", "place"), [(150, 140), (1000, 311), (1000, 977)])
+def test_the_one_attribute_of_many_that_weighs_more(attributes: int, place: int) -> None:
+    """Too many for each to be tried with draws; two runs without noise at each show which."""
+    weights = np.ones(attributes)
+
+    def total(record: Any, rng: Any) -> float:
+        return float(record @ weights + rng.laplace())
+
+    said: dict[str, Any] = {
+        "epsilon": 1,
+        "adjacency": UNIT,
+        "of": "record",
+        "attributes": attributes,
+        "domain": Box(Fraction(0), Fraction(1)),
+        "kinds": ["grey-box"],
+        "draws": 300,
+        "workers": 1,
+    }
+    assert audit(total, **said).verdict == "no_violation_found"
+    weights[place] = 3.0
+    (finding,) = audit(total, **said).findings
+    assert finding.verdict == "violation"
+    assert finding.pair is not None
+    assert np.flatnonzero(finding.pair.record != finding.pair.neighbour).tolist() == [place]
