@@ -19,6 +19,7 @@ from dpverify.visible import escaped
 __all__ = ["Verification", "overall", "verify"]
 
 _HEADINGS = ("", "what", "how")
+_UNSIGNED = "there is none: nobody stands by this certificate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,8 @@ def verify(
     envelope = envelope_beside(path)
     if signers or os.path.lexists(envelope):
         checks += check_signatures(fields, envelope, signers)
+    else:
+        checks.append(Check(name="signature", status="not_checked", detail=_UNSIGNED))
     return Verification(path=path, checks=tuple(checks))
 
 
