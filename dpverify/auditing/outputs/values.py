@@ -296,6 +296,9 @@ class _Reader:
                 return self._members(value, name, kind)
             case Mapping():
                 self.number(f"len({name})", len(value))
+                if 1 < len(value) <= _WORDS:  # dicts keep the order in which they were filled
+                    keys = (_unplaced(shown(key)) for key in value)
+                    self.word(f"order of {name}", ", ".join(keys))
                 return f"{kind}{{{self._entries(value, name, depth)}}}"
             case tuple() if hasattr(value, "_fields"):
                 fields = dict(zip(value._fields, value, strict=True))

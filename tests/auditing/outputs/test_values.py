@@ -58,6 +58,7 @@ Named = namedtuple("Named", "x y")  # noqa: PYI024 - as people write it
         ([1, None], {"len(output)": 2.0, "output[0]": 1.0, "output[1]": "None"}),
         ((False, True), {"len(output)": 2.0, "output[1]": 1.0, "sum(output)": 1.0}),
         ([], {"len(output)": 0.0}),
+        ({"b": 1, "a": 2}, {"len(output)": 2.0, "order of output": "'b', 'a'"}),
         ({"a": 2, "b": [3]}, {"len(output)": 2.0, "output['a']": 2.0, "output['b'][0]": 3.0}),
         ({"x", "y"}, {"len(output)": 2.0, "'x' in output": 1.0}),
         ([("ann", 4.5)], {"'ann' in output": 1.0, "output['ann'][1]": 4.5}),
