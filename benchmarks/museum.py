@@ -161,6 +161,7 @@ def page(told: Told, exhibits: Sequence[Exhibit], seeds: int) -> str:
         level=f"{LEVEL:g}",
         found=found,
         bugs=len(bugs),
+        left=len(exhibits) - len(bugs) or "none",
         share=f"{found / len(bugs):.1%}",
         median=f"{median(seconds):.1f}",
         slowest=f"{max(seconds):.0f}",
@@ -196,9 +197,10 @@ out: a lower bound on ε, which kinds of audit refute the claim, with how many d
 time, at level {level}. In the pictures ░ is the ε that was promised, and █ what is shown to leak
 beyond it, both at the claim's own δ; four blocks are 1. Printed by `python -m benchmarks.museum`.
 
-**{found} of {bugs} bugs are found ({share})**: the {museum} of the museum and {everyday} everyday
-ones from the street outside. The median takes {median} s, the slowest {slowest} s. Of {twins}
-audits of correct twins {accused} end in an accusation, and {inconclusive} are inconclusive.
+**{found} of {bugs} bugs are found ({share})**, of {museum} in the museum and {everyday} everyday
+ones from the street outside; still to be audited: {left}. The median takes {median} s, the
+slowest {slowest} s. Of {twins} audits of correct twins {accused} end in an accusation, and
+{inconclusive} are inconclusive.
 
 Not found:
 

@@ -47,16 +47,13 @@ def _report(name: str, mistake: str, broken: Release, correct: Release, **words:
 # --- selection --------------------------------------------------------------------------------
 
 
-def _thresholds(x: Any, rng: Any, *, charged: bool) -> Any:
-    """Each find draws a new threshold, for which the first one paid."""
-    limit, answers, found = 1 + rng.laplace(scale=4 * 5 if charged else 2), [], 0
-    scale = 4 * 5 if charged else 4
+def _thresholds(x: Any, rng: Any, *, query: float) -> Any:
+    """After each find a new threshold, so that all finds are to be paid."""
+    limit, answers = 1 + rng.laplace(scale=query / 2), []
     for answer in x.tolist():
-        above = answer + rng.laplace(scale=scale) >= limit
-        answers.append(bool(above))
-        if above:
-            found += 1
-            limit = 1 + rng.laplace(scale=4 * 5 if charged else 2)
+        answers.append(bool(answer + rng.laplace(scale=query) >= limit))
+        if answers[-1]:
+            limit = 1 + rng.laplace(scale=query / 2)
     return answers
 
 
@@ -243,8 +240,10 @@ EXHIBITS: tuple[Exhibit, ...] = (
     _queries(
         "new thresholds for nothing",
         "After each find the threshold's noise is new, and unpaid.",
-        partial(_thresholds, charged=False),
-        partial(_thresholds, charged=True),
+        partial(_thresholds, query=1),
+        partial(_thresholds, query=24),
+        attributes=24,
+        epsilon=4,
     ),
     _queries(
         "ten finds at the price of one",
