@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dpverify as dpv
-from tests.helpers.profiles import day_and_night
 
 TINY = Fraction(1, 10**6)
 
@@ -20,7 +19,7 @@ def test_noise_for_a_target() -> None:
     assert f"{float(sigma):.6f}" == "4.224679"  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("times", "printed"), day_and_night((1, 0.36395), (10_000, 6.90739)))
+@pytest.mark.parametrize(("times", "printed"), [(1, 0.36395), (10_000, 6.90739)])
 def test_releases_on_samples(times: int, printed: float) -> None:
     curve = times * dpv.Gaussian(sigma=1).poisson_sampled(rate=0.01)
     assert "Gaussian(sigma=1).poisson_sampled(rate=0.01)" in str(curve)

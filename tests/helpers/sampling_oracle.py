@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath as mp
 
-__all__ = ["one_release", "two_releases"]
+__all__ = ["beside_noise", "one_release", "two_releases"]
 
 
 def one_release(alpha: Any, q: Any, mu: Any, *, added: bool) -> Any:
@@ -41,6 +41,19 @@ def two_releases(epsilon: str, q: str, sigma: str, *, added: bool) -> Any:
         place = (mp.log(kink / rate) + mu * mu / 2) / mu
         places += [place + d for d in (-0.3, 0, 0.3) if -14 < place + d < 20 + mu]
     return mp.quad(value, sorted(places))
+
+
+def beside_noise(epsilon: str, q: str, sigma: str, other: str, *, added: bool) -> Any:
+    """δ(ε) of one release on a sample and one of Gaussian noise on all records, in one order."""
+    mu, nu, rate = 1 / mp.mpf(sigma), 1 / mp.mpf(other), mp.mpf(q)
+    alpha = mp.exp(mp.mpf(epsilon))
+
+    def value(x: Any) -> Any:
+        g = 1 - rate + rate * mp.exp(mu * x - mu * mu / 2)
+        weight, inner = (1, alpha * g) if added else (g, alpha / g)
+        return mp.npdf(x) * weight * _normal(inner, nu)
+
+    return mp.quad(value, [mp.mpf(x) for x in range(-12, 16)])
 
 
 def _normal(beta: Any, mu: Any) -> Any:

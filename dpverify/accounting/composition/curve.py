@@ -80,6 +80,7 @@ _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave hi
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
 _COARSER = 1.5
 _MOST_TIMES = 2**64
+_FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -252,10 +253,13 @@ class _Direction:
         if self._underflows(c, eps):
             end = Enclosure.of_exact(infinity_mass)
             return Enclosure(end.lower, _up(end.upper))
-        if self.sampled is not None:
-            value = Enclosure.of_ball(sampled_value(*self.sampled, eps))
-            return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
         size = Transform.of(self.losses).log_size(c, float(eps))
+        if self.sampled is not None:
+            ball = self._by_few_nodes(c, eps, size)
+            if ball is None or not ball.rad() <= _WIDTH * ball.lower():
+                ball = sampled_value(*self.sampled, eps)
+            value = Enclosure.of_ball(ball)
+            return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, float(eps), size, effort)
@@ -284,7 +288,10 @@ class _Direction:
         ceiling = self._ceiling()
         guess = min(guess, ceiling * (1 - 2**-40))
         if self.sampled is not None:
-            return self._sampled_epsilon(target, guess, ceiling)
+            with ctx.workprec(_EFFORTS[0][0]):
+                few = _Sums.of_few_nodes(self.losses, c, guess, log, _EFFORTS[0][1])
+                found = few and _root(few, guess, 1 / c, to_arb(target), ceiling)
+            return found or self._sampled_epsilon(target, guess, ceiling)
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, guess, log, effort)
@@ -292,6 +299,13 @@ class _Direction:
                 if found is not None:
                     return found
         raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
+
+    def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
+        """F(ε) where M falls fast along its line; None where it doesn't."""
+        precision, effort = _EFFORTS[0]
+        with ctx.workprec(precision):
+            sums = _Sums.of_few_nodes(self.losses, c, float(eps), log_size, effort)
+            return None if sums is None else sums.value(to_arb(eps))
 
     def _sampled_epsilon(self, target: Fraction, guess: float, ceiling: float) -> Enclosure:
         assert self.sampled is not None  # noqa: S101
@@ -389,6 +403,19 @@ class _Sums:
             f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
             "factors: the losses are too few to be smoothed and too many to be enumerated"
         )
+
+    @classmethod
+    def of_few_nodes(
+        cls, losses: Losses, c: float, eps: float, log_size: float, effort: float
+    ) -> _Sums | None:
+        """One sum where M falls fast along its line; None where it doesn't."""
+        line = replace(
+            Transform.of(losses).plan(c, eps, log_size, effort),
+            most_nodes=_FEW_NODES,
+            most_work=_FEW_NODES * 10,
+        )
+        found = invert(losses, [SmoothKernel()], line)
+        return None if found is None else cls(sums=tuple(found))
 
     @property
     def is_smoothed(self) -> bool:

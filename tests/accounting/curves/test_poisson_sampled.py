@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.accounting.composition._sampled import sampled_value
-from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.curve import Composed, _Sums
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from tests.helpers.profiles import day_and_night
-from tests.helpers.sampling_oracle import one_release, two_releases
+from tests.helpers.sampling_oracle import beside_noise, one_release, two_releases
 
 CELLS = list(
     product(("0.5", "1", "3", "20"), ("0.01", "0.1", "0.5", "0.95"), ("0.01", "0.3", "2", "5"))
@@ -134,6 +134,45 @@ def test_more_noise_and_fewer_releases_cost_less(
         assert less.epsilon_at("1e-6").lower <= most.upper
     assert (times * curve).delta_at(most.upper).lower <= 1e-6 * (1 + 1e-8)
     assert most.width <= 1e-8
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("sigma", "rate", "other", "epsilon"),
+    [("1", "0.1", "2", "1"), ("0.5", "0.01", "1", "3"), ("3", "0.5", "5", "0.2")],
+)
+def test_a_sample_beside_other_noise(sigma: str, rate: str, other: str, epsilon: str) -> None:
+    people = dpv.AddRemove()
+    sample = dpv.Gaussian(sigma=sigma, adjacency=people).poisson_sampled(rate=rate)
+    found = (sample + dpv.Gaussian(sigma=other, adjacency=people)).delta_at(epsilon)
+    with mp.workdps(20):
+        truths = [beside_noise(epsilon, rate, sigma, other, added=one) for one in (False, True)]
+        assert found.lower * (1 - mp.mpf("1e-13")) <= max(truths)
+        assert max(truths) <= found.upper * (1 + mp.mpf("1e-13"))
+    assert found.width <= 1e-12
+
+
+# Where the generating function falls fast it is integrated as it is; else it is split. Here both.
+TWO_WAYS = [
+    ("1", "0.01", 10_000, "1e-6"),
+    ("0.8", "0.01", 1000, "1e-10"),
+    ("2", "0.1", 100, "1e-50"),
+    ("10", "0.5", 1000, "1e-100"),
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("sigma", "rate", "times", "delta"), TWO_WAYS)
+def test_two_ways_agree(
+    sigma: str, rate: str, times: int, delta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curve = sampled(sigma, rate, times)
+    narrow = curve.epsilon_at(delta)
+    monkeypatch.setattr(_Sums, "of_few_nodes", lambda *_: None)
+    wide = curve.epsilon_at(delta)
+    assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
+    assert narrow.width <= 1e-13
+    assert 0 < wide.width <= 1e-9
 
 
 def test_as_it_is_printed_and_what_it_protects() -> None:
