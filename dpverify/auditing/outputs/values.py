@@ -7,7 +7,8 @@ arrays of them and sets stay as they are; of everything else there is a `Value`,
 - *numbers*: ``output[2]``, ``output['age']``, ``output.coef_``, ``len(output)``, and numbers that
   stand in a text. A whole number beyond 2⁵³ has its last 32 bits apart, a fraction its numerator
   and denominator;
-- *words*: text (where a number stands it has ``#``), None, NaN, −0, a type that has no parts;
+- *words*: text (where a number stands it has ``#``, and the length is a number), None, NaN, −0, a
+  type that has no parts;
 - *blocks*: arrays of more numbers than are named one by one.
 
 A list is read by place, and by what is in it: ``'ann' in output`` says that a text is there, and
@@ -25,22 +26,24 @@ import datetime
 import math
 import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby, islice
 from numbers import Number
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.data.domain import is_sparse
+from dpverify.errors import DrawError
 from dpverify.visible import raised, shown
 
 __all__ = ["Block", "Leaf", "Value", "kept", "objects", "value_of"]
@@ -55,6 +58,8 @@ _READ = 2000  # characters of a text that are read; of the rest there is a check
 _EXACT = 2**53  # up to here doubles hold whole numbers
 _PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
+_UNREAD = (FunctionType, MethodType, partial, Awaitable, AsyncIterator)
+"""What gives values when it is called or awaited, and may hold any."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -260,7 +265,10 @@ class _Reader:
             self.number(f"len({name})", len(text))
             self.word(f"checksum of {name}", str(zlib.crc32(text.encode(errors="replace"))))
             text = text[:_READ]
-        self.word(name, _NUMBER.sub("#", text))
+        told = _NUMBER.sub("#", text)
+        self.word(name, told)
+        if told != text:  # 1.50 and 1.5 are one number
+            self.leaves.append((f"len({name})", float(len(text))))
         for place, match in enumerate(islice(_NUMBER.finditer(text), _WORDS)):
             self.number(f"number {place} in {name}", float(match[0]))
         words = text.split()
@@ -371,6 +379,11 @@ class _Reader:
 
     def _object(self, value: Any, name: str, depth: int) -> str:
         kind = type(value).__name__
+        if isinstance(value, _UNREAD):
+            raise DrawError(
+                f"What is released holds a {kind}, {shown(value)}, and an audit reads values "
+                "alone: release what it gives."
+            )
         if is_sparse(value):
             held = value.tocoo()
             entries = zip(*(part.tolist() for part in (*held.coords, held.data)), strict=True)

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +46,7 @@ from dpverify.visible import raised, shown
 
 __all__ = ["Adapted", "adapt"]
 
+_MOST = 4096  # items of an iterator that is released
 Takes = Literal["data", "number", "numbers"]
 Element = Literal["any", "float", "whole", "truth"]
 
@@ -528,6 +529,8 @@ def _stacked(answers: list[Any]) -> Any:
     """An array of numbers, a row each; of other answers a list, or the only one as it is."""
     if len(answers) == 1 and _plain(answers[0]):
         return np.array(answers)
+    # An iterator is read once: whoever looks at it again finds it empty.
+    answers = [list(islice(a, _MOST)) if isinstance(a, Iterator) else a for a in answers]
     if not any(isinstance(kept(answer), frozenset | Value) for answer in answers):
         with suppress(ValueError):  # ragged
             numbers = as_numbers(answers)

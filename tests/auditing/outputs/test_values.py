@@ -7,6 +7,7 @@ import math
 from collections import namedtuple
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.sparse
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.samples import _joined, _stacked, raised_in
 from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
+from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 
 MECHANISM: Any = "for messages"
@@ -160,3 +162,14 @@ def test_what_was_raised_is_counted() -> None:
     assert raised_in(calm, calm) == ""
     told = raised_in(raising, calm)
     assert "1 of 4 times on the record and 0 of 4 on the neighbour: ValueError: odd" in told
+
+
+def test_a_number_of_digits_is_seen() -> None:
+    assert value_of("0.50").leaves != value_of("0.5").leaves
+    assert ("len(output)", 4.0) in value_of("0.50").leaves
+
+
+@pytest.mark.parametrize("lazy", [lambda: 1, [partial(int, 1)], {"a": lambda: 1}])
+def test_what_gives_values_when_it_is_called_is_refused(lazy: Any) -> None:
+    with pytest.raises(DrawError, match="an audit reads values alone: release what it gives"):
+        value_of(lazy)

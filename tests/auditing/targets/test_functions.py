@@ -327,3 +327,23 @@ def test_pairs_that_a_function_is_made_with_are_audited() -> None:
     wide = Pair(name="wide", record=np.zeros((2, 1)), neighbour=np.array([[0.0], [1.0]]))
     with pytest.raises(ParameterError, match="one record"):
         run.audit(adapted(laplace, pairs=[wide]), draws=100)
+
+
+def test_an_iterator_is_read_once() -> None:
+    """It was read to see of what kind it is, and then again, when it was empty."""
+
+    def listed(data: Any, rng: Any) -> Any:
+        return iter([float(data[0])])
+
+    report = run.audit(
+        listed,
+        epsilon=1,
+        adjacency=Attribute(beta=Fraction(1)),
+        of="record",
+        pairs=[Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))],
+        kinds=["black-box"],
+        draws=100,
+        search=False,
+        workers=1,
+    )
+    assert report.verdict == "violation"
