@@ -57,7 +57,7 @@ from dpverify.auditing.outputs.journal import (
     pair_plain,
     to_plain,
 )
-from dpverify.auditing.outputs.memory import constant, copier, remembers
+from dpverify.auditing.outputs.memory import constant, copier, remembers, shares_noise
 from dpverify.auditing.outputs.samples import (
     AlwaysRaisedError,
     display_name,
@@ -425,6 +425,7 @@ def _trials(
     leaks: list[str] = []
     fit = next((pair for pair in pairs if pair.name not in unfit), None)
     if fit is not None:
+        reasons += [shares_noise(mechanism, fit, copied, config)] if copied else []
         with suppress(DrawError):  # what is late is so in an audit too, which then says so
             effects = side_effects(mechanism, fit, config)
             notes, leaks = effects.notes, [effects.leak] if effects.leak else []

@@ -26,11 +26,13 @@ from dpverify.auditing.outputs.samples import display_name, one_side
 from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
 
-__all__ = ["constant", "copier", "remembers"]
+__all__ = ["constant", "copier", "remembers", "shares_noise"]
 
 _CONSTANT = 1000  # equal releases, of each side, before copies are asked
 _COPIES = 20
 _SEVERAL = 4  # copies that give another number where all of 1,000 releases give one
+_ALIKE = 20  # releases of each copy that are compared with those of others
+_CHANCE = 1e-8
 _OWN = __name__.partition(".")[0]
 
 
@@ -51,7 +53,7 @@ def copier(mechanism: Mechanism) -> Callable[[], Mechanism] | None:
         cloudpickle.loads(packed.getvalue())
     except Exception:  # whatever an object of another library says to being pickled
         return None
-    return lambda: cloudpickle.loads(packed.getvalue())
+    return functools.partial(cloudpickle.loads, packed.getvalue())
 
 
 def remembers(
@@ -104,6 +106,51 @@ def remembers(
                 "audit a function that makes it anew, with nothing kept, and releases once."
             )
     return ""
+
+
+def shares_noise(
+    mechanism: Mechanism,
+    pair: Pair,
+    copied: Callable[[], Mechanism],
+    config: AuditConfig,
+) -> str:
+    """Say so if releases of one copy are more alike than those of different copies.
+
+    Asked only of a mechanism whose state is another one after its first releases; generators
+    change too, but copies then start with the same ones, and are alike. By the test of Kruskal and
+    Wallis at 1e-8 over all columns: it is asymptotic, and nobody is accused by it.
+
+    Parameters and return value are those of `remembers`.
+    """
+    now = copier(mechanism)
+    if now is None or _packed(now) == _packed(copied):
+        return ""
+    from scipy.stats import kruskal  # takes half a second, and few mechanisms keep anything
+
+    try:
+        draws = [
+            one_side(copied(), pair, 0, _ALIKE, (config.seed, "copies", 0, n), config.time_limit)
+            for n in range(_COPIES)
+        ]
+    except DrawError:
+        return ""
+    if len({each.shape for each in draws}) > 1 or any(each.dtype == object for each in draws):
+        return ""
+    columns = np.stack(draws).reshape(_COPIES, _ALIKE, -1).transpose(2, 0, 1).astype(np.float64)
+    tested = [column for column in columns if np.unique(column).size > 1]
+    if not any(kruskal(*column).pvalue < _CHANCE / len(tested) for column in tested):
+        return ""
+    return (
+        f"{display_name(mechanism)} keeps noise from one release to the next, on the pair "
+        f"{pair.name!r}: those of one copy are more alike than those of different ones, and an "
+        "audit's draws must be independent. Give it a function that makes the mechanism anew, with "
+        "nothing kept, and releases once."
+    )
+
+
+def _packed(copied: Callable[[], Mechanism]) -> bytes:
+    packed: bytes = copied.args[0]  # type: ignore[attr-defined]
+    return packed
 
 
 def constant(outputs: NDArray[Any]) -> NDArray[np.bool_]:

@@ -141,3 +141,43 @@ def test_sets_and_parts_that_never_change_are_not_taken_for_kept(size: int) -> N
         return frozenset(np.flatnonzero(coins != (x[0] == 0))) if size == 1 else (*coins, 7)
 
     assert audited(noisy).verdict == "no_violation_found"
+
+
+class Offset:
+    """Each release is private by noise that is kept, and has hardly any of its own."""
+
+    def __init__(self) -> None:
+        self.noise: float | None = None
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        if self.noise is None:
+            self.noise = float(rng.laplace())
+        return float(x[0] + self.noise + rng.laplace(scale=0.05))
+
+
+class Counts:
+    """Keeps how often it released, and nothing of its noise."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        self.count += 1
+        return float(x[0] + rng.laplace(scale=0.5))
+
+
+def test_noise_that_is_shared_by_releases_is_noticed() -> None:
+    said: dict[str, Any] = {
+        "epsilon": 1,
+        "adjacency": Attribute(beta=Fraction(1)),
+        "of": "record",
+        "pairs": [PAIR],
+        "search": False,
+        "draws": 300,
+        "workers": 1,
+        "kinds": ["black-box"],
+    }
+    report = audit(Offset(), **said)
+    assert report.verdict == "inconclusive"
+    assert report.failed[0].startswith("Offset keeps noise from one release to the next")
+    assert audit(Counts(), **said).verdict == "violation"
