@@ -8,7 +8,9 @@ alike. DP-Sniper's own mechanisms draw many at once, so its method is shown with
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -48,6 +50,7 @@ REPORTED = {
 
 def rows() -> Iterator[Row]:
     """Every comparison."""
+    yield from _started()
     yield from _called()
     measured(SUBJECTS[1], 100, 0)  # loads what learns scores
     ours = _Ours()
@@ -65,6 +68,55 @@ def rows() -> Iterator[Row]:
             theirs=None,
             note=f"{UNPUBLISHED}; reported were {settings}; ours {own:.3f} from {draws:,}",
         )
+
+
+# --- An interpreter that begins
+
+_IMPORTS = "import numpy, flint"
+_WAITS = {
+    "a curve is made": "import dpverify as dpv; dpv.Gaussian(sigma=4)",
+    "ε of a curve": "import dpverify as dpv; dpv.Gaussian(sigma=4).epsilon_at(1e-6)",
+    "an audit of a function of one number, at the profile dev": """
+import dpverify as dpv
+def noisy(x, rng):
+    return x + rng.laplace(0, 1)
+dpv.audit(noisy, epsilon=1, adjacency=dpv.Attribute(1), domain=dpv.Box(0, 1), of="record",
+          attributes=1, draws=2000, alpha=1e-3, without=["precision-of-doubles"])
+""",
+    "an audit of a function of 20 rows, at the profile dev": """
+import dpverify as dpv
+def noisy(rows, rng):
+    return sum(row["age"] for row in rows) + rng.laplace(0, 120)
+people = dpv.Table({"age": dpv.Integers(0, 120)}, rows=(0, 20))
+dpv.audit(noisy, epsilon=1, adjacency=dpv.AddRemove(), domain=people, draws=2000, alpha=1e-3,
+          without=["precision-of-doubles"])
+""",
+}
+_STARTS = 5  # interpreters, of which the median counts
+
+
+def _started() -> Iterator[Row]:
+    """What new interpreters cost, and the processes that they start, beside one that imports."""
+    imports = _an_interpreter(_IMPORTS)
+    for work, code in _WAITS.items():
+        yield Row(
+            area=AREA,
+            work=f"A new interpreter: {work}",
+            unit="processor s",
+            ours=_an_interpreter(code),
+            peer="one that imports numpy and python-flint",
+            theirs=imports,
+        )
+
+
+def _an_interpreter(code: str) -> float:
+    taken = []
+    for _ in range(_STARTS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  # this one
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return median(taken)
 
 
 # --- A plain loop over a function
