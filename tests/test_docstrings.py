@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
-from collections.abc import Iterator
-from importlib import import_module
-from types import ModuleType
 
 import dpverify
 import dpverify_audits
 import dpverify_mechanisms
-
-
-def modules(package: ModuleType) -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        try:
-            yield import_module(found.name)
-        except ModuleNotFoundError:
-            # Of one library each, whose environment this isn't: they define entries alone.
-            assert found.name.startswith("dpverify_audits.libraries."), found.name
+from tests.helpers.modules import modules
 
 
 def test_every_public_method_is_described() -> None:

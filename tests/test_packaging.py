@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
 import subprocess
 import sys
@@ -20,17 +19,15 @@ from packaging.requirements import Requirement
 
 from dpverify.certificate.compose import composition_schema
 from dpverify.certificate.schema import json_schema
+from tests.helpers.modules import modules
 from tests.helpers.paths import ROOT
 
 PACKAGES = {"dpverify": "", "dpverify_mechanisms": "mechanisms", "dpverify_audits": "audits"}
 
 
-def modules() -> list[str]:
-    names = list(PACKAGES)
-    for package in PACKAGES:
-        path = import_module(package).__path__
-        names += [found.name for found in pkgutil.walk_packages(path, f"{package}.")]
-    return names
+def all_modules() -> list[str]:
+    found = [module.__name__ for name in PACKAGES for module in modules(import_module(name))]
+    return [*PACKAGES, *found]
 
 
 def published(name: str) -> dict[str, Any]:
@@ -57,7 +54,7 @@ def test_certificates_validate(certificate: dict[str, Any]) -> None:
 
 
 def test_all_is_the_namespace() -> None:
-    named = [name for name in modules() if not hasattr(import_module(name), "__path__")]
+    named = [name for name in all_modules() if not hasattr(import_module(name), "__path__")]
     assert len(named) > 200
     for name in (*PACKAGES, *named):
         module = import_module(name)
@@ -97,7 +94,7 @@ print(_run("certify examples/mnist.toml --out out".split()))
 
 
 def test_the_core_accounts_and_audits_without_extras() -> None:
-    names = [name for name in modules() if name.startswith("dpverify.")]
+    names = [name for name in all_modules() if name.startswith("dpverify.")]
     names.remove("dpverify.testing.plugin")  # pytest loads it
     found = subprocess.run(
         [sys.executable, "-c", _WITHOUT_EXTRAS, *names],
