@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.data.domain import is_sparse
-from dpverify.data.rows import row_key, slots
+from dpverify.data.rows import is_labelled, row_key, rows_of, slots
 from dpverify.privacy import Pair
 
 __all__ = ["pair_lines"]
@@ -20,7 +20,7 @@ _LISTED = 24  # values or kinds of rows that are listed otherwise
 
 def pair_lines(pair: Pair) -> list[str]:
     """Both data sets as lines of text, and what moves between them."""
-    sides = [pair.record, pair.neighbour]
+    sides = [_as_rows(side) for side in (pair.record, pair.neighbour)]
     if all(map(_is_rows, sides)):
         shown, moved = list(map(_rows, sides)), _moved_rows(*sides)
     else:
@@ -35,6 +35,13 @@ def pair_lines(pair: Pair) -> list[str]:
 
 
 # --- rows -----------------------------------------------------------------------------------------
+
+
+def _as_rows(data: Any) -> Any:
+    """Of a tuple (X, y) rows of both, and anything else as it is."""
+    if not is_labelled(data):
+        return data
+    return [{"X": np.asarray(x).tolist(), "y": np.asarray(y).tolist()} for x, y in rows_of(data)]
 
 
 def _is_rows(data: Any) -> bool:

@@ -13,17 +13,21 @@ import numpy as np
 from dpverify.data.domain import dense, is_sparse
 from dpverify.errors import ParameterError, require
 
-__all__ = ["edits", "row_key", "rows_of", "slots"]
+__all__ = ["edits", "is_labelled", "row_key", "rows_of", "slots"]
 
 
 def rows_of(data: Any) -> list[Any]:
     """The rows of a data set, in order; of a data frame as dicts.
+
+    A tuple of a matrix and a vector of as many labels, which a model learns from, has rows of both.
 
     Raises
     ------
     ParameterError
         If it has none that can be told.
     """
+    if is_labelled(data):
+        return list(zip(*map(rows_of, data), strict=True))
     if hasattr(data, "to_pylist"):  # pyarrow
         return list(data.to_pylist())
     if hasattr(data, "to_dicts"):  # polars
@@ -38,6 +42,14 @@ def rows_of(data: Any) -> list[Any]:
     way_out = "Give a Series as its to_frame() or to_numpy()." if hasattr(data, "to_frame") else ""
     require(listed or array, "data set", type(data).__name__, rule, way_out)
     return list(data)
+
+
+def is_labelled(data: Any) -> bool:
+    """Whether it is (X, y): two arrays, or frames, of one length, the first of them a matrix."""
+    if not isinstance(data, tuple) or len(data) != 2:
+        return False
+    shapes: list[tuple[int, ...]] = [getattr(part, "shape", ()) for part in data]
+    return len(shapes[0]) == 2 and len(shapes[1]) in (1, 2) and shapes[0][0] == shapes[1][0]
 
 
 def row_key(value: Any) -> Hashable:
