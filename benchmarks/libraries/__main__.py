@@ -130,16 +130,16 @@ private**: “none found” is what so many draws show.
 - *verdict*: “refuted” where two runs with different seeds both refute the claim, each at level
   0.001; below each table is what shows it, and lines to paste. *ε ≥* is the smaller of the lower
   bounds of both runs, at the δ of the claim.
-- *known*: a public report, or the library's own documentation. Of what is new, `docs/reports`
-  has a draft.
+- *known*: a public report, or the library's own documentation. Of what is new,
+  [reports](reports/index.md) has a draft.
 - *reach*: the smallest ε that the attack on outputs finds 99 times in 100 with these draws.
 - *low bits*: whether the low bits of doubles show which neighbour it was
   ([auditing floats](auditing-floats.md)), which most libraries' documentation leaves open; empty
   where outputs are whole numbers or no numbers.
 - *draws* are on each side of each pair, *s* seconds of processor time.
 
-All of these libraries draw from the system's entropy, or were called so that they do: a second run
-has other counts. To audit one of them where it is installed: `dpverify audit libraries --library
+All of these draw from the system's entropy, or from generators that are seeded from it where nobody
+seeds them: a second run has other counts. To audit one of them where it is installed: `dpverify audit libraries --library
 opendp`. Environments are made by `python -m benchmarks.libraries.install`.
 
 | library | mechanisms | refuted | none found | other | known | |

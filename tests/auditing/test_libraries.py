@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpverify as dpv
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.spaces.matrices import Matrices
@@ -26,7 +27,7 @@ from tests.helpers.paths import ROOT
 EXAMPLE = ROOT / "examples" / "audit_libraries.py"
 ONE = Attribute(beta=Fraction(1))
 CLAIM = ApproxDP(epsilon=Fraction(1))
-MISSING = "{} is not installed: it needs an environment of its own (benchmarks/peers)"
+MISSING = "{} is not installed: it needs an environment of its own (benchmarks.libraries)"
 
 
 @pytest.fixture
@@ -135,3 +136,36 @@ def test_diffprivlib_in_doubles_is_flagged_and_whole_numbers_are_not(ibm: Any) -
         # The system's entropy can't be pickled: it is drawn from in this process.
         report = audit(mechanism, draws=2000, kinds=["precision"], workers=2)
         assert report.verdict == verdict
+
+
+def test_an_opendp_pipeline_in_five_lines(opendp: Any) -> None:
+    rows = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.symmetric_distance()
+    pair = dpv.Pair(name="one row more", record=[1, 2], neighbour=[1, 2, 4])
+    for scale, verdict in ((4.0, "no_violation_found"), (1.0, "violation")):
+        clamped = rows >> opendp.t.then_clamp((0, 4)) >> opendp.t.then_sum()
+        total = clamped >> opendp.m.then_laplace(scale=scale)
+        assert total.map(1) == 4 / scale
+        words: Any = {"adjacency": dpv.AddRemove(), "pairs": [pair], "kinds": ["black-box"]}
+        report = audit(total, epsilon=1, draws=500, alpha=1e-4, workers=1, **words)
+        assert report.verdict == verdict
+
+
+def test_a_bounded_mean_of_pydp_in_five_lines() -> None:
+    laplacian = pytest.importorskip("pydp.algorithms.laplacian", reason=MISSING.format("pydp"))
+    pair = dpv.Pair(name="one row more", record=[1.0, 3.0], neighbour=[1.0, 3.0, 4.0])
+    for epsilon, verdict in ((1, "no_violation_found"), (12, "violation")):
+        mean = laplacian.BoundedMean(epsilon=epsilon, lower_bound=0, upper_bound=4, dtype="float")
+        words: Any = {"adjacency": dpv.AddRemove(), "pairs": [pair], "kinds": ["black-box"]}
+        report = audit(mean, epsilon=1, draws=500, alpha=1e-4, workers=1, **words)
+        assert report.verdict == verdict
+
+
+def test_a_model_of_diffprivlib_in_five_lines() -> None:
+    models = pytest.importorskip("diffprivlib.models", reason=MISSING.format("diffprivlib"))
+    points, labels = np.array([[0.1], [0.9], [0.5]]), np.array([0, 0, 1])
+    pair = dpv.Pair(name="a label", record=(points, labels), neighbour=(points, 0 * labels))
+    words: Any = {"adjacency": dpv.Replace(), "pairs": [pair], "kinds": ["black-box"]}
+    model = models.GaussianNB(epsilon=1, bounds=(0, 1))
+    report = audit(model, epsilon=1, draws=100, alpha=1e-4, workers=1, **words)
+    assert report.verdict == "violation"
+    assert "row 2: y 1 -> 0" in str(report)

@@ -47,7 +47,7 @@ def entries() -> Iterator[Entry]:
         reading="epsilon of describe_dataset_in_independent_attribute_mode; one row is replaced",
         claim=claimed(1),
         adjacency=Replace(),
-        draws=200,
+        draws=100,
     )
     inside = (([10, 10, 10, 90], [90, 10, 10, 90]),)
     outer = (([10, 10, 10, 90], [10, 10, 10, 95]),)

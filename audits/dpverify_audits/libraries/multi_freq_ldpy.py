@@ -70,7 +70,7 @@ def entries() -> Iterator[Entry]:
         claim=claimed(1),
         adjacency=Replace(),
         pairs=_VALUES,
-        draws=500,
+        draws=300,
     )
     single: dict[str, Callable[[int], Any]] = {
         "GRR": lambda v: GRR.GRR_Client(v, 4, 1.0),

@@ -229,7 +229,7 @@ def _pipelines() -> Iterator[Entry]:
         1,
         AddRemove(),
         (([], ["a"]),),
-        draws=4_000,
+        draws=3_000,
         known="OpenDP issue 2922",
         example=_THRESHOLD,
     )
@@ -292,7 +292,7 @@ def _context(
         claim=claim,
         adjacency=AddRemove(),
         pairs=tuple(pairs),
-        draws=500,
+        draws=200,
     )
 
 
@@ -367,7 +367,7 @@ def _reported_2944() -> Entry:
         claim=claimed(made.map(one)),
         adjacency=AddRemove(),
         pairs=(([0.5] * 20, [2.0, *[0.5] * 20]),),
-        draws=500,
+        draws=200,
         known="OpenDP issue 2944",
         example=_CUT,
     )
@@ -465,7 +465,7 @@ def _reported_2949() -> Entry:
         claim=_rho(made.map(1)),
         adjacency=AddRemove(user="id"),
         pairs=((user + other, other),),
-        draws=500,
+        draws=200,
         known="OpenDP issue 2949",
         example=_REDEFINED,
     )

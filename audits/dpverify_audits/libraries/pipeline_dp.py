@@ -81,7 +81,7 @@ def entries() -> Iterator[Entry]:
         Entry,
         reading="the accountant's total budget; all rows of one privacy id",
         adjacency=AddRemove(user="user"),
-        draws=300,
+        draws=150,
     )
     kinds, metrics = pdp.NoiseKind, pdp.Metrics
     one = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1}

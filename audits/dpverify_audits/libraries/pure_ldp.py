@@ -65,7 +65,7 @@ def entries() -> Iterator[Entry]:
         name = "CMSClient, Hadamard" if hadamard else "CMSClient"
         clients[name] = partial(_listed, client)
     reading = "epsilon of the client, for one value against any other"
-    one = partial(Entry, adjacency=Replace(), pairs=_VALUES, draws=500)
+    one = partial(Entry, adjacency=Replace(), pairs=_VALUES, draws=300)
     for name, release in clients.items():
         yield one(
             name=name,
@@ -74,7 +74,8 @@ def entries() -> Iterator[Entry]:
             function=partial(_of_value, release),
         )
     f = 0.5
-    rappor = oracles.RAPPORClient(f, 8, [[_bits(0, 8)]], num_of_cohorts=1)
+    bit = [[lambda text: int(text) % 8]]  # of each value its own
+    rappor = oracles.RAPPORClient(f, 8, bit, num_of_cohorts=1)
 
     def report(data: Any) -> Any:
         bits, cohort = rappor.privatise(int(data[0]))

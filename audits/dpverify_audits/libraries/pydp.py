@@ -35,7 +35,7 @@ def _released(name: str, kind: Callable[[Any], Any], options: dict[str, Any]) ->
 
 def entries() -> Iterator[Entry]:
     """All of them."""
-    entry = partial(Entry, draws=500)
+    entry = partial(Entry, draws=300)
     data = partial(entry, reading=_READING, claim=claimed(1), adjacency=AddRemove())
     bounds = {"lower_bound": 0, "upper_bound": 4}
     signed = {"lower_bound": -2, "upper_bound": 4}
@@ -66,6 +66,7 @@ def entries() -> Iterator[Entry]:
     many = [1.0, 2.0, 3.0, 3.5] * 250
     yield data(
         name="BoundedSum, bounds by the library",
+        draws=30,
         function=unbounded,
         pairs=((many, [*many, 1e6]), (many, many[:-1])),
     )

@@ -42,7 +42,7 @@ def entries() -> Iterator[Entry]:
     logging.disable(logging.WARNING)
     spent = "epsilon and delta of `Privacy` for one column of noise; one user comes or goes"
     entry = partial(
-        Entry, reading=spent, adjacency=AddRemove(user="id"), pairs=_PAIRS[:1], draws=40
+        Entry, reading=spent, adjacency=AddRemove(user="id"), pairs=_PAIRS[:1], draws=30
     )
     free = {"censor_dims": False}
     for name, query, options, epsilon, delta in (
