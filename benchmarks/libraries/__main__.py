@@ -139,8 +139,9 @@ private**: “none found” is what so many draws show.
 - *draws* are on each side of each pair, *s* seconds of processor time.
 
 All of these draw from the system's entropy, or from generators that are seeded from it where nobody
-seeds them: a second run has other counts. To audit one of them where it is installed: `dpverify audit libraries --library
-opendp`. Environments are made by `python -m benchmarks.libraries.install`.
+seeds them: a second run has other counts. To audit one of them where it is installed:
+`dpverify audit libraries --library opendp`. Environments are made by
+`python -m benchmarks.libraries.install`.
 
 | library | mechanisms | refuted | none found | other | known | |
 |---|---|---|---|---|---|---|
