@@ -128,6 +128,13 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert ended.value.code == 2
     assert "--yes" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.nightly
+def test_yes_releases_what_is_useless(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configuration(tmp_path)
+    path = tmp_path / "release.toml"
+    path.write_text(CONFIGURATION)
     with pytest.raises(SystemExit) as ended:
         main(["certify", str(path), "--out", str(tmp_path / "out"), "--yes", "-q"])
     assert ended.value.code in (0, 3)
