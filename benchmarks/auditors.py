@@ -13,7 +13,6 @@ What is done is kept in ``out/auditors.jsonl``, from which an interrupted run go
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -28,12 +27,11 @@ import numpy as np
 from benchmarks.kept import Kept
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.base import Target
-from dpverify.auditing.attacks.sequential import bet
 from dpverify.auditing.attacks.trade_off import TradeOffAttack
 from dpverify.auditing.attacks.white_box import WhiteBoxAttack, count_events
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.finding import BandEvidence, BetEvidence
-from dpverify.auditing.statistics.two_sample_binomial import claim_lines, epsilon_limit
+from dpverify.auditing.finding import BandEvidence
+from dpverify.auditing.statistics.two_sample_binomial import epsilon_limit
 from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Box
 from dpverify.privacy import Pair, WhiteBox
@@ -142,18 +140,6 @@ def modelled(mechanism: Any, pair: Pair, seed: int) -> float | None:
     return evidence.gaussian_model.epsilon_lower
 
 
-# --- sequential
-
-
-def pairs_needed(mechanism: Any, pair: Pair, seed: int) -> int | None:
-    """Pairs of outputs after which ε = 1 is refuted, None where 10,000 don't."""
-    config = AuditConfig(alpha=ALPHA, draws=10_000, seed=seed)
-    finding = bet(mechanism, pair, claim_lines(1.0, 0.0), config)
-    evidence = finding.evidence
-    assert isinstance(evidence, BetEvidence)
-    return evidence.draws if finding.verdict == "violation" else None
-
-
 # --- the page
 
 PEERS = {
@@ -250,28 +236,6 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
         given = [value for value in values if value is not None]
         middle = f"{median(given):.3f}" if 2 * len(given) > len(values) else "none"
         models.append(_row(name, f"{true:.4g}", len(values), f"{len(given)}", middle))
-    needs = [_row("", "true ε", "seeds", "found", "median pairs", "90 %"), _row(*["---"] * 6)]
-    for subject in SUBJECTS:
-        if subject.epsilon > 1:
-            found = [
-                kept.get(
-                    f"sequential/{subject.name}/{seed}",
-                    partial(pairs_needed, subject.mechanism, subject.pair, seed),
-                )
-                for seed in range(seeds)
-            ]
-            counts = [math.inf if value is None else value for value in found]
-            missed = counts.count(math.inf)
-            needs.append(
-                _row(
-                    subject.name,
-                    f"{subject.epsilon:g}",
-                    seeds,
-                    seeds - missed,
-                    f"{median(counts):g}",
-                    f"{float(np.quantile(counts, 0.9, method='higher')):g}",
-                )
-            )
     peers = [
         _row(
             "",
@@ -290,7 +254,6 @@ def page(kept: Kept, *, seeds: int, large: int, sketches: int) -> str:
                 "black": black,
                 "white": white,
                 "models": models,
-                "needs": needs,
                 "peers": peers,
             }.items()
         }
@@ -338,13 +301,6 @@ they don't reach, so a model that isn't guarded gives such a number for every me
 of the model refuses it where it is false.
 
 {models}
-
-## How soon a bug is found
-
-Pairs of outputs (one of each side) after which the sequential audit refutes ε = 1 at level 0.05, by
-outputs alone.
-
-{needs}
 """
 
 

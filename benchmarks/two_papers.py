@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.kept import Kept
-from benchmarks.peers.sniper import snipe
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import EventEvidence
 from dpverify.data.adjacency import LInf
@@ -41,7 +40,6 @@ Many = Callable[[Array, int, Rng], Array]
 
 ALPHA = 0.1
 EPSILON = 0.1
-FLAGS = (-1.0, -1000.0, -2000.0)
 
 
 def laplace(answers: Array, n: int, rng: Rng) -> Array:
@@ -334,27 +332,6 @@ def measured(row: Row, draws: int, seed: int) -> tuple[float, str, float]:
     return finding.epsilon_lower or 0.0, finding.evidence.event, process_time() - start
 
 
-def sniped(row: Row, draws: int, seed: int) -> float:
-    """The bound of our reading of DP-Sniper from as many draws a phase, the better of both orders.
-
-    Flags have columns of their own, as its authors told it.
-    """
-    pair, rng = pair_of(row), np.random.default_rng(seed)
-    sides = pair.record[0], pair.neighbour[0]
-
-    def draw(side: int, count: int) -> Array:
-        outputs = np.asarray(row.many(sides[side], count, rng), dtype=float).reshape(count, -1)
-        flags = [outputs == flag for flag in FLAGS]
-        kept = np.where(np.logical_or.reduce(flags), 0, outputs)
-        return np.column_stack([kept, *flags])
-
-    return max(
-        0.0,
-        snipe(draw, phase=draws, alpha=ALPHA),
-        snipe(lambda side, count: draw(1 - side, count), phase=draws, alpha=ALPHA),
-    )
-
-
 def _number(value: float) -> str:
     return "unbounded" if value == math.inf else f"{value:.4g}"
 
@@ -369,12 +346,10 @@ def page(kept: Kept, rows: Sequence[Row], *, draws: int, seed: int) -> str:
     for row in rows:
         make = partial(measured, row, draws, seed)
         bound, event, seconds = kept.get(f"{row.name}/{draws}/{seed}", make)
-        theirs = kept.get(f"snipe/{row.name}/{draws}/{seed}", partial(sniped, row, draws, seed))
         cells = (
             row.name,
             _number(row.epsilon),
             f"{bound:.4f}",
-            f"{theirs:.4f}",
             _published(row.sniper),
             _published(row.statdp),
             f"`{event}`",
@@ -394,8 +369,6 @@ and others 2018) among them. All bounds are one-sided lower ones on ε, at confi
 
 - **ours**: `dpv.audit` by outputs alone, {draws} draws counted on each side, and twice as many for
   training. It is told nothing of an output's flags.
-- **DP-Sniper here**: our reading of its method (`benchmarks/peers/sniper.py`) with {draws} draws in
-  each of its three phases, the better of both orders of the neighbours, and flags told.
 - **published**: lower limits, and in brackets the estimates, of 10.7 million draws in each of two
   phases of training and 200 million counted: the better of DP-Sniper's two classifiers, the better
   of two runs of StatDP. Of so many draws a limit is nearer to its estimate than ours can be, which
@@ -405,8 +378,8 @@ and others 2018) among them. All bounds are one-sided lower ones on ε, at confi
 
 The true ε is that of the worst pair; RAPPOR's is that of these two values.
 
-| mechanism | true ε | ours | DP-Sniper here | published: DP-Sniper | StatDP | our event | seconds |
-|---|---|---|---|---|---|---|---|
+| mechanism | true ε | ours | published: DP-Sniper | StatDP | our event | seconds |
+|---|---|---|---|---|---|---|
 {rows}
 """
 

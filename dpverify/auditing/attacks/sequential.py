@@ -14,11 +14,12 @@ inequality passes 1/α with probability at most α **at any time**: looking afte
 
 **The choice** only decides how fast a bug is found. Every output becomes a row of scores: its own
 values, their sum, and one linear score fitted to earlier outputs (or the mechanism's log-likelihood
-ratio). Of outputs that aren't arrays of one shape the values are features (`features`), which are
-learned from a few draws that are never bet on. Before each block, thresholds are the quantiles of
-earlier scores, rates are estimated there and drawn together a little, and the event, line and stake
-of the largest estimated growth E ln(1 + λW) are taken (Kelly 1956), at a part of that stake. Blocks
-grow in proportion to what was seen, so that the work stays linear.
+ratio). Of a single number the distance from a centre is a score too, which a change of scale shows
+in. The centre, and for outputs that aren't arrays of one shape the features (`features`) that are
+their values, are learned from a few draws that are never bet on. Before each block, thresholds are
+the quantiles of earlier scores, rates are estimated there and drawn together a little, and the
+event, line and stake of the largest estimated growth E ln(1 + λW) are taken (Kelly 1956), at a part
+of that stake. Blocks grow in proportion to what was seen, so that the work stays linear.
 
 **Round-off.** Slopes and intercepts are rounded up, so that W errs downwards; a sum of n logarithms
 errs by less than n²·2⁻⁵⁰, which `_margin` takes off.
@@ -280,8 +281,8 @@ class _Bettor:
 
 def _fit(own: Scores, other: Scores) -> Scores:
     """Weights of a linear score: difference of means over pooled variance, column by column."""
-    if own.shape[1] == 1:
-        return np.zeros(0)  # nothing to combine
+    if own.shape[1] <= 2:
+        return np.zeros(0)  # nothing to combine: a number, with its distance from the centre
     spread = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)]).var(axis=0)
     difference = own.mean(axis=0) - other.mean(axis=0)
     return np.asarray(difference / np.where(spread > 0, spread, 1.0))
@@ -299,11 +300,16 @@ def _scores_of(
     """How outputs become scores, by draws of their own, which aren't bet on."""
     sides = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
     layout = features(np.concatenate(sides), unpack=False)
+    centre = 0.0
+    if sides[0].dtype != object:
+        centre = float(np.median(layout.matrix(np.concatenate(sides))))
 
     def scores(outputs: NDArray[Any]) -> Scores:
         if sides[0].dtype != object:
             fits = outputs.dtype != object and outputs.shape[1:] == sides[0].shape[1:]
-            return columns(outputs if fits else layout.matrix(outputs))
+            values = columns(outputs if fits else layout.matrix(outputs))
+            alone = values.shape[1] == 1
+            return np.column_stack([values, np.abs(values - centre)]) if alone else values
         if isinstance(sides[0][0], frozenset):
             return columns(outputs if outputs.dtype == object else outputs.astype(object))
         return layout.matrix(outputs)[:, :_MOST_COLUMNS]
