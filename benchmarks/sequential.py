@@ -205,9 +205,8 @@ sequential audit refutes a claim at level {alpha}, by outputs alone. It gives up
 means are those of “Sequentially Auditing Differential Privacy” (González and others 2025), whose
 own average numbers stand in the last column; their steps of training are of a network.
 
-Noise that is of a noisy count is nearly always far too large or right, and what tells most is the
-mean beneath it: the likelihood ratio itself, known beforehand, would need about 110 pairs at
-ε = 0.01. SVT3 of these answers breaks its claim in rare outputs alone.
+Noise of a noisy count is nearly always far too large or right, and all that tells is the mean
+beneath it. SVT3 of these answers breaks its claim in rare outputs alone.
 
 | mechanism | claimed ε | δ | found | median | 90 % | published |
 |---|---|---|---|---|---|---|

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,22 @@ def test_half_the_scale_is_found_in_few_pairs(others: int, most: int, runs: int)
     """The best event known beforehand, with its best stake, needs 64 on average."""
     needed = [pairs_needed(Laplace(0.5, others), seed) for seed in range(runs)]
     assert np.median(needed) <= most
+
+
+def test_a_change_of_scale_is_found_in_few_pairs() -> None:
+    @dataclass(frozen=True)
+    class Scaled(Laplace):
+        def release(self, records: Any, *, rng: Words) -> NDArray[np.float64]:
+            zero = np.zeros_like(records)
+            return (1 + float(np.asarray(records)[0, 0])) * Laplace.release(self, zero, rng=rng)
+
+    lines = claim_lines(0.1, 0.0)
+    config = AuditConfig(alpha=ALPHA, draws=1000, seed=0)
+    needed = [
+        evidence_of(bet(Scaled(1.0), PAIR, lines, replace(config, seed=seed))).draws
+        for seed in range(3)
+    ]
+    assert np.median(needed) <= 120
 
 
 @pytest.mark.parametrize(("runs", "most"), day_and_night((30, 6), (150, 16)))
