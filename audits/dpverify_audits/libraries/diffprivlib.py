@@ -175,6 +175,8 @@ def _tools() -> Iterator[Entry]:
         come,
         AddRemove(),
         count,
+        known="by convention: the number of rows is public, and bounds the noise",
+        example=_COUNT,
     )
     yield swap("tools.count_nonzero", lambda x: tools.count_nonzero(np.array(x), epsilon=1))
 
@@ -198,6 +200,13 @@ def _tools() -> Iterator[Entry]:
     points = (([[0.1, 0.1]] * 2, [[0.1, 0.1]] * 3), ([[0.9, 0.1]], [[0.9, 0.1], [0.1, 0.9]]))
     yield _entry("tools.histogram2d, add/remove", grid, points, AddRemove(), count)
 
+
+_COUNT = """\
+import numpy as np
+from diffprivlib.tools import count_nonzero
+for data in (np.ones(2), np.ones(3)):  # one row is added
+    print(len(data), "largest of 1,000:", max(count_nonzero(data, epsilon=1) for _ in range(1000)))
+"""
 
 _HISTOGRAM = """\
 import numpy as np
