@@ -77,9 +77,12 @@ def measure(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> None:
 
 
 def _bug(told: Told, exhibit: Exhibit) -> dict[str, Any] | None:
-    """Of the bug, with the draws that it took."""
-    keys = {draws: _key(exhibit, broken=True, draws=draws) for draws in (exhibit.draws, FEW)}
-    return next((told[key] | {"draws": n} for n, key in keys.items() if key in told), None)
+    """Of the bug, with the draws that it took; None if all of them haven't been made."""
+    for draws in (FEW, exhibit.draws):
+        result = told.get(_key(exhibit, broken=True, draws=draws), {})
+        if draws == exhibit.draws or result.get("verdict") == "violation":
+            break
+    return result | {"draws": draws} if result else None
 
 
 def _twins(told: Told, exhibit: Exhibit, seeds: int) -> list[dict[str, Any]]:
