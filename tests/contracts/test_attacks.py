@@ -186,7 +186,9 @@ def test_its_findings_come_back_from_a_journal(kind: AuditKind, tmp_path: Path) 
         audit(LIAR, kinds=[kind], draws=400, seed=2, workers=1, journal=journal) for _ in range(2)
     )
     assert first == second == audit(LIAR, kinds=[kind], draws=400, seed=2, workers=1)
-    assert len((tmp_path / "journal").read_text().splitlines()) == 3  # header, trials, the attack
+    header, *steps = map(json.loads, (tmp_path / "journal").read_text().splitlines())
+    assert header["dpverify"]
+    assert [step["step"] for step in steps] == ["pace", "trials", kind]
 
 
 @ALL
