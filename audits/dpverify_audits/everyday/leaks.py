@@ -326,7 +326,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
     ),
     _case("asserted, not clipped", "A row out of range raises.", _asserted, _capped, domain=_PAID),
     _case(
-        "uniform noise", "Noise with ends: beyond them only the neighbour is possible.", _uniform
+        "noise with ends", "Noise with ends: beyond them only the neighbour is possible.", _uniform
     ),
     _case("noise that only adds", "|Laplace| never falls below the truth.", _positive),
     _case("noise cut at three", "Laplace noise clipped to ±3, at δ = 0.", _cut),

@@ -17,7 +17,7 @@ from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.data.adjacency import Attribute, LInf
 from dpverify_audits.museum.exhibit import Exhibit, Release, exhibit
 
-__all__ = ["EXHIBITS", "NAME", "exponential", "sparse_vector"]
+__all__ = ["EXHIBITS", "NAME", "exponential", "noisy_max", "sparse_vector"]
 
 NAME = "Sparse vectors and selection"
 _LYU = "Lyu, Su and Li, VLDB 2017 (arXiv:1603.01699)"

@@ -74,9 +74,9 @@ def test_a_change_of_scale_is_found_in_few_pairs() -> None:
     config = AuditConfig(alpha=ALPHA, draws=1000, seed=0)
     needed = [
         evidence_of(bet(Scaled(1.0), PAIR, lines, replace(config, seed=seed))).draws
-        for seed in range(3)
+        for seed in range(9)
     ]
-    assert np.median(needed) <= 120
+    assert np.median(needed) <= 120  # 172 of 25 seeds where the events alone are bet on, 84 now
 
 
 @pytest.mark.parametrize(("runs", "most"), day_and_night((30, 6), (150, 16)))
