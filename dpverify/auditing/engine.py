@@ -297,7 +297,7 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
         curve = mechanism.privacy()
     except DPVerifyError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
     whole = hasattr(curve, "delta_at") and hasattr(curve, "epsilon_at")
     require(whole, "privacy()", shown(curve), rule)

@@ -43,6 +43,7 @@ from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
 from dpverify.privacy import Pair
+from dpverify.visible import raised
 
 __all__ = ["audit"]
 
@@ -378,8 +379,8 @@ def _found(target: str) -> Any:
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         found: Any = import_module(module)
-    except (ImportError, ValueError) as error:
-        raise ConfigurationError(f"TARGET {target} can't be loaded: {error}.") from error
+    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+        raise ConfigurationError(f"TARGET {target} can't be loaded: {raised(error)}.") from error
     for part in name.split("."):
         if not hasattr(found, part):
             known = [entry for entry in dir(found) if not entry.startswith("_")]

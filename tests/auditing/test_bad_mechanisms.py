@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -221,3 +222,14 @@ def test_what_is_raised_is_said_in_short(raised: Exception, kind: AuditKind) -> 
     assert report.verdict == "inconclusive"
     assert type(raised).__name__ in said
     assert len(said) < 10_000
+
+
+@pytest.mark.parametrize("kind", ["sequential", "determinism", "grey-box"])
+def test_a_release_that_exits_does_not_end_the_audit(kind: AuditKind) -> None:
+    def exits(data: Any, rng: Any) -> float:
+        if np.sum(data) > 0.5:
+            sys.exit(0)  # which the command would answer by "nothing found"
+        return float(rng.laplace())
+
+    report = audit(exits, **CLAIM, kinds=[kind], draws=200)
+    assert report.verdict == "violation"

@@ -165,6 +165,18 @@ def test_unknown_targets(target: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert "dpverify: TARGET" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["import sys; sys.exit(0)", "1 + None", "f(", "import no_such"])
+def test_modules_that_cannot_be_imported(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"broken_{len(text)}"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _run(["audit", f"{name}:THING"]) == 2
+    assert f"TARGET {name}:THING can't be loaded: " in capsys.readouterr().err
+
+
 def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["audit", f"{module}:BAD", *FAST]) == 1
     shown = capsys.readouterr()

@@ -135,7 +135,7 @@ class Trial:
                     value = content(array)
             except DrawError:  # no output: it couldn't be drawn from
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 behaviour = f"raised {type(error).__name__}"
                 value = b""  # the text is for the owner, and may well name a value
             runs.labels["behaviour"].append(behaviour.encode())

@@ -228,7 +228,7 @@ def confirm(
 
 def numbers(released: Any) -> NDArray[np.float64] | None:
     """A release as an array of numbers; None where it is none, an exception say."""
-    if isinstance(released, Exception):
+    if isinstance(released, (Exception, SystemExit)):
         return None
     try:
         output = np.asarray(released.toarray() if is_sparse(released) else released)
@@ -276,7 +276,7 @@ def _chunk(
                 released: Any = release()
             except DrawError:
                 raise
-            except Exception as error:  # what it raises is an output too
+            except (Exception, SystemExit) as error:  # what it raises is an output too
                 released = error
             seen.append(event.holds(released))
 

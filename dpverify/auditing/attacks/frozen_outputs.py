@@ -379,7 +379,7 @@ def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
             output = alone(function, copied(data))
         except Diverged as differing:
             run.diverged = str(differing)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             run.raised = raised(error)
         else:
             run.output = digest(output)

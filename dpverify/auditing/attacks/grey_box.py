@@ -429,7 +429,7 @@ def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
     try:
         # A copy: a run that changes its argument must not change the next one's.
         output, said = numbers(alone(function, copy.deepcopy(data), source)), ""
-    except Exception as error:  # whatever a mechanism raises is part of what it does
+    except (Exception, SystemExit) as error:  # whatever a mechanism raises is part of what it does
         output, said = None, raised(error)
     return _Run(
         output=np.zeros(0) if output is None else output.ravel(),

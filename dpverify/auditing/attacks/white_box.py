@@ -172,7 +172,7 @@ def count_events(
             own, other = _scores(mechanism, pair, index, config, progress)
         except (DrawError, ClusterError):
             raise
-        except Exception as error:  # whatever a mechanism raises, or its pickling
+        except (Exception, SystemExit) as error:  # whatever a mechanism raises, or its pickling
             raise DrawError(
                 f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
                 f"{raised(error)}"

@@ -90,9 +90,13 @@ def over_the_draw(mechanism: Any) -> bool:
 
 
 def whole(outputs: NDArray[Any]) -> bool:
-    """Whether all of them are whole numbers, by type or by value."""
+    """Whether all of them are whole numbers, by type or by value.
+
+    Doubles beyond 2⁵³ are all whole: of those alone, nothing says that they were meant to be.
+    """
     return outputs.dtype.kind in "biu" or (
-        outputs.dtype.kind == "f" and bool(np.all(outputs == np.floor(outputs)))
+        outputs.dtype.kind == "f"
+        and bool(np.all(outputs == np.floor(outputs)) and np.any(np.abs(outputs) < 2**53))
     )
 
 
@@ -362,7 +366,7 @@ def foreign_code(
         raise _error(mechanism, pair, reason, side) from None
     except passed:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"raised {raised(error)}"
         raise _error(mechanism, pair, reason, side) from error
 
