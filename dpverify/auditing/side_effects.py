@@ -20,6 +20,7 @@ import os
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
@@ -194,7 +195,8 @@ def _watching() -> Iterator[_Effects]:
     """Note what this thread does, and what is printed."""
     _install()
     effects = _Effects([])
-    with _ALONE, tempfile.TemporaryFile() as printed:
+    # Entered anew, it shows again a warning that Python shows once, if the filters let it pass.
+    with _ALONE, warnings.catch_warnings(), tempfile.TemporaryFile() as printed:
         with _printing_to(printed):
             _watch.effects = effects
             try:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,11 +124,22 @@ def leaks_a_file(data: Any, rng: Any) -> None:
         Path("noted").touch()
 
 
-@pytest.mark.parametrize("does", [leaks_a_number, leaks_a_word, leaks_a_file])
+def leaks_a_warning(data: Any, rng: Any) -> None:
+    """Python shows it once for each text and place, which may have been before."""
+    warnings.warn(f"{data.sum():g} rows", RuntimeWarning, stacklevel=1)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("does", [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning])
 def test_what_depends_on_the_data_is_not_counted_as_private(
     does: Callable[[Any, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+
+    def showwarning(message: Any, *more: Any, **named: Any) -> None:  # as outside of pytest
+        print(message, file=sys.stderr)
+
+    monkeypatch.setattr(warnings, "showwarning", showwarning)
     report = dpv.audit(of(does), pairs=[PAIR], kinds=["black-box"], draws=50, workers=1)
     assert report.verdict == "inconclusive"
     assert "depends on the data" in report.failed[0]

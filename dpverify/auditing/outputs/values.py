@@ -314,6 +314,10 @@ class _Reader:
             case np.ndarray() if not np.ma.isMaskedArray(value):
                 return self._array(value, name, depth)
             case _ if (parts := _parts(value)) is not None:
+                if hasattr(value, "columns") and hasattr(value, "dtypes"):  # also of no rows
+                    types = ((each, getattr(each, "categories", ())) for each in value.dtypes)
+                    told = ", ".join(f"{each} {[*among]}" for each, among in types)
+                    self.word(f"types of {name}", told)
                 return f"{kind}[{self._list(parts, name, depth)}]"
             case _ if hasattr(value, "__array__") and not isinstance(value, type):
                 return f"{kind} of {self.walk(np.asarray(value), name, depth - 1)}"

@@ -93,6 +93,10 @@ def test_tables_by_row_and_by_what_stands_in_a_row() -> None:
         assert leaves["output['a']['n']"] == 1.5
         assert leaves["output['b']['n']"] == 2.5
     assert both[0]["output[0]['n']"] != both[1]["output[0]['n']"]
+    seen, declared = (
+        frame.assign(city=pandas.Categorical(frame.city, [*c])) for c in ("ab", "abc")
+    )
+    assert value_of(seen) != value_of(declared)  # a category without rows
     grouped = dict(value_of(frame.groupby("city")["n"].sum()).leaves)
     assert "'a' in output" in grouped or grouped["len(output)"] == 2
 
