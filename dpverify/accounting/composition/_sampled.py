@@ -16,8 +16,9 @@ left is, for every x₂ and b > 0,
 
 since either one of the T is above x₂, or none, where Chernoff's bound holds. χ is a normal
 distribution function from x₁ < x₂, far enough for the first term, and x₂ the largest that makes the
-second one small. A₂ is bounded by an upper sum in doubles, L rising with x: scipy's normal
-distribution function is taken to be right to ten digits, and its logarithm to nine places.
+second one small. A₂ is bounded by an upper sum in doubles, L rising with x, of logarithms, since
+masses that are below all doubles count where L is large. The logarithm of scipy's normal
+distribution function is taken to be right to fourteen digits.
 
 Nodes beyond the last one are bounded by |M^T − A^T| ≤ T·|B|·M(c)^{T − 1}, for |M|, |A| ≤ M(c), or
 by |M|^T where there is no window; |B| and |M| by what falls with y on the shifted line of
@@ -40,7 +41,7 @@ from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral, Window
-from dpverify.accounting.losses.base import Doubles
+from dpverify.accounting.losses.base import ROUND_OFF, Doubles
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError
@@ -364,7 +365,9 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
         return None
     b = float(near[int(np.argmin([bound[good[-1]] for bound in bounds]))])
     x, log_cells, log_g = _log_parts(mixture, reach, _CELLS)
-    sums = np.logaddexp.accumulate(log_cells + (1 + b) * log_g) + _SLACK
+    # ln g errs as μx and μ² do.
+    off = ROUND_OFF * (1 + b) * (np.abs(log_g) + mu * (np.abs(x) + mu))
+    sums = np.logaddexp.accumulate(log_cells + (1 + b) * log_g + off) + _SLACK
     good = np.flatnonzero(times * sums - b * eps <= room)
     if not good.size:
         return None
@@ -377,9 +380,10 @@ def _rest(mixture: NormalMixture, times: int, eps: float, room: float, c: float)
         )
     )
     distance = max(-float(scipy.special.ndtri_exp(min(room - above, -1e-300))), 0.0)
+    log_above = above + float(scipy.special.log_ndtr(-distance))
     return _Rest(
         window=Window(start=end - width * distance, width=width),
-        log_above=above + float(scipy.special.log_ndtr(-distance)) + _SLACK,
+        log_above=log_above + _SLACK + ROUND_OFF * abs(log_above),
         log_power=times * float(sums[at]),
         b=b,
     )
@@ -390,10 +394,9 @@ def _log_parts(
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Right ends of cells from −∞ on, ln of Q's mass of each, and ln g there, which is the most."""
     x = np.linspace(-reach, reach + math.sqrt(mixture.mu_squared), cells + 1)
-    # From the side where it is relatively exact.
-    mass = np.where(
-        x[1:] <= 0,
-        scipy.special.ndtr(x[1:]) - scipy.special.ndtr(x[:-1]),
-        scipy.special.ndtr(-x[:-1]) - scipy.special.ndtr(-x[1:]),
-    )
-    return x, np.concatenate([[scipy.special.log_ndtr(x[0])], np.log(mass)]), mixture.log_ratio(x)
+    # From the side where it is relatively exact, in logarithms: masses may be below all doubles.
+    left = x[1:] <= 0
+    most = scipy.special.log_ndtr(np.where(left, x[1:], -x[:-1]))
+    least = scipy.special.log_ndtr(np.where(left, x[:-1], -x[1:]))
+    masses = most + np.log(-np.expm1(least - most))
+    return x, np.concatenate([[scipy.special.log_ndtr(x[0])], masses]), mixture.log_ratio(x)

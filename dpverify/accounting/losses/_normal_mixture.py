@@ -212,11 +212,15 @@ class PowerIntegral:
         return found
 
     def in_doubles(self, which: int = 0) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Weights over N(a), ln g, and the error, also over N(a): of the window's sum for 1."""
+        """Weights over N(a), ln g, and the error, also over N(a): of the window's sum for 1.
+
+        N(a) itself is off by its radius, and the quotient, which is at most 1, by as much.
+        """
         scale = self.total[0].mid()
         weights = np.array([complex(w / scale) for w in self.weights[which]])
         logs = np.array([complex(log) for log in self.logs])
-        return weights, logs, float((self.errors[which] / scale).upper()) * (1 + 2.0**-40)
+        error = (self.errors[which] + self.total[0].rad()) / scale
+        return weights, logs, float(error.upper()) * (1 + 2.0**-40)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
