@@ -57,6 +57,8 @@ def new_key(path: Path, *, passphrase: str | None = None) -> tuple[Path, str]:
     OutputError
         If they can't be written.
     """
+    if not path.name:
+        raise KeyFileError(f"{path}: is a folder, and a key is written to a file. Name one.")
     public = path.with_suffix(f".pub{path.suffix or '.pem'}")
     for file in (path, public):
         if os.path.lexists(file):

@@ -462,6 +462,8 @@ def test_a_new_key_can_be_encrypted(tmp_path: Path) -> None:
         load_private_key(path, passphrase=lambda: "battery")
     with pytest.raises(KeyFileError, match="empty"):
         new_key(tmp_path / "other.pem", passphrase="")
+    with pytest.raises(KeyFileError, match="is a folder"):
+        new_key(Path())
 
 
 def test_the_help_shows_two_commands(capsys: pytest.CaptureFixture[str]) -> None:

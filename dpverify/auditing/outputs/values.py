@@ -278,8 +278,11 @@ class _Reader:
     def walk(self, value: Any, name: str, depth: int) -> str:  # noqa: C901 - a type a line
         """Collect the leaves of a part; its structure."""
         kind = type(value).__name__
-        if self.full or depth == 0:
+        if self.full:
             return "…"
+        if depth == 0:  # read as its representation says it, which also ends what holds itself
+            self.text(name, _unplaced(shown(value)))
+            return kind
         match value:
             case None | Enum():
                 self.word(name, str(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -128,6 +129,18 @@ def test_a_place_in_memory_says_nothing() -> None:
     assert value_of(Plain()) == value_of(Plain())
     told = [Value.of_raised(ValueError(f"no {Plain()!r}")) for _ in range(2)]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("wrap", [lambda x: {"a": x}, lambda x: [x, None]])
+def test_what_lies_deep_is_read(wrap: Callable[[Any], Any]) -> None:
+    def nested(rows: int) -> Any:
+        output: Any = {"n": rows, "z": 0.25}
+        for _ in range(12):
+            output = wrap(output)
+        return output
+
+    assert value_of(nested(2)) != value_of(nested(3))
+    assert any(number == 3.0 for _, number in value_of(nested(3)).leaves)
 
 
 def test_what_refers_to_itself_ends() -> None:
