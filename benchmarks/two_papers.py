@@ -36,7 +36,7 @@ from dpverify.privacy import Pair
 Array = NDArray[Any]
 Rng = np.random.Generator
 Many = Callable[[Array, int, Rng], Array]
-"""Makes so many draws at once for a vector of answers."""
+"""Draws n outputs at once for a vector of answers."""
 
 ALPHA = 0.1
 EPSILON = 0.1

@@ -46,7 +46,7 @@ def _bits(rows: Any, rng: Any, *, flipped: int) -> Any:
 
 
 def _coarse(rows: Any, rng: Any, *, steps: int) -> bool:
-    """Whether the colour is warm, by a coin of so many steps, rounded up."""
+    """Whether the colour is warm, by a coin whose probability is rounded up to `steps` steps."""
     keep = math.ceil(kept_with(1) * steps) / steps if steps else kept_with(1)
     return bool((rows[0]["colour"] in "abc") ^ (rng.random() > keep))
 
