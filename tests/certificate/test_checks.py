@@ -150,7 +150,7 @@ def everything(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 
 @pytest.mark.usefixtures("kept_draws")
-@pytest.mark.parametrize(("every", "inputs"), day_and_night((997, 13), (1, 1)))
+@pytest.mark.parametrize(("every", "inputs"), day_and_night((1997, 29), (1, 1)))
 def test_every_edit_of_every_value_is_noticed(
     certificate: dict[str, Any], workplace: Path, tmp_path: Path, every: int, inputs: int
 ) -> None:

@@ -137,7 +137,7 @@ TABLE = dpv.Table(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_data_sets_and_neighbours_of_a_table(data: st.DataObject) -> None:
     rows = data.draw(strategies.data_sets(TABLE))

@@ -51,7 +51,7 @@ def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
     assert float(found.upper - exact) <= 1e-12
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(st.fractions(min_value=Fraction(1, 10), max_value=6), RATES)
 def test_laplace_noise(shift: Fraction, rate: Fraction) -> None:
     """The best test of Laplace(0, 1) against Laplace(a, 1) is a threshold on the output."""

@@ -215,15 +215,15 @@ def test_estimator_reads_its_entry() -> None:
 
 
 def test_variance_is_the_noises() -> None:
-    """20,000 releases of one entry: mean and variance within five standard deviations."""
+    """5,000 releases of one entry: mean and variance within five standard deviations."""
     mechanism, x = make(rows=2, p=4, grid_steps=2), bits(2, 4)
     estimator = mechanism.estimators()[0]
     rng = ReplayableWords(6)
-    draws = np.stack([mechanism.release(x, rng=rng) for _ in range(20_000)])
+    draws = np.stack([mechanism.release(x, rng=rng) for _ in range(5_000)])
     values = estimator.estimate(draws, np.array([0, 1]))
     variance = estimator.variance(x, [0, 1])
-    assert abs(values.mean() - estimator.truth(x, [0, 1])) < 5 * math.sqrt(variance / 20_000)
-    assert abs(values.var() / variance - 1) < 5 * math.sqrt(2 / 20_000)
+    assert abs(values.mean() - estimator.truth(x, [0, 1])) < 5 * math.sqrt(variance / 5_000)
+    assert abs(values.var() / variance - 1) < 5 * math.sqrt(2 / 5_000)
 
 
 @pytest.mark.parametrize("mechanism", [make(), make(rows=2, p=3)])
