@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any, Literal
 
 import click
 
@@ -18,10 +21,10 @@ from dpverify.cli.output import (
     parse_parameters,
     say,
 )
+from dpverify.cli.releases import Facts, Written, infinity_mass, named, read, total_of
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import ConfigurationError, did_you_mean
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
-from dpverify.privacy import Certifiable
 
 __all__ = ["account", "calibrate"]
 
@@ -31,21 +34,40 @@ _name = click.argument("name", metavar="NAME")
 _parameters = click.option(
     "-p", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated."
 )
-_Facts = Mapping[str, Enclosure | str | int]
+_epsilon = click.option("--epsilon", metavar="NUMBER", help="Find the delta at this epsilon.")
+_delta = click.option("--delta", metavar="NUMBER", help="Find the epsilon at this delta.")
 
 
-@click.command(short_help="What a noise level or a mechanism guarantees.")
+class _Account(click.Command):
+    """`account`, and behind the word "compose" the command of that name."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """The context of the one that is meant."""
+        if args[:1] == ["compose"]:
+            return compose.make_context(f"{info_name} compose", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_Account, short_help="What noise or a mechanism guarantees.")
 @_name
 @_parameters
-@click.option("--epsilon", metavar="NUMBER", help="Find the delta at this epsilon.")
-@click.option("--delta", metavar="NUMBER", help="Find the epsilon at this delta.")
+@_epsilon
+@_delta
 @json_option
 def account(
     name: str, parameters: tuple[str, ...], epsilon: str | None, delta: str | None, as_json: bool
 ) -> None:
     """What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
 
-    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's.
+    NAME is gaussian, discrete-gaussian, laplace, randomized-response (of a Poisson sample with
+    -p rate=…), approximate-dp, which is a published point, or a mechanism's. `account compose` has
+    many releases.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
@@ -53,21 +75,87 @@ def account(
     dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
       -p domain.high=1 -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
     """  # noqa: D301  # click keeps the lines after a backspace
-    if (epsilon is None) == (delta is None):
-        raise click.UsageError(
-            "give one of --epsilon, to find the delta, and --delta, to find the epsilon."
+    target = _target(epsilon, delta)
+    known = named(name, key_values(parameters))
+    numbers = {**target.point(known.curve), **known.facts}
+    _report("account", name, numbers, known.about, as_json=as_json)
+
+
+@click.command(short_help="What many releases cost together.")
+@click.argument("releases", nargs=-1, required=True, metavar="RELEASE…")
+@_epsilon
+@_delta
+@click.option(
+    "--same-records",
+    is_flag=True,
+    help="Your word: mechanisms on one public draw are of the very same records.",
+)
+@json_option
+def compose(
+    releases: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    same_records: bool,
+    as_json: bool,
+) -> None:
+    """What releases about the same people cost together, by their exact privacy losses.
+
+    RELEASE is "COUNT x NAME key=value …" with the names and keys of `account`, or a .csv or .toml
+    file with count, mechanism, parameters, label and date of each. What each costs alone is shown
+    next to it, and the sum by basic composition.
+
+    \b
+    dpverify account compose "10 x gaussian sigma=4" "5 x laplace scale=2" --delta 1e-6
+    dpverify account compose "10000 x gaussian sigma=1 rate=0.01" --delta 1e-6
+    dpverify account compose year.csv "approximate-dp epsilon=1 delta=1e-6" --delta 1e-5
+    """  # noqa: D301  # click keeps the lines after a backspace
+    target = _target(epsilon, delta)
+    written = read(releases)
+    total = total_of(written, same_records=same_records)
+    together = target.of(total.curve)
+    if together.lower == math.inf:
+        raise ParameterError(
+            "delta",
+            delta,
+            "at least the probability with which these releases show everything",
+            "At a smaller one no epsilon is finite.",
         )
-    if name in DISTRIBUTIONS:
-        noise = DISTRIBUTIONS[name]
-        known = {**noise.query, noise.noise[0]: noise.noise[1]}
-        values = _exact(parse_parameters(parameters, known, defaults=noise.defaults))
-        curve = noise.curve(values)
-        facts: _Facts = {noise.noise[0]: Enclosure.of_exact(values[noise.noise[0]])}
-        about = {"theorem": noise.theorem}
-    else:
-        mechanism = _made(name, parameters)
-        curve, facts, about = mechanism.privacy(), _facts(mechanism), _about(mechanism)
-    _report("account", name, {**_point(curve, epsilon, delta), **facts}, about, as_json=as_json)
+    alone = {(each.text, each.count): target.of(each.curve) for each in written}
+    parts = [alone[each.text, each.count] for each in written]
+    added = target.added(written)
+    if as_json:
+        emit_json(
+            "account",
+            {
+                "name": "compose",
+                **total.about,
+                **{key: value.as_json() for key, value in target.with_answer(together).items()},
+                f"added_{target.answer}": None if added is None else added.as_json(),
+                "releases": [
+                    {**each.to_dict(), f"{target.answer}_alone": part.as_json()}
+                    for each, part in zip(written, parts, strict=True)
+                ],
+            },
+        )
+        return
+    rows = [
+        [str(each), each.label, each.date, part.as_json()["upper"], ""]
+        for each, part in zip(written, parts, strict=True)
+    ]
+    if added is not None:
+        rows.append(["added up", "", "", added.as_json()["upper"], ""])
+    ends = together.as_json()
+    rows.append(["together", "", "", ends["upper"], ends["lower"]])
+    shown = [
+        column for column in range(5) if column in (0, 3, 4) or any(row[column] for row in rows)
+    ]
+    headings = ["release", "label", "date", f"{target.answer}, at most", "at least"]
+    emit_table(
+        [[row[column] for column in shown] for row in rows],
+        headings=[headings[column] for column in shown],
+    )
+    say(f"at {target.given}={target.text}")
+    _say_about(total.about)
 
 
 @click.command(short_help="The noise that a guarantee needs.")
@@ -93,16 +181,18 @@ def calibrate(
     point = {key: Enclosure.of_exact(rational(key, value)) for key, value in goal.items()}
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
-        values = _exact(parse_parameters(parameters, noise.query, defaults=noise.defaults))
+        values = _exact(
+            parse_parameters(key_values(parameters), noise.query, defaults=noise.defaults)
+        )
         target = rational("epsilon", goal["epsilon"]), rational("delta", goal["delta"])
         least = noise.calibrate(values, *target)
-        facts: _Facts = {
+        facts: Facts = {
             noise.noise[0]: least if isinstance(least, Enclosure) else _safe_decimal(least)
         }
         about = {"theorem": noise.theorem}
     else:
-        mechanism = _made(name, (*parameters, f"epsilon={epsilon}", f"delta={delta}"))
-        facts, about = _facts(mechanism), _about(mechanism)
+        made = named(name, key_values((*parameters, f"epsilon={epsilon}", f"delta={delta}")))
+        facts, about = made.facts, dict(made.about)
     _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
 
 
@@ -118,47 +208,78 @@ def _exact(values: Mapping[str, Real]) -> dict[str, Fraction]:
     return {name: rational(name, value) for name, value in values.items()}
 
 
-def _point(curve: PrivacyCurve, epsilon: str | None, delta: str | None) -> dict[str, Enclosure]:
-    if epsilon is not None:
-        eps = decimal("epsilon", epsilon)
-        return {"epsilon": Enclosure.of_exact(Fraction(eps)), "delta": curve.delta_at(eps)}
-    target = decimal("delta", delta or "")
-    return {"epsilon": curve.epsilon_at(target), "delta": Enclosure.of_exact(Fraction(target))}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """The one of ε and δ that is given, so that the other is the answer."""
+
+    given: Literal["epsilon", "delta"]
+    text: str
+    value: Fraction
+
+    @property
+    def answer(self) -> Literal["epsilon", "delta"]:
+        return "delta" if self.given == "epsilon" else "epsilon"
+
+    def of(self, curve: PrivacyCurve) -> Enclosure:
+        if self.given == "epsilon":
+            return curve.delta_at(self.value)
+        return curve.epsilon_at(self.value)
+
+    def point(self, curve: PrivacyCurve) -> dict[str, Enclosure]:
+        return self.with_answer(self.of(curve))
+
+    def with_answer(self, answer: Enclosure) -> dict[str, Enclosure]:
+        found = {self.given: Enclosure.of_exact(self.value), self.answer: answer}
+        return {key: found[key] for key in ("epsilon", "delta")}
+
+    def added(self, releases: Sequence[Written]) -> Enclosure | None:
+        """Basic composition: every release at an even share; None where no share is left.
+
+        Of δ, what shows everything with some probability is given that beforehand.
+        """
+        many = sum(each.count for each in releases)
+        if self.given == "epsilon":
+            shares = [self.value / many] * len(releases)
+            least = [
+                each.what.curve.delta_at(eps) for each, eps in zip(releases, shares, strict=True)
+            ]
+        else:
+            certain = [infinity_mass(each.what.curve) for each in releases]
+            left = self.value - sum(
+                (each.count * mass for each, mass in zip(releases, certain, strict=True)),
+                Fraction(0),
+            )
+            if left < 0:
+                return None
+            least = [
+                each.what.curve.epsilon_at(mass + left / many)
+                for each, mass in zip(releases, certain, strict=True)
+            ]
+        ends = [
+            sum(
+                (each.count * Fraction(end) for each, end in zip(releases, side, strict=True)),
+                Fraction(0),
+            )
+            for side in ([found.lower for found in least], [found.upper for found in least])
+        ]
+        lower, upper = (Enclosure.of_exact(end) for end in ends)
+        return Enclosure(lower.lower, upper.upper)
 
 
-def _made(name: str, parameters: Sequence[str]) -> Certifiable:
-    # Imports every installed mechanism: a noise distribution's accountant doesn't wait for that.
-    from dpverify.catalogue import families
-    from dpverify.certificate.named import named_mechanism
-
-    if name not in families():
-        hint = did_you_mean(name, [*DISTRIBUTIONS, *families()])
-        raise ConfigurationError(f"there is no mechanism {name}. {hint}")
-    return named_mechanism(name, key_values(parameters))
-
-
-def _facts(mechanism: Certifiable) -> _Facts:
-    return {
-        f"{section}.{name}": value
-        for section, numbers in mechanism.facts().items()
-        for name, value in numbers.items()
-    }
-
-
-def _about(mechanism: Certifiable) -> dict[str, str]:
-    guarantee = mechanism.guarantee()
-    return {
-        "theorem": guarantee.theorem,
-        "protects": guarantee.adjacency.unit,
-        "randomness": guarantee.randomness,
-        "data_choice": guarantee.data_choice,
-    }
+def _target(epsilon: str | None, delta: str | None) -> _Target:
+    if (epsilon is None) == (delta is None):
+        raise click.UsageError(
+            "give one of --epsilon, to find the delta, and --delta, to find the epsilon."
+        )
+    name: Literal["epsilon", "delta"] = "delta" if epsilon is None else "epsilon"
+    text = (delta if epsilon is None else epsilon) or ""
+    return _Target(given=name, text=text, value=rational(name, decimal(name, text)))
 
 
 def _report(
     command: str,
     name: str,
-    numbers: _Facts,
+    numbers: Facts,
     about: Mapping[str, str],
     *,
     as_json: bool,
@@ -172,6 +293,10 @@ def _report(
         return
     rows = [[key, *_cells(value)] for key, value in numbers.items()]
     emit_table(rows, headings=["", "at most (the safe end)", "at least"])
+    _say_about(about)
+
+
+def _say_about(about: Mapping[str, str]) -> None:
     for key, text in about.items():
         say(f"by {text}" if key == "theorem" else f"{key.replace('_', ' ')}: {text}")
 

@@ -187,10 +187,9 @@ def key_values(given: Sequence[str]) -> dict[str, str]:
 
 
 def parse_parameters(
-    given: Sequence[str], known: Mapping[str, str], *, defaults: Mapping[str, Real]
+    texts: Mapping[str, str], known: Mapping[str, str], *, defaults: Mapping[str, Real]
 ) -> dict[str, Real]:
-    """Numbers from ``key=value`` options; `known` maps the keys to what they are."""
-    texts = key_values(given)
+    """Numbers from texts by key; `known` maps the keys to what they are."""
     for name, text in texts.items():
         if name not in known:
             raise ParameterError("-p", f"{name}={text}", f"one of {', '.join(known)}")

@@ -26,9 +26,9 @@ from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve, common_adjacency
 
-__all__ = ["Claims", "compose", "grouped"]
+__all__ = ["THEOREM", "Claims", "compose", "grouped"]
 
-_THEOREM = (
+THEOREM = (
     "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
     "exact privacy losses"
 )
@@ -106,7 +106,7 @@ def compose(
         adjacency=adjacency,
         randomness="; ".join(dict.fromkeys(part.randomness for part in parts)),
         data_choice=_strictest(parts),
-        theorem="; ".join(dict.fromkeys([_THEOREM, *(part.theorem for part in parts)])),
+        theorem="; ".join(dict.fromkeys([THEOREM, *(part.theorem for part in parts)])),
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         draws=tuple(dict.fromkeys(draw for part in parts for draw in part.draws)),
         given=tuple(dict.fromkeys(source for part in parts for source in part.given)),

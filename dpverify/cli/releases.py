@@ -1,0 +1,299 @@
+"""Releases as people write them, ``10 x gaussian sigma=4``: one by one, or in a file of many.
+
+A name and its ``key=value`` are those of ``dpverify account NAME -p key=value``. The columns of a
+file, or the keys of its ``[[releases]]``, are count, mechanism, parameters, label and date.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpverify.accounting.calibrate import DISTRIBUTIONS
+from dpverify.accounting.composition.compose import THEOREM, compose
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.accounting.losses.base import escaping
+from dpverify.cli.output import decimal, key_values, parse_parameters
+from dpverify.enclosure import Enclosure, rational
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, require
+from dpverify.guarantee import Guarantee, PrivacyCurve, common_adjacency
+from dpverify.numbers import count as to_count
+from dpverify.privacy import Certifiable
+from dpverify.toml import MAX_BYTES, read_toml
+
+__all__ = ["POINT", "Facts", "Named", "Written", "infinity_mass", "named", "read", "total_of"]
+
+Facts = Mapping[str, Enclosure | str | int]
+
+POINT = "approximate-dp"
+_POINT = {"epsilon": "the published epsilon, in nats", "delta": "the published delta"}
+_RATE = {"rate": "the probability of a record to be in the sample that the release reads"}
+_COLUMNS = ("count", "mechanism", "parameters", "label", "date")
+_WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parameters>.*)", re.DOTALL)
+_FILES = (".csv", ".toml")
+_MOST_MECHANISMS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A noise, a published point or a mechanism, by its name.
+
+    Attributes
+    ----------
+    curve : of one release
+    facts : numbers to be shown
+    about : what proves the curve, and of a mechanism what its guarantee says
+    guarantee : a mechanism's
+    """
+
+    curve: PrivacyCurve
+    facts: Facts
+    about: Mapping[str, str]
+    guarantee: Guarantee | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """So many releases of one kind.
+
+    Attributes
+    ----------
+    text : how they were written, without their number
+    what : what one of them is
+    count : how many there are
+    label, date : as a file has them
+    """
+
+    text: str
+    what: Named
+    count: int = 1
+    label: str = ""
+    date: str = ""
+
+    @property
+    def curve(self) -> PrivacyCurve:
+        """Of all of them."""
+        return self.what.curve if self.count == 1 else self.count * self.what.curve
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it was written."""
+        known = {"label": self.label, "date": self.date}
+        return {"release": self.text, "count": self.count, **{k: v for k, v in known.items() if v}}
+
+    def __str__(self) -> str:
+        return self.text if self.count == 1 else f"{self.count} x {self.text}"
+
+
+def named(name: str, texts: Mapping[str, str]) -> Named:
+    """What a name and its parameters stand for.
+
+    Parameters
+    ----------
+    name : of a noise, `POINT`, or a mechanism's
+    texts : parameters by key; ``rate`` is that of a Poisson sample, for a noise
+    """
+    if name in DISTRIBUTIONS:
+        noise = DISTRIBUTIONS[name]
+        known = {**noise.query, noise.noise[0]: noise.noise[1], **_RATE}
+        given = parse_parameters(texts, known, defaults={**noise.defaults, "rate": 1})
+        values = {key: rational(key, value) for key, value in given.items()}
+        rate = values.pop("rate")
+        curve, theorem = noise.curve(values), noise.theorem
+        facts: Facts = {noise.noise[0]: Enclosure.of_exact(values[noise.noise[0]])}
+        if "rate" in texts:
+            curve = curve.poisson_sampled(rate=rate)
+            facts = {**facts, "rate": Enclosure.of_exact(rate)}
+            theorem += "; dpverify.accounting.curves.poisson_sampled"
+        return Named(curve=curve, facts=facts, about={"theorem": theorem})
+    if name == POINT:
+        point = parse_parameters(texts, _POINT, defaults={"delta": 0})
+        curve = ApproxDP(epsilon=point["epsilon"], delta=point["delta"])
+        theorem = "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4), theorem 3.1"
+        return Named(curve=curve, facts={}, about={"theorem": theorem})
+    mechanism = _made(name, texts)
+    guarantee = mechanism.guarantee()
+    return Named(
+        curve=mechanism.privacy(),
+        facts={
+            f"{section}.{key}": value
+            for section, numbers in mechanism.facts().items()
+            for key, value in numbers.items()
+        },
+        about={
+            "theorem": guarantee.theorem,
+            "protects": guarantee.adjacency.unit,
+            "randomness": guarantee.randomness,
+            "data_choice": guarantee.data_choice,
+        },
+        guarantee=guarantee,
+    )
+
+
+def read(texts: Sequence[str]) -> list[Written]:
+    """Releases as they stand on the command line, the names of files among them.
+
+    Raises
+    ------
+    ConfigurationError
+        Which names the release, or the file and its line, and what is wrong there.
+    """
+    releases: list[Written] = []
+    for text in texts:
+        if text.endswith(_FILES):
+            releases += _read_csv(Path(text)) if text.endswith(".csv") else _read_toml(Path(text))
+        else:
+            releases.append(_read_text(text))
+    return releases
+
+
+def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
+    """All of them together: their exact privacy losses, added.
+
+    Raises
+    ------
+    ParameterError
+        If two protect different units, or no composition is proven for them. A noise alone doesn't
+        say what it protects, and counts for the same people as the others.
+    """
+    mechanisms: list[Guarantee] = []
+    for each in releases:
+        if each.what.guarantee is not None:
+            rule = f"at most {_MOST_MECHANISMS} of a mechanism"
+            require(each.count <= _MOST_MECHANISMS, "count", each.count, rule)
+            mechanisms += [each.what.guarantee] * each.count
+    losses = [pair for each in releases if not each.what.guarantee for pair in each.curve.losses()]
+    about: dict[str, str] = {"theorem": THEOREM}
+    adjacencies = [each.what.curve.adjacency for each in releases if not each.what.guarantee]
+    if mechanisms:
+        together = compose(*mechanisms, same_records=same_records)
+        losses += together.curve.losses()
+        adjacencies.append(together.adjacency)
+        about = {
+            "theorem": together.theorem,
+            "randomness": together.randomness,
+            "data_choice": together.data_choice,
+        }
+    stated = [adjacency for adjacency in adjacencies if adjacency is not None]
+    if stated:
+        about["protects"] = common_adjacency(stated).unit
+    return Named(curve=Composed(losses=tuple(losses)), facts={}, about=about)
+
+
+def infinity_mass(curve: PrivacyCurve) -> Fraction:
+    """The δ that no ε takes away: P[L = ∞], the larger one of both orders."""
+    losses = curve.losses()
+    return max(escaping(losses), escaping(tuple((loss.reverse(), n) for loss, n in losses)))
+
+
+def _made(name: str, texts: Mapping[str, str]) -> Certifiable:
+    # Imports every installed mechanism: a noise distribution's accountant doesn't wait for that.
+    from dpverify.catalogue import families
+    from dpverify.certificate.named import named_mechanism
+
+    if name not in families():
+        hint = did_you_mean(name, [*DISTRIBUTIONS, POINT, *families()])
+        raise ConfigurationError(f"there is no mechanism {name}. {hint}")
+    return named_mechanism(name, texts)
+
+
+def _read_text(text: str) -> Written:
+    with _at(f"release {text!r}"):
+        found = _WRITTEN.fullmatch(text)
+        if found is None:
+            raise ConfigurationError('is empty: write "10 x gaussian sigma=4".')
+        return _written(found["count"] or "1", found["name"], found["parameters"].split())
+
+
+def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
+    return Written(
+        text=" ".join([name, *parameters]),
+        what=named(name, key_values(parameters)),
+        count=to_count("count", decimal("count", count)),
+    )
+
+
+def _read_csv(path: Path) -> Iterator[Written]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigurationError(f"{path}: is larger than {MAX_BYTES} bytes.")
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            columns = [name.strip() for name in next(rows, [])]
+            with _at(f"{path}, line 1"):
+                _check_columns(columns)
+            for row in rows:
+                if not any(cell.strip() for cell in row):
+                    continue
+                with _at(f"{path}, line {rows.line_num}"):
+                    if len(row) != len(columns):
+                        raise ConfigurationError(f"has {len(row)} cells, not {len(columns)}.")
+                    cells = {name: cell.strip() for name, cell in zip(columns, row, strict=True)}
+                    yield _of_cells(cells, cells.get("parameters", "").split())
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: there is no such file.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(f"{path}: can't be read: {error}.") from None
+
+
+def _check_columns(columns: Sequence[str]) -> None:
+    if "mechanism" not in columns:
+        raise ConfigurationError(f"the columns are {', '.join(_COLUMNS)}; mechanism is missing.")
+    for number, name in enumerate(columns):
+        if name not in _COLUMNS:
+            raise ConfigurationError(f"{name!r} is no column. {did_you_mean(name, _COLUMNS)}")
+        if name in columns[:number]:
+            raise ConfigurationError(f"there are two columns {name}.")
+
+
+def _read_toml(path: Path) -> Iterator[Written]:
+    tables = read_toml(path, parse_float=Decimal)
+    releases = tables.pop("releases", None)
+    if tables or not isinstance(releases, list):
+        raise ConfigurationError(
+            f"{path}: write a [[releases]] for each release, and nothing else."
+        )
+    for number, release in enumerate(releases):
+        with _at(f"{path}: releases[{number}]"):
+            if not isinstance(release, dict):
+                raise ConfigurationError("is no table.")
+            _check_columns(list(release))
+            cells = dict(release)
+            parameters = cells.pop("parameters", {})
+            if not isinstance(parameters, dict):
+                raise ConfigurationError("parameters is a table: { sigma = 4 }.")
+            yield _of_cells({key: str(value) for key, value in cells.items()}, _flat(parameters))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """``domain.low=0`` for a table in a table."""
+    pairs: list[str] = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            pairs += _flat(value, f"{prefix}{key}.")
+        else:
+            pairs.append(f"{prefix}{key}={value}")
+    return pairs
+
+
+def _of_cells(cells: Mapping[str, str], parameters: Sequence[str]) -> Written:
+    if not cells["mechanism"]:
+        raise ConfigurationError("mechanism is empty.")
+    found = _written(cells.get("count") or "1", cells["mechanism"], parameters)
+    return replace(found, label=cells.get("label", ""), date=cells.get("date", ""))
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Say where it is in what a user wrote that an error is about."""
+    try:
+        yield
+    except DPVerifyError as error:
+        raise ConfigurationError(f"{place}: {error}") from None

@@ -1,0 +1,181 @@
+"""``dpverify account compose``: one grammar for releases, typed or in a file."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dpverify as dpv
+from tests.helpers.command_line import result, run
+
+OPORP = "dp-oporp k=4 attributes=9 domain.low=0 domain.high=1 adjacency.beta=1 epsilon=1 delta=1e-6"
+YEAR = """\
+count,mechanism,parameters,label,date
+10,gaussian,sigma=4,weekly counts,2026-01-05
+
+,laplace,scale=2 sensitivity=1,"budget, of 2026",
+1,approximate-dp,epsilon=1 delta=1e-6,from a vendor,2026-07-01
+"""
+SAME_YEAR = """\
+[[releases]]
+count = 10
+mechanism = "gaussian"
+parameters = { sigma = 4 }
+label = "weekly counts"
+date = 2026-01-05
+
+[[releases]]
+mechanism = "laplace"
+parameters = { scale = 2, sensitivity = 1 }
+label = "budget, of 2026"
+
+[[releases]]
+mechanism = "approximate-dp"
+parameters = { epsilon = 1, delta = 1e-6 }
+label = "from a vendor"
+date = 2026-07-01
+"""
+
+
+def epsilon_of(capsys: pytest.CaptureFixture[str], *releases: str | Path) -> Decimal:
+    assert run("account", "compose", *releases, "--delta", "1e-5", "--json") == 0
+    found = result(capsys, "account")
+    assert Decimal(found["epsilon"]["lower"]) <= Decimal(found["epsilon"]["upper"])
+    return Decimal(found["epsilon"]["upper"])
+
+
+def test_it_is_the_sum_of_the_curves(capsys: pytest.CaptureFixture[str]) -> None:
+    releases = ("10 x gaussian sigma=4", "5 x laplace scale=2", "randomized-response keep=0.75")
+    curves = 10 * dpv.Gaussian(sigma=4) + 5 * dpv.Laplace(scale=2)
+    whole = curves + dpv.RandomizedResponse(keep="0.75")
+    safe = whole.epsilon_at("1e-5").upper
+    assert epsilon_of(capsys, *releases) == pytest.approx(Decimal(safe), rel=Decimal("1e-15"))
+    assert run("account", "compose", *releases, "--epsilon", "4", "--json") == 0
+    delta = result(capsys, "account")["delta"]
+    assert float(delta["upper"]) == pytest.approx(whole.delta_at(4).upper, rel=1e-15)
+
+
+def test_what_each_costs_alone_and_added_up(capsys: pytest.CaptureFixture[str]) -> None:
+    releases = ("2 x gaussian sigma=4", "3 x approximate-dp epsilon=1 delta=1e-6")
+    assert run("account", "compose", *releases, "--delta", "1e-5", "--json") == 0
+    found = result(capsys, "account")
+    shown = [(part["count"], part["release"]) for part in found["releases"]]
+    assert shown == [(2, "gaussian sigma=4"), (3, "approximate-dp epsilon=1 delta=1e-6")]
+    alone = [Decimal(part["epsilon_alone"]["upper"]) for part in found["releases"]]
+    assert (
+        max(alone) < Decimal(found["epsilon"]["upper"]) < Decimal(found["added_epsilon"]["upper"])
+    )
+    # 3e-6 of delta go to the points, and what is left is shared by five.
+    share = Fraction(7, 5 * 10**6)
+    point = dpv.ApproxDP(epsilon=1, delta="1e-6").epsilon_at(Fraction(1, 10**6) + share)
+    added = 2 * dpv.Gaussian(sigma=4).epsilon_at(share).upper + 3 * point.upper
+    assert float(found["added_epsilon"]["upper"]) == pytest.approx(added, rel=1e-14)
+    assert run("account", "compose", *releases, "--delta", "1e-5") == 0
+    text = capsys.readouterr().out
+    assert "2 x gaussian sigma=4" in text
+    assert "added up" in text
+
+
+def test_a_file_is_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed = epsilon_of(
+        capsys,
+        "10 x gaussian sigma=4",
+        "laplace scale=2",
+        "approximate-dp epsilon=1 delta=1e-6",
+    )
+    for name, text in (("year.csv", YEAR), ("year.toml", SAME_YEAR)):
+        path = tmp_path / name
+        path.write_text(text)
+        assert epsilon_of(capsys, path) == typed
+        assert run("account", "compose", path, "--delta", "1e-5", "--json") == 0
+        second = result(capsys, "account")["releases"][1]
+        assert second["label"] == "budget, of 2026"
+        assert run("account", "compose", path, "--delta", "1e-5") == 0
+        assert "weekly counts" in capsys.readouterr().out
+
+
+def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run("account", "compose", f"3 x {OPORP}", "gaussian sigma=4", "--delta", "1e-6", "--json")
+        == 0
+    )
+    found = result(capsys, "account")
+    assert found["protects"] == "one attribute of one record, changed by at most 1"
+    assert float(found["epsilon"]["upper"]) > 1.8
+    sampled = "100 x gaussian sigma=1 rate=0.01"
+    assert run("account", "compose", sampled, "--delta", "1e-6", "--json") == 0
+    found = result(capsys, "account")
+    step = 100 * dpv.Gaussian(sigma=1).poisson_sampled(rate="0.01")
+    safe = step.epsilon_at("1e-6").upper
+    assert float(found["epsilon"]["upper"]) == pytest.approx(safe, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("10 x gaussian sgma=4", "release '10 x gaussian sgma=4': -p=sgma=4 must be one of"),
+        ("gausian sigma=4", "Did you mean gaussian?"),
+        ("gaussian", "sigma=missing"),
+        ("0 x gaussian sigma=4", "count=0 must be at least 1"),
+        ("1.5 x gaussian sigma=4", "count=1.5 must be a whole number"),
+        ("many x gaussian sigma=4", "count='many' must be a number"),
+        ("gaussian sigma=-4", "sigma=-4 must be positive"),
+        ("gaussian sigma=4 rate=1.5", "rate=1.5 must be in (0, 1]"),
+        ("approximate-dp epsilon=1 delta=1", "delta=1 must be in [0, 1)"),
+        ("approximate-dp epsilon=1 delta=1e-4", "at least the probability with which these"),
+        ("  ", "is empty"),
+        (f"gaussian sigma=4 rate=0.1;{OPORP}", "the same for all releases"),
+        ("missing.csv", "there is no such file"),
+        ("missing.toml", "there is no such file"),
+    ],
+)
+def test_mistakes_are_named(release: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", "compose", *release.split(";"), "--delta", "1e-6") == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "count,what\n1,2\n", "line 1: the columns are"),
+        ("a.csv", "mechanism,labels\n", "line 1: 'labels' is no column. Did you mean label?"),
+        ("a.csv", "mechanism,mechanism\n", "two columns mechanism"),
+        (
+            "a.csv",
+            "mechanism,parameters\ngaussian,sigma=4\ngaussian,sigma=x\n",
+            "line 3: sigma='x'",
+        ),
+        ("a.csv", "mechanism,parameters\ngaussian\n", "line 2: has 1 cells, not 2"),
+        ("a.csv", "mechanism,count\n,3\n", "line 2: mechanism is empty"),
+        ("a.csv", 'mechanism\n"x', "can't be read"),
+        ("a.toml", "x = 1\n", "write a [[releases]] for each release"),
+        (
+            "a.toml",
+            '[[releases]]\nmechanism = "laplace"\nparameters = { scale = -1 }\n',
+            "releases[0]: scale=-1",
+        ),
+        ("a.toml", "releases = [1]\n", "releases[0]: is no table"),
+        ("a.toml", '[[releases]]\nmechanism = "laplace"\nparameters = "scale"\n', "is a table"),
+        ("a.toml", "[[releases]\n", "is not TOML"),
+    ],
+)
+def test_mistakes_of_a_file_are_named(
+    name: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert run("account", "compose", path, "--delta", "1e-6") == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert str(path) in shown
+
+
+def test_one_of_epsilon_and_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    for point in ((), ("--epsilon", "1", "--delta", "1e-6")):
+        assert run("account", "compose", "laplace scale=1", *point) == 2
+        assert "give one of --epsilon" in capsys.readouterr().err
+    assert run("account", "compose", "--delta", "1e-6") == 2
+    assert "RELEASE" in capsys.readouterr().err
