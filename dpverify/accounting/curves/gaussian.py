@@ -26,7 +26,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Self
 
-import scipy
 from attrs import field, frozen
 from flint import arb, ctx
 
@@ -123,13 +122,14 @@ def epsilon_gaussian(
     mu = _mu(sigma, sensitivity)
     with ctx.workprec(_FIRST_PRECISION):
         m, log_target = float(to_arb(mu)), float(to_arb(target).log())
+        quantile = _quantile(target)
 
     def step(eps: float) -> float:
         log_delta, gap, after = _in_doubles(eps, m)
         return eps + (log_delta - log_target) * gap / after
 
     # δ < Φ(a), so that μ/2 − ε/μ is above the quantile of δ, and this start above the root.
-    start = m * m / 2 - m * float(scipy.special.ndtri_exp(log_target))
+    start = m * m / 2 - m * quantile
     guess = _newton(step, start) if log_target < _NEAR_ONE else start
 
     def curve() -> Curve:
@@ -168,13 +168,13 @@ def sigma_gaussian(epsilon: Real, delta: Real, *, sensitivity: Real | SquareRoot
     size = positive("sensitivity", sensitivity)
     with ctx.workprec(_FIRST_PRECISION):
         e, log_target = float(to_arb(eps)), float(to_arb(target).log())
+        quantile = _quantile(target)
 
     def step(mu: float) -> float:
         log_delta, gap, _ = _in_doubles(e, mu)
         return mu - (log_delta - log_target) * gap
 
     # Both are below the root: δ(ε; μ) ≤ δ(0; μ) < μ/√(2π), and δ < Φ(μ/2 − ε/μ).
-    quantile = float(scipy.special.ndtri_exp(log_target))
     root = math.hypot(quantile, math.sqrt(2 * e))
     start = quantile + root if quantile >= 0 else 2 * e / (root - quantile)
     start = max(start, math.exp(log_target) * _ROOT_TWO_PI)
@@ -251,6 +251,8 @@ _FIRST_PRECISION, _LAST_PRECISION = 80, 1 << 14
 _NEWTON_STEPS = 200
 _MOST_MU_SQUARED = 2**1000  # ε is about half of it, and a double
 _NEAR_ONE = -0.01  # ln δ from which on doubles lose it
+_FAR = 25.0  # from here on the series of Mills' ratio has ten digits
+_OVERFLOW = -37.5  # below it exp(t²/2) is beyond doubles
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 _LOG_ROOT_TWO_PI = math.log(_ROOT_TWO_PI)
 
@@ -321,7 +323,17 @@ def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:
 
 
 def _mills(t: float) -> float:
-    return float(scipy.special.erfcx(t / math.sqrt(2))) * _ROOT_TWO_PI / 2
+    """Mills' ratio Φ(−t)/φ(t), to ten digits; scipy.special would take longer to import."""
+    if t > _FAR:
+        u = 1 / (t * t)
+        return (1 - u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u))))) / t
+    if t < _OVERFLOW:
+        return math.inf
+    return math.exp(t * t / 2) * math.erfc(t / math.sqrt(2)) * _ROOT_TWO_PI / 2
+
+
+def _quantile(probability: Fraction) -> float:
+    return -float(arb(2).sqrt() * (2 * to_arb(probability)).erfcinv())
 
 
 def _precision(epsilon: float, mu: float, signal: float) -> int:
