@@ -28,10 +28,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify.accounting.composition import compose as composition
-from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate.certify import Announce, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
-from dpverify.certificate.derive import build
 from dpverify.certificate.schema import (
     Certificate,
     Ends,
@@ -43,9 +41,8 @@ from dpverify.certificate.schema import (
 )
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
-from dpverify.errors import CertificateError, DPVerifyError, ParameterError, place, require
+from dpverify.errors import CertificateError, DPVerifyError, place, require
 from dpverify.guarantee import Guarantee
-from dpverify.ledger.reliance import relied_on
 
 __all__ = [
     "SCHEMA",
@@ -277,17 +274,11 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
         problem = error.errors()[0]
         where = place(problem["loc"])
         raise CertificateError(f"release {number}: {where}: {problem['msg']}.") from None
-    if certificate.release is None:
-        raise CertificateError(f"release {number}: nothing was released, and so nothing composes.")
-    guarantee = build(certificate.inputs).guarantee()
-    relied_on(certificate.inputs.mechanism, guarantee)
     try:
-        guarantee.curve.losses()
-    except ParameterError:
-        # A curve may be all that a mechanism knows. Its certified point has a worst mechanism.
-        point = Fraction(certificate.inputs.epsilon)
-        leak = Fraction(guarantee.curve.delta_at(point).upper)
-        guarantee = replace(guarantee, curve=ApproxDP(epsilon=point, delta=leak))
+        guarantee = certificate.guarantee()
+    except CertificateError as error:
+        raise CertificateError(f"release {number}: {error}") from None
+    assert certificate.release is not None  # noqa: S101  # or it has no guarantee
     return _Release(number, certificate.inputs, certificate.release.sha256, guarantee)
 
 

@@ -38,6 +38,7 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError, place
+from dpverify.guarantee import Guarantee
 from dpverify.sampling.words import SecureWords
 from dpverify.visible import hidden
 
@@ -507,6 +508,12 @@ class Certificate(_Part):
     @classmethod
     def _visible(cls, fields: Any) -> Any:
         return require_visible(fields)
+
+    def guarantee(self) -> Guarantee:
+        """The guarantee of what was released, for `dpverify.compose`; see `rebuilt_guarantee`."""
+        from dpverify.certificate.rebuilt import rebuilt_guarantee  # which imports this
+
+        return rebuilt_guarantee(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as its file holds it."""

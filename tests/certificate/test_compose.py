@@ -18,15 +18,17 @@ import numpy as np
 import pytest
 import referencing
 import rfc8785
+from attrs import evolve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
+from dpverify.certificate import rebuilt
 from dpverify.certificate.certify import CERTIFICATE, document_digest
 from dpverify.certificate.compose import OwnersWord, check_document, compose
 from dpverify.certificate.derive import build
-from dpverify.certificate.schema import Inputs
+from dpverify.certificate.schema import Certificate, Inputs
 from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
 from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, ParameterError, place
@@ -225,7 +227,7 @@ def test_a_curve_without_a_loss_composes_by_its_point(
         def guarantee(self) -> Any:
             return replace(self.known, curve=Bare())
 
-    monkeypatch.setattr(composing, "build", Stranger)
+    monkeypatch.setattr(rebuilt, "build", Stranger)
     guarantee = build(Inputs.model_validate(both[0]["inputs"])).guarantee()
     points = [
         replace(guarantee, curve=ApproxDP(epsilon=Fraction(e), delta=Fraction(1, 1000)))
@@ -384,3 +386,18 @@ def test_usage(releases: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("compose", *arguments) == 2
         assert message in capsys.readouterr().err
     assert parts[0].read_bytes() == before
+
+
+def test_a_certificate_composes_with_anything(both: list[dict[str, Any]]) -> None:
+    certificate = Certificate.model_validate(both[0])
+    mechanism = build(certificate.inputs)
+    unit = mechanism.adjacency
+    point = ApproxDP(epsilon=1, delta="1e-7", adjacency=unit)
+    total = composition.compose(certificate, mechanism, mechanism.guarantee(), point)
+    expected = 3 * mechanism.privacy() + evolve(point, adjacency=mechanism.privacy().adjacency)
+    assert total.curve.epsilon_at("1e-6") == expected.epsilon_at("1e-6")
+    assert total.adjacency == unit
+    assert "stated, not derived: ApproxDP(epsilon=1, delta=0.0000001" in total.theorem
+    refused = certificate.model_copy(update={"release": None})
+    with pytest.raises(CertificateError, match="nothing was released"):
+        composition.compose(refused)

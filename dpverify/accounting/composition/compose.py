@@ -23,10 +23,17 @@ from typing import Protocol, overload, runtime_checkable
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.data.adjacency import Adjacency
 from dpverify.errors import ParameterError
-from dpverify.guarantee import Draw, Guarantee, PrivacyCurve, common_adjacency
+from dpverify.guarantee import (
+    Draw,
+    Guarantee,
+    PrivacyBound,
+    PrivacyCurve,
+    common_adjacency,
+)
 
-__all__ = ["THEOREM", "Claims", "compose", "grouped"]
+__all__ = ["THEOREM", "Claims", "Release", "compose", "grouped", "guarantee_of"]
 
 THEOREM = (
     "Zhu, Dong and Wang 2022 (arXiv:2106.08567), adaptive composition of dominating pairs, on the "
@@ -52,19 +59,36 @@ class _OnADraw(Protocol):
         ...
 
 
+@runtime_checkable
+class _Curved(Protocol):
+    """A mechanism that claims a curve, and says no more of it."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Whom the claim protects."""
+        ...
+
+    def privacy(self) -> PrivacyCurve:
+        """The claim."""
+        ...
+
+
+Release = PrivacyCurve | Guarantee | Claims | _Curved
+"""What composes: a curve, a guarantee, or what has one, as mechanisms and certificates do."""
+
+
 @overload
-def compose(*releases: PrivacyCurve) -> PrivacyCurve: ...
+def compose(*releases: PrivacyCurve) -> PrivacyCurve: ...  # type: ignore[overload-overlap]  # curves alone
 @overload
-def compose(*releases: Guarantee | Claims, same_records: bool = False) -> Guarantee: ...
-def compose(
-    *releases: PrivacyCurve | Guarantee | Claims, same_records: bool = False
-) -> PrivacyCurve | Guarantee:
+def compose(*releases: Release, same_records: bool = False) -> Guarantee: ...
+def compose(*releases: Release, same_records: bool = False) -> PrivacyCurve | Guarantee:
     """What all releases guarantee together, for the same people and the same adjacency.
 
     Parameters
     ----------
-    releases : one for each release, guarantees or mechanisms, or curves alone; a mechanism that
-        releases twice is named twice
+    releases : one for each release: guarantees, mechanisms, certificates, or curves; a mechanism
+        that releases twice is named twice. Among others a curve has to say whom it protects, and a
+        published (ε, δ) is the curve `ApproxDP`. Certificates aren't verified here
     same_records : your word that releases which share a public draw are of the very same records;
         without it they don't compose. It is asked for nowhere else.
 
@@ -115,20 +139,43 @@ def compose(
     )
 
 
-def _flat(releases: Iterable[PrivacyCurve | Guarantee | Claims]) -> Iterator[Guarantee]:
+def _flat(releases: Iterable[Release]) -> Iterator[Guarantee]:
     for release in releases:
-        guarantee = release if isinstance(release, Guarantee) else _guarantee(release)
+        guarantee = release if isinstance(release, Guarantee) else guarantee_of(release)
         yield from guarantee.parts or (guarantee,)
 
 
-def _guarantee(release: PrivacyCurve | Claims) -> Guarantee:
+def guarantee_of(release: Release) -> Guarantee:
+    """The guarantee of a release, or one that says that its curve alone was stated."""
+    if isinstance(release, Guarantee):
+        return release
     if isinstance(release, Claims):
         return release.guarantee()
-    raise ParameterError(
-        "release",
-        release,
-        "a guarantee or a mechanism, as the other releases are, or all of them curves",
-        "A curve alone doesn't say what else its promise rests on.",
+    curve = release.privacy() if isinstance(release, _Curved) else release
+    if not isinstance(curve, PrivacyCurve):
+        hint = "A published (epsilon, delta) is dpverify.ApproxDP(epsilon=…, delta=…)."
+        if isinstance(curve, PrivacyBound):
+            hint = "No pair of laws is known that a bound stands for: its own class adds bounds up."
+        rule = "a curve, a guarantee, a mechanism or a certificate"
+        raise ParameterError("release", release, rule, hint)
+    adjacency = release.adjacency
+    if adjacency is None:
+        raise ParameterError(
+            "release",
+            curve,
+            "a curve with the adjacency of the other releases, which are guarantees",
+            f"Say whom it protects: {type(curve).__name__}(…, adjacency=…).",
+        )
+    return Guarantee(
+        curve=curve,
+        adjacency=adjacency,
+        randomness=f"that of a release of which {curve} was stated",
+        data_choice="as for the release of which the curve was stated",
+        theorem=f"stated, not derived: {curve}",
+        assumptions=(
+            f"a release keeps to the curve that was stated for it, {curve}, whatever the other "
+            "releases showed before it",
+        ),
     )
 
 

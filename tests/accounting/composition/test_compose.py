@@ -17,6 +17,7 @@ from dpverify.accounting.curves.randomized_response import (
     RandomizedResponse,
     keep_probability,
 )
+from dpverify.accounting.notions.zcdp import ZCDP
 from dpverify.data.adjacency import Adjacency, Attribute, Record
 from dpverify.errors import ParameterError
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
@@ -189,3 +190,39 @@ def test_releases_on_one_draw_count_as_one_for_every_theorem() -> None:
     exact = found["exact privacy losses"].lower
     assert all(bound.upper >= exact for bound in found.values())
     assert exact == pytest.approx(22.83, abs=0.005)
+
+
+class Noisy:
+    """A mechanism that claims a curve and says no more."""
+
+    adjacency = ONE
+
+    def privacy(self) -> PrivacyCurve:
+        return Gaussian(sigma=4)
+
+
+def test_curves_that_say_whom_they_protect_compose_with_guarantees() -> None:
+    point = ApproxDP(epsilon=1, delta=DELTA, adjacency=ONE)
+    total = compose(guarantee(Gaussian(sigma=4)), point, Noisy())
+    same = 2 * Gaussian(sigma=4) + ApproxDP(epsilon=1, delta=DELTA)
+    assert total.curve.epsilon_at(2 * DELTA) == same.epsilon_at(2 * DELTA)
+    assert [part.theorem for part in total.parts][1:] == [
+        f"stated, not derived: {curve}" for curve in (point, Gaussian(sigma=4))
+    ]
+    assert len(total.assumptions) == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (Gaussian(sigma=4), r"^release=Gaussian\(sigma=4.*Say whom it protects"),
+        (ApproxDP(epsilon=1, adjacency=Record()), r"^adjacency=.* the same for all releases"),
+        ((1, 1e-6), r"^release=\(1, 1e-06\) must be .*A published .epsilon, delta. is"),
+        (ZCDP(rho=1), r"^release=ZCDP.*its own class adds bounds up"),
+        (3, r"^release=3 must be a curve, a guarantee"),
+    ],
+)
+def test_what_does_not_compose_is_refused_in_words(other: object, said: str) -> None:
+    for order in ((guarantee(Gaussian(sigma=4)), other), (other, guarantee(Gaussian(sigma=4)))):
+        with pytest.raises(ParameterError, match=said):
+            compose(*order)
