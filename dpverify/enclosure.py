@@ -40,6 +40,7 @@ __all__ = [
     "exact_string",
     "floor_of",
     "rational",
+    "rational_of",
     "root_string",
     "short_string",
     "squared",
@@ -121,6 +122,12 @@ def to_arb(value: Exact) -> arb:
     if isinstance(value, SquareRoot):
         return arb(_fmpq(value.radicand)).sqrt()
     return arb(_fmpq(value))
+
+
+def rational_of(point: arb) -> Fraction:
+    """The number of a ball without radius."""
+    mantissa, exponent = point.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def _fmpq(value: Fraction) -> fmpq:

@@ -18,6 +18,7 @@ from dpverify.numbers import whole
 
 if TYPE_CHECKING:
     from dpverify.accounting.losses.base import Losses
+    from dpverify.accounting.notions.risk import Risk
 
 _Adjacent = TypeVar("_Adjacent", Adjacency, Adjacency | None)
 
@@ -188,6 +189,23 @@ class PrivacyCurve(PrivacyBound):
         from dpverify.accounting.curves.poisson_sampled import PoissonSampled  # which imports this
 
         return PoissonSampled(curve=self, rate=rate)
+
+    def risk(self, *, prior: Real = Fraction(1, 2)) -> Risk:
+        """What it means to a person in the data: how well anybody can guess; see `Risk`.
+
+        Parameters
+        ----------
+        prior : probability, before the release, of what is to be guessed
+
+        Examples
+        --------
+        >>> import dpverify as dpv
+        >>> round(dpv.Gaussian(sigma=4).risk().success.upper, 4)
+        0.5497
+        """
+        from dpverify.accounting.notions.risk import Risk  # which imports this
+
+        return Risk(curve=self, prior=prior)
 
     def __mul__(self, times: SupportsIndex) -> PrivacyCurve:
         return self._composed([self], whole("times", cast("int", times)))

@@ -22,6 +22,7 @@ from dpverify.accounting.curves.randomized_response import (
     keep_probability_curve,
 )
 from dpverify.accounting.solve import beside, brentq, largest_argument
+from dpverify.accounting.targets import Target
 from dpverify.enclosure import Enclosure, Real, SquareRoot, rational
 from dpverify.errors import NumericalError, ParameterError, did_you_mean, require
 from dpverify.guarantee import PrivacyCurve
@@ -33,6 +34,7 @@ Values = Mapping[str, Fraction]
 _UP = Context(prec=17, rounding=ROUND_CEILING)
 _SIGMA_DIGITS = Context(prec=10, rounding=ROUND_CEILING)
 _SIGMA_WIDTH, _SIGMA_STEP = 1e-8, 1e-9
+_SAMPLES_ACCURACY = 1e-3  # of a threshold: a millionth of the noise; each try takes a second
 _Curve = TypeVar("_Curve", bound=PrivacyCurve)
 
 
@@ -59,22 +61,42 @@ class NoiseDistribution:
     curve: Callable[[Values], PrivacyCurve]
     calibrate: Callable[[Values, Fraction, Fraction], Enclosure | Fraction]
 
+    def least(self, values: Values, target: Target) -> Enclosure | Fraction:
+        """The least noise that reaches the target: an enclosure, or an exact number that is safe."""
+        return target.least(
+            lambda eps, delta: self.calibrate(values, eps, delta),
+            lambda noise: self.curve(self.with_noise(values, noise)).delta_at(0).upper,
+        )
+
+    def with_noise(self, values: Values, noise: Enclosure | Fraction) -> Values:
+        """All parameters, the noise's being its safe end."""
+        safe = Fraction(noise.upper) if isinstance(noise, Enclosure) else noise
+        return {**values, self.noise[0]: safe}
+
 
 def calibrate(
     kind: type[_Curve],
     *,
-    epsilon: Real,
-    delta: Real = 0,
+    epsilon: Real | None = None,
+    delta: Real | None = None,
+    advantage: Real | None = None,
+    success: Real | None = None,
+    prior: Real | None = None,
+    tpr: Real | None = None,
+    fpr: Real | None = None,
     times: Real = 1,
     rate: Real = 1,
     **query: Real,
 ) -> _Curve:
-    """The curve of the least noise of a kind that is proven to be (ε, δ)-differentially private.
+    """The curve of the least noise of a kind that is proven to reach a target.
 
     Parameters
     ----------
     kind : Gaussian, DiscreteGaussian, Laplace or RandomizedResponse
-    epsilon, delta : the target, for all releases together
+    epsilon, delta : the target, for all releases together: (ε, δ)-differential privacy
+    advantage, success, prior, tpr, fpr : or a risk that it is, each at most so large; see `Risk`:
+        the advantage, or how often a guess of what has the prior, by default 1/2, is right, or the
+        true positive rate at a false positive rate
     times, rate : how many releases there are, each on a Poisson sample that a record enters with
         probability `rate`; others than one release of all records for Gaussian noise alone
     query : the query's parameters: `sensitivity`, by default 1; for randomized response `values`,
@@ -98,6 +120,8 @@ def calibrate(
     4.224678889326837
     >>> noise.delta_at(epsilon=1).upper <= 1e-6
     True
+    >>> dpv.calibrate(dpv.Gaussian, tpr="0.1", fpr="0.01").risk().tpr_at("0.01").upper <= 0.1
+    True
     >>> step = dpv.calibrate(dpv.Gaussian, epsilon=1, delta=1e-6, times=10)
     >>> (10 * step).delta_at(epsilon=1).upper <= 1e-6
     True
@@ -111,19 +135,33 @@ def calibrate(
         hint = did_you_mean(name, noise.query)
         require(name in noise.query, name, value, f"left out for {kind.__name__}", hint)
     values = {**noise.defaults, **{name: rational(name, value) for name, value in query.items()}}
-    eps, target = rational("epsilon", epsilon), rational("delta", delta)
+    target = Target(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        success=success,
+        prior=prior,
+        tpr=tpr,
+        fpr=fpr,
+    )
     releases, share = count("times", times), rational("rate", rate)
     require(0 < share <= 1, "rate", rate, "in (0, 1]")
-    least: Enclosure | Fraction
     if releases == share == 1:
-        least = noise.calibrate(values, eps, target)
-    else:
-        rule = f"1 for {kind.__name__}"
-        name, value = ("times", times) if releases > 1 else ("rate", rate)
-        require(kind is Gaussian, name, value, rule, "Gaussian noise is calibrated for more.")
-        least = _sigma_of_samples(values["sensitivity"], eps, target, releases, share)
-    safe = Fraction(least.upper) if isinstance(least, Enclosure) else least
-    return cast("_Curve", noise.curve({**values, noise.noise[0]: safe}))
+        return cast("_Curve", noise.curve(noise.with_noise(values, noise.least(values, target))))
+    rule = f"1 for {kind.__name__}"
+    name, value = ("times", times) if releases > 1 else ("rate", rate)
+    require(kind is Gaussian, name, value, rule, "Gaussian noise is calibrated for more.")
+
+    def all_of(sigma: Fraction) -> PrivacyCurve:
+        step = Gaussian(sigma=sigma, sensitivity=values["sensitivity"])
+        return releases * step.poisson_sampled(rate=share)
+
+    sigma = target.least(
+        lambda eps, delta: _sigma_of_samples(values["sensitivity"], eps, delta, releases, share),
+        lambda sigma: all_of(sigma).delta_at(0).upper,
+        accuracy=_SAMPLES_ACCURACY,
+    )
+    return cast("_Curve", noise.curve({**values, "sigma": sigma}))
 
 
 def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:

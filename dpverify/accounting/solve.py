@@ -21,12 +21,14 @@ __all__ = [
     "certified_solution",
     "falling_root",
     "largest_argument",
+    "lowest",
 ]
 
 _DOUBLINGS = 1100
 _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _PRECISE = 4 * 2.0**-52
 _ITERATIONS = 400
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
 
 
@@ -155,6 +157,30 @@ def brentq(
         now += step if abs(step) > tolerance else math.copysign(tolerance, half)
         at_now = function(now)
     raise NumericalError(f"no root between {low!r} and {high!r} in {_ITERATIONS} steps")
+
+
+def lowest(
+    function: Callable[[float], float], low: float, high: float, *, width: float
+) -> float:
+    """Where a function that first falls and then rises is least, by golden sections.
+
+    Parameters
+    ----------
+    function : of one minimum between `low` and `high`; of others, some low point is proposed
+    width : of the range that is left
+    """
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > width:
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = function(right)
+    return left if at_left < at_right else right
 
 
 def beside(guess: float, side: int) -> Iterator[float]:

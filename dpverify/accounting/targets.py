@@ -1,13 +1,32 @@
-"""Privacy targets that noise is calibrated for: outside, doubles that guide the proofs end."""
+"""Privacy targets that noise is calibrated for: outside, doubles that guide the proofs end.
+
+A target is a point (ε, δ), or a risk that is at most so large (`Risk`). An advantage of at most a is
+(0, a). At most s right guesses of a prior π are one point too, as 1 − π + π·δ(ln(1/π − 1)) ≤ s for
+π ≤ 1/2. At most a true positive rate t at a false positive rate f is any of the points
+
+    (s, t − e^s f) for 0 ≤ s ≤ ln(t/f):
+
+each proves it alone, and the best of them is the one that asks for the least noise. Where t + f > 1
+it is the target (1 − f, 1 − t) turned round: the boundary of (f, t) is symmetric about f + t = 1,
+where its slope is 1, so that on this side thresholds below 0 aren't needed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import TypeVar
 
-from dpverify.enclosure import short_string
-from dpverify.errors import require
+import scipy
+from attrs import field, frozen
+from attrs.converters import optional
+from flint import ctx
 
-__all__ = ["LEAST_DELTA", "check_delta", "check_target"]
+from dpverify.enclosure import Real, rational_of, short_string, to_arb
+from dpverify.errors import ParameterError, require
+from dpverify.numbers import to_rational
+
+__all__ = ["LEAST_DELTA", "Target", "check_delta", "check_target"]
 
 LEAST_DELTA = Fraction(1, 10**300)
 """Smallest target but 0."""
@@ -39,3 +58,108 @@ def check_delta(delta: Fraction, *, least: Fraction = LEAST_DELTA) -> None:
     shown = f"1 - {short_string(1 - delta)}" if near_one else short_string(delta)
     good = delta == 0 or least <= delta <= _MOST_DELTA
     require(good, "delta", shown, f"0, or in [{short_string(least)}, 1 - 1e-15]")
+
+
+_Noise = TypeVar("_Noise")
+_PRECISION = 256
+_SLACK = Fraction(1, 2**40)  # thresholds beside the proven one stay within the target too
+_KINDS = (("epsilon",), ("advantage",), ("success",), ("tpr", "fpr"))
+
+
+@frozen(kw_only=True)
+class Target:
+    """What noise has to reach: a point (ε, δ), or a risk.
+
+    Parameters
+    ----------
+    epsilon, delta : the point; δ is 0 by default
+    advantage : the largest true less false positive rate
+    success, prior : how often a guess may be right, of what has the prior, by default 1/2
+    tpr, fpr : the largest true positive rate at a false positive rate
+    """
+
+    epsilon: Fraction | None = field(default=None, converter=optional(to_rational))
+    delta: Fraction | None = field(default=None, converter=optional(to_rational))
+    advantage: Fraction | None = field(default=None, converter=optional(to_rational))
+    success: Fraction | None = field(default=None, converter=optional(to_rational))
+    prior: Fraction | None = field(default=None, converter=optional(to_rational))
+    tpr: Fraction | None = field(default=None, converter=optional(to_rational))
+    fpr: Fraction | None = field(default=None, converter=optional(to_rational))
+
+    def __attrs_post_init__(self) -> None:
+        chosen = [names for names in _KINDS if any(getattr(self, name) is not None for name in names)]
+        if len(chosen) != 1 or any(getattr(self, name) is None for name in chosen[0]):
+            given = [name for names in _KINDS for name in names if getattr(self, name) is not None]
+            rule = "one of epsilon (with delta), advantage, success (with prior), tpr with fpr"
+            raise ParameterError("target", " and ".join(given) or "missing", rule)
+        for name, partner in (("delta", self.epsilon), ("prior", self.success)):
+            alone = getattr(self, name) is not None and partner is None
+            require(not alone, name, getattr(self, name), f"left out for {chosen[0][0]}")
+
+    def point(self) -> tuple[Fraction, Fraction] | None:
+        """The one (ε, δ) that it is; None for rates."""
+        if self.epsilon is not None:
+            return self.epsilon, self.delta or Fraction(0)
+        if self.advantage is not None:
+            require(0 < self.advantage < 1, "advantage", self.advantage, "in (0, 1)")
+            return Fraction(0), self.advantage
+        if self.success is not None:
+            prior = Fraction(1, 2) if self.prior is None else self.prior
+            require(0 < prior < 1, "prior", prior, "in (0, 1)")
+            most = max(prior, 1 - prior)
+            rule = f"above {most}, which a guess without the release reaches, and below 1"
+            require(most < self.success < 1, "success", self.success, rule)
+            with ctx.workprec(_PRECISION):
+                epsilon = rational_of((to_arb(most) / to_arb(1 - most)).log().lower())
+            return max(epsilon, Fraction(0)), (self.success - most) / (1 - most)
+        return None
+
+    def least(
+        self,
+        noise_for: Callable[[Fraction, Fraction], _Noise],
+        advantage: Callable[[_Noise], float],
+        *,
+        accuracy: float = 1e-8,
+    ) -> _Noise:
+        """The least noise that reaches it; of several points that prove it, by the best one.
+
+        Parameters
+        ----------
+        noise_for : the least noise for a point (ε, δ), which proves that it keeps to it
+        advantage : what some noise leaves; the less noise, the more
+        accuracy : relative, of the search among points, in which the noise is flat where it is best
+        """
+        point = self.point()
+        if point is not None:
+            return noise_for(*point)
+        share, rate = self._rates()
+        with ctx.workprec(_PRECISION):
+            end = rational_of((to_arb(share) / to_arb(rate)).log().lower())
+
+        def at(threshold: Fraction) -> _Noise:
+            with ctx.workprec(_PRECISION):
+                delta = rational_of((to_arb(share) - to_arb(threshold).exp() * to_arb(rate)).lower())
+            return noise_for(threshold, delta)
+
+        best = scipy.optimize.minimize_scalar(
+            lambda threshold: -advantage(at(Fraction(threshold))),
+            bounds=(0.0, float(end) * (1 - 2.0**-30)),
+            method="bounded",
+            options={"xatol": accuracy * float(end)},
+        )
+        found = [at(Fraction(float(best.x)))]
+        try:
+            found.append(noise_for(end, Fraction(0)))
+        except ParameterError:  # no noise of this kind has a largest loss
+            pass
+        return max(found, key=advantage)
+
+    def _rates(self) -> tuple[Fraction, Fraction]:
+        """T and f, or of the same target turned round."""
+        share, rate = self.tpr, self.fpr
+        if share is None or rate is None:
+            raise ParameterError("target", "missing", "rates")
+        require(0 < rate < 1, "fpr", rate, "in (0, 1)")
+        require(rate < share < 1, "tpr", share, f"above fpr={rate}, which guessing has, and below 1")
+        share = max(share * (1 - _SLACK), (share + rate) / 2)
+        return (share, rate) if share + rate <= 1 else (1 - rate, 1 - share)

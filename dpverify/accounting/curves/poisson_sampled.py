@@ -39,7 +39,7 @@ from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss, rate_string
 from dpverify.data.adjacency import AddRemove
-from dpverify.enclosure import Enclosure, Real, rational, to_arb
+from dpverify.enclosure import Enclosure, Real, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
@@ -114,7 +114,7 @@ class PoissonSampled(PrivacyCurve):
             return self.curve.delta_at(epsilon)
         with ctx.workprec(_PRECISION):
             inner = ((to_arb(epsilon).expm1()) / to_arb(self.rate)).log1p()
-            low, high = (max(_rational(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
+            low, high = (max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
             rate = to_arb(self.rate)
             largest, least = self.curve.delta_at(low).upper, self.curve.delta_at(high).lower
             return Enclosure.of_ball((rate * arb(least)).union(rate * arb(largest)))
@@ -176,8 +176,3 @@ def _pairs(loss: object) -> list[tuple[Fraction, Fraction]] | None:
     if isinstance(loss, FiniteLoss) and loss == loss.reverse():
         return list(loss.pairs)
     return None
-
-
-def _rational(value: arb) -> Fraction:
-    mantissa, exponent = value.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
