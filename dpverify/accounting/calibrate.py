@@ -62,7 +62,7 @@ class NoiseDistribution:
     calibrate: Callable[[Values, Fraction, Fraction], Enclosure | Fraction]
 
     def least(self, values: Values, target: Target) -> Enclosure | Fraction:
-        """The least noise that reaches the target: an enclosure, or an exact number that is safe."""
+        """The least noise for a target: an enclosure, or an exact number that is safe."""
         return target.least(
             lambda eps, delta: self.calibrate(values, eps, delta),
             lambda noise: self.curve(self.with_noise(values, noise)).delta_at(0).upper,

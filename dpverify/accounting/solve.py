@@ -159,9 +159,7 @@ def brentq(
     raise NumericalError(f"no root between {low!r} and {high!r} in {_ITERATIONS} steps")
 
 
-def lowest(
-    function: Callable[[float], float], low: float, high: float, *, width: float
-) -> float:
+def lowest(function: Callable[[float], float], low: float, high: float, *, width: float) -> float:
     """Where a function that first falls and then rises is least, by golden sections.
 
     Parameters

@@ -1,7 +1,7 @@
 """Privacy targets that noise is calibrated for: outside, doubles that guide the proofs end.
 
-A target is a point (ε, δ), or a risk that is at most so large (`Risk`). An advantage of at most a is
-(0, a). At most s right guesses of a prior π are one point too, as 1 − π + π·δ(ln(1/π − 1)) ≤ s for
+A target is a point (ε, δ), or a risk that is at most so large (`Risk`). An advantage of at most a
+is (0, a). At most s right guesses of a prior π are one point, as 1 − π + π·δ(ln(1/π − 1)) ≤ s for
 π ≤ 1/2. At most a true positive rate t at a false positive rate f is any of the points
 
     (s, t − e^s f) for 0 ≤ s ≤ ln(t/f):
@@ -14,6 +14,7 @@ where its slope is 1, so that on this side thresholds below 0 aren't needed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from attrs import field, frozen
 from attrs.converters import optional
 from flint import ctx
 
-from dpverify.enclosure import Real, rational_of, short_string, to_arb
+from dpverify.enclosure import rational_of, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import to_rational
 
@@ -87,7 +88,9 @@ class Target:
     fpr: Fraction | None = field(default=None, converter=optional(to_rational))
 
     def __attrs_post_init__(self) -> None:
-        chosen = [names for names in _KINDS if any(getattr(self, name) is not None for name in names)]
+        chosen = [
+            names for names in _KINDS if any(getattr(self, name) is not None for name in names)
+        ]
         if len(chosen) != 1 or any(getattr(self, name) is None for name in chosen[0]):
             given = [name for names in _KINDS for name in names if getattr(self, name) is not None]
             rule = "one of epsilon (with delta), advantage, success (with prior), tpr with fpr"
@@ -138,7 +141,9 @@ class Target:
 
         def at(threshold: Fraction) -> _Noise:
             with ctx.workprec(_PRECISION):
-                delta = rational_of((to_arb(share) - to_arb(threshold).exp() * to_arb(rate)).lower())
+                delta = rational_of(
+                    (to_arb(share) - to_arb(threshold).exp() * to_arb(rate)).lower()
+                )
             return noise_for(threshold, delta)
 
         best = scipy.optimize.minimize_scalar(
@@ -148,10 +153,8 @@ class Target:
             options={"xatol": accuracy * float(end)},
         )
         found = [at(Fraction(float(best.x)))]
-        try:
+        with suppress(ParameterError):  # noise of this kind may have no largest loss
             found.append(noise_for(end, Fraction(0)))
-        except ParameterError:  # no noise of this kind has a largest loss
-            pass
         return max(found, key=advantage)
 
     def _rates(self) -> tuple[Fraction, Fraction]:
@@ -160,6 +163,8 @@ class Target:
         if share is None or rate is None:
             raise ParameterError("target", "missing", "rates")
         require(0 < rate < 1, "fpr", rate, "in (0, 1)")
-        require(rate < share < 1, "tpr", share, f"above fpr={rate}, which guessing has, and below 1")
+        require(
+            rate < share < 1, "tpr", share, f"above fpr={rate}, which guessing has, and below 1"
+        )
         share = max(share * (1 - _SLACK), (share + rate) / 2)
         return (share, rate) if share + rate <= 1 else (1 - rate, 1 - share)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 
 from dpverify.accounting.calibrate import DISTRIBUTIONS
+from dpverify.accounting.targets import Target
 from dpverify.cli.output import (
     decimal,
     emit_json,
@@ -22,6 +23,7 @@ from dpverify.cli.output import (
     say,
 )
 from dpverify.cli.releases import Facts, Written, infinity_mass, named, read, total_of
+from dpverify.cli.risk import report_risk, risk_options, risk_wanted
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
@@ -59,9 +61,17 @@ class _Account(click.Command):
 @_parameters
 @_epsilon
 @_delta
+@risk_options
 @json_option
 def account(
-    name: str, parameters: tuple[str, ...], epsilon: str | None, delta: str | None, as_json: bool
+    name: str,
+    parameters: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    risk: bool,
+    prior: str | None,
+    figure: str | None,
+    as_json: bool,
 ) -> None:
     """What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
 
@@ -72,11 +82,17 @@ def account(
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
     dpverify account randomized-response -p keep=0.75 -p positions=64 --delta 1e-6
+    dpverify account gaussian -p sigma=4.2 --risk --figure risk.svg
     dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
       -p domain.high=1 -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
     """  # noqa: D301  # click keeps the lines after a backspace
-    target = _target(epsilon, delta)
+    wanted = risk_wanted(risk=risk, prior=prior, figure=figure)
+    target = None if wanted else _target(epsilon, delta)
     known = named(name, key_values(parameters))
+    if target is None:
+        _without_point(epsilon, delta)
+        report_risk(name, known.curve, known.about, prior=prior, figure=figure, as_json=as_json)
+        return
     numbers = {**target.point(known.curve), **known.facts}
     _report("account", name, numbers, known.about, as_json=as_json)
 
@@ -85,6 +101,7 @@ def account(
 @click.argument("releases", nargs=-1, required=True, metavar="RELEASE…")
 @_epsilon
 @_delta
+@risk_options
 @click.option(
     "--same-records",
     is_flag=True,
@@ -95,6 +112,9 @@ def compose(
     releases: tuple[str, ...],
     epsilon: str | None,
     delta: str | None,
+    risk: bool,
+    prior: str | None,
+    figure: str | None,
     same_records: bool,
     as_json: bool,
 ) -> None:
@@ -109,9 +129,16 @@ def compose(
     dpverify account compose "10000 x gaussian sigma=1 rate=0.01" --delta 1e-6
     dpverify account compose year.csv "approximate-dp epsilon=1 delta=1e-6" --delta 1e-5
     """  # noqa: D301  # click keeps the lines after a backspace
-    target = _target(epsilon, delta)
+    wanted = risk_wanted(risk=risk, prior=prior, figure=figure)
+    target = None if wanted else _target(epsilon, delta)
     written = read(releases)
     total = total_of(written, same_records=same_records)
+    if target is None:
+        _without_point(epsilon, delta)
+        report_risk(
+            "compose", total.curve, total.about, prior=prior, figure=figure, as_json=as_json
+        )
+        return
     together = target.of(total.curve)
     if together.lower == math.inf:
         raise ParameterError(
@@ -161,37 +188,46 @@ def compose(
 @click.command(short_help="The noise that a guarantee needs.")
 @_name
 @_parameters
-@click.option("--epsilon", metavar="NUMBER", required=True, help="The epsilon to reach, in nats.")
-@click.option("--delta", metavar="NUMBER", required=True, help="The delta to reach.")
+@click.option("--epsilon", metavar="NUMBER", help="The epsilon to reach, in nats.")
+@click.option("--delta", metavar="NUMBER", help="The delta to reach with it; 0 by default.")
+@click.option("--advantage", metavar="NUMBER", help="Or the advantage that an attacker may have.")
+@click.option("--success", metavar="NUMBER", help="Or how often a guess may be right.")
+@click.option("--prior", metavar="NUMBER", help="Of what is guessed; 0.5 by default.")
+@click.option("--tpr", metavar="NUMBER", help="Or the true positive rate at a false positive rate.")
+@click.option("--fpr", metavar="NUMBER", help="The false positive rate.")
 @json_option
-def calibrate(
-    name: str, parameters: tuple[str, ...], epsilon: str, delta: str, as_json: bool
-) -> None:
-    """The least noise that reaches (epsilon, delta).
+def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: str | None) -> None:
+    """The least noise that reaches (epsilon, delta), or leaves so little risk.
 
-    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's. Of noise
-    use what is printed as the safe end, or alone.
+    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's, for epsilon
+    and delta. Of noise use what is printed as the safe end, or alone.
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6
+    dpverify calibrate gaussian --advantage 0.05
+    dpverify calibrate gaussian --tpr 0.1 --fpr 0.01
     dpverify calibrate dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
       -p domain.high=1 -p adjacency.beta=1 --epsilon 5 --delta 1e-6
     """  # noqa: D301  # click keeps the lines after a backspace
-    goal = {"epsilon": decimal("epsilon", epsilon), "delta": decimal("delta", delta)}
-    point = {key: Enclosure.of_exact(rational(key, value)) for key, value in goal.items()}
+    texts = {key: text for key, text in goals.items() if text is not None}
+    numbers = {key: rational(key, decimal(key, text)) for key, text in texts.items()}
+    target = Target(**numbers)
+    point = {key: Enclosure.of_exact(value) for key, value in numbers.items()}
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
         values = _exact(
             parse_parameters(key_values(parameters), noise.query, defaults=noise.defaults)
         )
-        target = rational("epsilon", goal["epsilon"]), rational("delta", goal["delta"])
-        least = noise.calibrate(values, *target)
+        least = noise.least(values, target)
         facts: Facts = {
             noise.noise[0]: least if isinstance(least, Enclosure) else _safe_decimal(least)
         }
         about = {"theorem": noise.theorem}
     else:
-        made = named(name, key_values((*parameters, f"epsilon={epsilon}", f"delta={delta}")))
+        if target.epsilon is None or target.delta is None:
+            rule = "epsilon and delta for a mechanism"
+            raise ParameterError("target", " and ".join(texts), rule)
+        made = named(name, key_values((*parameters, *(f"{k}={text}" for k, text in texts.items()))))
         facts, about = made.facts, dict(made.about)
     _report("calibrate", name, {**point, **facts}, about, as_json=as_json)
 
@@ -264,6 +300,11 @@ class _Target:
         ]
         lower, upper = (Enclosure.of_exact(end) for end in ends)
         return Enclosure(lower.lower, upper.upper)
+
+
+def _without_point(epsilon: str | None, delta: str | None) -> None:
+    if not epsilon is delta is None:
+        raise click.UsageError("give either --risk, or one of --epsilon and --delta.")
 
 
 def _target(epsilon: str | None, delta: str | None) -> _Target:

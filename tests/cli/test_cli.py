@@ -82,6 +82,34 @@ def test_calibrated_noise_meets_its_target(name: str, capsys: pytest.CaptureFixt
     assert Decimal("1e-4") * (1 - Decimal("1e-12")) < delta <= Decimal("1e-4")
 
 
+def test_risk_in_plain_words_with_its_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture, page = tmp_path / "risk.svg", tmp_path / "risk.html"
+    assert run("account", "gaussian", "-p", "sigma=4", "--risk", "--figure", str(picture)) == 0
+    assert capsys.readouterr().out.startswith("Of 100 people, a guess is right for 50 without")
+    assert picture.read_text().startswith("<svg xmlns=")
+    releases = ("10 x gaussian sigma=4", "laplace scale=2")
+    options = ("--prior", "0.1", "--figure", str(page), "--json")
+    assert run("account", "compose", *releases, *options) == 0
+    found = result(capsys, "account")["risk"]
+    assert found["prior"] == "0.1"
+    assert 0.9 < float(found["success"]["upper"]) < 1
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    for wrong in (("--risk", "--delta", "1e-6"), ("--figure", "risk.png"), ("--prior", "2"), ()):
+        assert run("account", "gaussian", "-p", "sigma=4", *wrong) != 0
+
+
+def test_noise_for_a_risk(capsys: pytest.CaptureFixture[str]) -> None:
+    for goal in (("--advantage", "0.05"), ("--success", "0.525")):
+        assert run("calibrate", "gaussian", *goal, "--json") == 0
+        assert result(capsys, "calibrate")["sigma"]["upper"].startswith("7.97361970109")
+    assert run("calibrate", "gaussian", "--tpr", "0.1", "--fpr", "0.01") == 0
+    assert "sigma  0.957124" in capsys.readouterr().out
+    assert run("calibrate", "dp-oporp", "--advantage", "0.1") != 0
+    assert "epsilon and delta for a mechanism" in capsys.readouterr().err
+
+
 def test_a_mechanism_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Calibrated, then asked for another point of its curve: sensitivity 1, hence noise's own."""
     goal = ("--epsilon", "1", "--delta", "1e-6", "--json")

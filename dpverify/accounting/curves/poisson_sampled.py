@@ -114,7 +114,9 @@ class PoissonSampled(PrivacyCurve):
             return self.curve.delta_at(epsilon)
         with ctx.workprec(_PRECISION):
             inner = ((to_arb(epsilon).expm1()) / to_arb(self.rate)).log1p()
-            low, high = (max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
+            low, high = (
+                max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper())
+            )
             rate = to_arb(self.rate)
             largest, least = self.curve.delta_at(low).upper, self.curve.delta_at(high).lower
             return Enclosure.of_ball((rate * arb(least)).union(rate * arb(largest)))

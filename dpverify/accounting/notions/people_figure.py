@@ -1,8 +1,8 @@
 """A picture of a hundred people, for readers without statistics.
 
-It is text of its own: SVG without scripts, ids or anything to fetch, so that a page can hold several.
-Who is counted is told by shape as well as by colour: guessed right anyway is filled, guessed right
-by the release has a ring around it, and the others are outlines.
+It is SVG without scripts, ids or anything to fetch, so that a page can hold several of them. Who is
+counted is told by shape as well as by colour: guessed right anyway is filled, guessed right by the
+release has a ring around it, and the others are outlines.
 """
 
 from __future__ import annotations
@@ -28,18 +28,22 @@ def people_sentence(anyway: Fraction, at_most: float) -> str:
     anyway : how often the best guess without the release is right, at least 1/2
     at_most : how often one with the release is right, a proven upper bound
     """
+    before, after = people(anyway, rounding=ROUND_FLOOR), people(at_most)
     return (
-        f"Of 100 people, a guess is right for {people(anyway, rounding=ROUND_FLOOR)} without the release, "
-        f"and for at most {people(at_most)} with it."
+        f"Of 100 people, a guess is right for {before} without the release, "
+        f"and for at most {after} with it."
     )
 
 
-def people_figure(anyway: Fraction, at_most: float) -> str:
+def people_figure(
+    anyway: Fraction, at_most: float, *, question: str = "Was this person in the data?"
+) -> str:
     """The picture as SVG; whole people are drawn, rounded to the unsafe number of them.
 
     Parameters
     ----------
     anyway, at_most : as for `people_sentence`
+    question : that is answered a hundred times
     """
     before = math.floor(anyway * _PEOPLE)
     after = max(before, min(math.ceil(Fraction(at_most) * _PEOPLE), _PEOPLE))
@@ -63,11 +67,11 @@ def people_figure(anyway: Fraction, at_most: float) -> str:
         y = foot + 30 * place
         shapes += [_person(_LEFT + 16, y, kind), _text(_LEFT + 40, y + 6, text)]
     sentence = escape(people_sentence(anyway, at_most))
-    title = _text(_LEFT, 22, "Was this person in the data?", weight=600)
+    title = _text(_LEFT, 22, question, weight=600)
     who = _text(_LEFT, 44, "100 guesses of one who knows all else")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{sentence}" '
-        f'viewBox="0 0 {_WIDTH} {foot + 84}" style="width:100%;max-width:32rem;height:auto" '
+        f'viewBox="0 0 {_WIDTH} {foot + 84}" style="width:100%;max-width:22rem;height:auto" '
         f'font-family="system-ui, sans-serif" font-size="15">\n<title>{sentence}</title>\n'
         + "\n".join([title, who, *shapes])
         + "\n</svg>\n"

@@ -23,9 +23,9 @@ loss is at most ε(0) where that is finite. Otherwise, for ε′ < ε,
 so that L ≤ ε′ − ln(1 − δ(ε′)/β) but for a probability of β: any ε′ with δ(ε′) < β proves it.
 
 **Reconstruction.** A record Z of law π is to be guessed from the output of law P_Z; R is the guess,
-right if it is close enough to Z. Let Q be the law without Z's record, κ the largest probability that
-one fixed guess is right, E_z the outputs whose guess is right for z. Let T(f) be the largest true
-positive rate at the false positive rate f: it is concave and rises. Then
+right if it is close enough to Z. Let Q be the law without Z's record, κ the largest probability
+that one fixed guess is right, E_z the outputs whose guess is right for z. Let T(f) be the largest
+true positive rate at the false positive rate f: it is concave and rises. Then
 
     P[R is right] = E P_Z[E_Z] ≤ E T(Q[E_Z]) ≤ T(E Q[E_Z]) ≤ T(κ),
 
@@ -106,11 +106,12 @@ class Risk:
         with ctx.workprec(_PRECISION):
             ratio = (to_arb(most) / to_arb(least)).log()
             ends = [max(rational_of(end), Fraction(0)) for end in (ratio.lower(), ratio.upper())]
-        largest, smallest = self.curve.delta_at(ends[0]).upper, self.curve.delta_at(ends[1]).lower
-        low, high = (
-            enclose(lambda d=delta: to_arb(most) + to_arb(least) * arb(d))
-            for delta in (smallest, largest)
-        )
+
+        def right(delta: float) -> Enclosure:
+            return enclose(lambda: to_arb(most) + to_arb(least) * arb(delta))
+
+        low = right(self.curve.delta_at(ends[1]).lower)
+        high = right(self.curve.delta_at(ends[0]).upper)
         return Enclosure(low.lower, min(high.upper, 1.0))
 
     @property
@@ -170,7 +171,7 @@ class Risk:
         for share in _SHARES if failure else ():
             epsilon = self.curve.epsilon_at(failure * share).upper
             if not math.isinf(epsilon):
-                losses.append(enclose(lambda e=epsilon, s=share: arb(e) - to_arb(1 - s).log()))
+                losses.append(_beyond(epsilon, share))
         return min((loss.upper for loss in losses), default=math.inf)
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,7 +261,9 @@ class Risk:
         axes.plot([*map(float, rates), 1.0], [*(self.tpr_at(r).upper for r in rates), 1.0])
         axes.plot([0, 1], [0, 1], linestyle="--", color="#5A5A5A")
         axes.set(
-            xlabel="false positive rate", ylabel="true positive rate, at most", title=str(self.curve)
+            xlabel="false positive rate",
+            ylabel="true positive rate, at most",
+            title=str(self.curve),
         )
         return axes
 
@@ -272,6 +275,11 @@ _STYLE = (
     "th,td{border-top:1px solid #ddd;padding:.3rem .4rem;vertical-align:top}"
     "td{text-align:right;white-space:nowrap}@media print{body{margin:0}}"
 )
+
+
+def _beyond(epsilon: float, share: Fraction) -> Enclosure:
+    """ε − ln(1 − share)."""
+    return enclose(lambda: arb(epsilon) - to_arb(1 - share).log())
 
 
 def _of_hundred(share: Fraction | float) -> str:

@@ -110,6 +110,7 @@ def render(certificate: Certificate) -> str:
         chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
         best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
         figures={
+            "people": None if attack.verdict == "violation" else plots.people_plot(certificate),
             "privacy": plots.privacy_plot(certificate),
             "roc": plots.roc_plot(certificate),
             "distances": plots.distance_plot(certificate),

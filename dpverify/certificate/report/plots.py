@@ -18,8 +18,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.accounting.notions.people_figure import people_figure
 from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.schema import Certificate
+from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import NumericalError, extra
 from dpverify.ledger.statements import Verdict
 
@@ -33,6 +35,7 @@ __all__ = [
     "distance_plot",
     "number",
     "outside_band",
+    "people_plot",
     "privacy_plot",
     "roc_plot",
     "size_plot",
@@ -88,6 +91,19 @@ def outside_band(certificate: Certificate) -> int:
     """Number of synthetic pairs whose estimate lies outside the predicted band."""
     _, expected, deviation, estimate = _distances(certificate)
     return int(np.count_nonzero(~(np.abs(estimate - expected) <= BAND * deviation)))
+
+
+def people_plot(certificate: Certificate) -> str:
+    """What the claim means to a hundred people, as inline SVG.
+
+    At even odds a guess is right with probability (1 + δ(0))/2 at most: `Risk.success`.
+    """
+    at_most = Enclosure.of_exact((1 + rational("delta", _at_zero(certificate))) / 2).upper
+    return people_figure(Fraction(1, 2), min(at_most, 1.0), question="Was that change made?")
+
+
+def _at_zero(certificate: Certificate) -> str:
+    return next(point.delta.upper for point in certificate.derived.curve if point.epsilon == "0")
 
 
 def privacy_plot(certificate: Certificate) -> str:
