@@ -21,9 +21,10 @@ correctness.
 
 **From below.** With y = e^s, both bounds are h(y) = y·f + H(y), where H(y) = δ(ln y) for y ≥ 1 and
 1 − y + y·δ(−ln y) for y < 1 is the supremum over the pairs, which come in both orders, of the
-hockey-stick divergences H_y(P ‖ Q): convex in y, and so is h. If h(a) ≥ h(b) ≤ h(c) for a < b < c,
-the least h lies between a and c, above the line through b and c left of b, and above that through a
-and b right of b. So three points close together enclose the least h from both sides.
+hockey-stick divergences H_y(P ‖ Q): convex in y, and so is h. For a < b < c it lies between a and
+b, and beyond c, above the line through b and c; between b and c, and below a, above that through a
+and b; and from y = h(b)/f on it is at least h(b). So three points close together enclose the least
+h from both sides, on a plateau too, where round-off decides which of them is lowest.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = ["AttackerBound", "attacker_bound", "trade_off"]
 _FARTHEST = 700.0  # nats: e^s is a double up to here
 _HALVINGS = 100
 _CLOSE = 1e-12  # relative width from which on no search is worth its time
-_DISTANCES = tuple(2.0**-exponent for exponent in range(8, 50, 4))
+_DISTANCES = tuple(2.0**-exponent for exponent in (24, 20, 28, 32, 16, 36, 12, 40, 8, 44, 48))
 _PRECISION = 192
 _REACH = 2.0**-6
 
@@ -177,17 +178,22 @@ def _both_ends(curve: PrivacyCurve, rate: Fraction, threshold: float) -> Enclosu
     here = _at(curve, rate, Fraction(threshold))
     least = Enclosure.of_exact(rate).lower  # what guessing has
     for distance in _DISTANCES:
+        if least >= min(here.upper, 1.0) * (1 - _CLOSE / 4):
+            break
         side = distance * (1 + abs(threshold))
         beside = [threshold - side, threshold + side]
         before, after = (_at(curve, rate, Fraction(point)) for point in beside)
-        if min(before.lower, after.lower) < here.upper:
-            break  # round-off decides from here on
         with ctx.workprec(_PRECISION):
-            a, b, c = (arb(point).exp() for point in (beside[0], threshold, beside[1]))
+            zero, (a, b, c) = arb(0), (arb(y).exp() for y in (beside[0], threshold, beside[1]))
             falls = (arb(before.upper) - here.lower) / (b - a) * (c - b)
             rises = (arb(after.upper) - here.lower) / (c - b) * (b - a)
-            below = Enclosure.of_ball(here.lower - falls.max(rises)).lower
-        least = max(least, below)
+            far = (here.upper / to_arb(rate) - c).max(zero)
+            ends = [
+                here.lower - falls.max(rises).max(zero),
+                before.lower + ((arb(before.lower) - here.upper) / (b - a)).min(zero) * a,
+                after.lower + ((arb(after.lower) - here.upper) / (c - b)).min(zero) * far,
+            ]
+            least = max(least, min(Enclosure.of_ball(end).lower for end in ends))
     upper = min(here.upper, 1.0)
     return Enclosure(min(least, upper), upper)
 
