@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpverify.accounting.curves.randomized_response import RandomizedResponse
     from dpverify.accounting.notions.renyi import RDP
     from dpverify.accounting.notions.zcdp import ZCDP
+    from dpverify.auditing.accountants import audit_accountant
     from dpverify.auditing.attacks.scores import ScoreAudit, audit_scores
     from dpverify.auditing.audit import audit
     from dpverify.auditing.finding import Finding
@@ -108,6 +109,7 @@ __all__ = [
     "__version__",
     "adapt",
     "audit",
+    "audit_accountant",
     "audit_scores",
     "calibrate",
     "certify",
@@ -134,6 +136,7 @@ _MODULES = {
     "dpverify.accounting.curves.randomized_response": ("RandomizedResponse",),
     "dpverify.accounting.notions.renyi": ("RDP",),
     "dpverify.accounting.notions.zcdp": ("ZCDP",),
+    "dpverify.auditing.accountants": ("audit_accountant",),
     "dpverify.auditing.attacks.scores": ("ScoreAudit", "audit_scores"),
     "dpverify.auditing.audit": ("audit",),
     "dpverify.auditing.report": ("Report",),

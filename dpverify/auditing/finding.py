@@ -205,7 +205,7 @@ class Finding:
 
     Attributes
     ----------
-    audit : its kind
+    audit : its kind; "accountant" or "auditor" where no mechanism was audited, but who bounds one
     verdict : violation, no_violation_found or inconclusive
     statement : what was found, in one sentence for a person
     level : probability with which a true claim is accused; 0 for exact enumeration, and for a
@@ -218,7 +218,7 @@ class Finding:
     replay : Python code that repeats the attack, with its imports
     """
 
-    audit: AuditKind
+    audit: AuditKind | Literal["accountant", "auditor"]
     verdict: Verdict
     statement: str
     level: float = 0.0

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import attrs
@@ -26,7 +27,7 @@ from dpverify.auditing.outputs.journal import fingerprint
 from dpverify.data.domain import is_sparse
 from dpverify.visible import shown
 
-__all__ = ["attack_code", "audit_code", "names_own"]
+__all__ = ["attack_code", "audit_code", "call_code", "names_own"]
 
 _LISTED = 64  # numbers of an array that are written one by one
 
@@ -76,6 +77,23 @@ def audit_code(mechanism: Any, **options: Any) -> str:
     return "\n".join(
         [*writer.imports(), "from dpverify import audit", *head, f"print(audit({call}))"]
     )
+
+
+def call_code(function: Any, parameters: Mapping[str, Any], *, name: str) -> str:
+    """A line that calls a function again and prints what it gives.
+
+    Parameters
+    ----------
+    function, parameters : what is called
+    name : of the function, where it can't be imported
+    """
+    writer = _Writer()
+    try:
+        given = ", ".join(f"{key}={writer.code(value)}" for key, value in parameters.items())
+        call = f"print({writer.code(function)}({given}))"
+    except _UnwritableError:
+        return f"{name}({', '.join(f'{key}={shown(value)}' for key, value in parameters.items())})"
+    return "; ".join([*writer.imports(), call])
 
 
 def names_own(target: Target) -> bool:
@@ -191,7 +209,11 @@ class _Writer:
         return str(qualified)
 
     def _made(self, value: Any) -> str:
-        """A data class, of attrs or of the standard library, by its fields."""
+        """A data class, of attrs or of the standard library, by its fields; a partial function."""
+        if isinstance(value, partial):
+            named = (f"{key}={self.code(part)}" for key, part in value.keywords.items())
+            given = [self.code(value.func), *map(self.code, value.args), *named]
+            return f"{self._from('functools', 'partial')}({', '.join(given)})"
         if isinstance(value, type) or not (is_dataclass(value) or attrs.has(type(value))):
             raise _UnwritableError(f"{shown(value)} can't be imported")
         entries: Any = fields(value) if is_dataclass(value) else attrs.fields(type(value))

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from textwrap import indent
-from typing import Any
+from typing import Any, Protocol
 
 from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.formatting import jsonable, number
 from dpverify.auditing.pair_text import pair_lines
-from dpverify.auditing.settings import AuditKind
 
-__all__ = ["Report"]
+__all__ = ["Report", "Reported"]
 
-_MEANINGS: Mapping[AuditKind, str] = {
+_MEANINGS: Mapping[str, str] = {
     "exhaustive": "exact probabilities of all outputs are further apart than the claim allows",
     "grey-box": "the noise asked for doesn't cover what changes without it, as fresh draws confirm",
     "frozen-outputs": "the code breaks a declaration of its own, or its calls lose too much",
@@ -28,6 +27,32 @@ _MEANINGS: Mapping[AuditKind, str] = {
     "trade-off": "an attacker tells the neighbours apart better than the claim allows",
     "sequential": "bets against the claim, output by output, have won too much",
 }
+
+
+class Reported(Protocol):
+    """What reporters need: a report of a mechanism, or of who bounds one.
+
+    Attributes
+    ----------
+    mechanism, verdict, findings, failed, replay : as those of `Report`
+    head : who was audited, with the verdict, in two lines
+    """
+
+    @property
+    def mechanism(self) -> str: ...
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def failed(self) -> tuple[str, ...]: ...
+    @property
+    def replay(self) -> str: ...
+    @property
+    def head(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]:
+        """By JSON's own types."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +151,7 @@ class Report:
 
 def _strongest(report: Report) -> list[str]:
     """Of each kind and verdict the finding with the largest bound, and how many there are."""
-    groups: dict[tuple[AuditKind, Verdict], list[Finding]] = {}
+    groups: dict[tuple[str, Verdict], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.audit, finding.verdict), []).append(finding)
     texts = []

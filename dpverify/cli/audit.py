@@ -21,6 +21,7 @@ import click
 from dpverify.auditing.audit import audit as run_audit
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.report import Reported
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit
 from dpverify.auditing.reporters.text import text
@@ -182,7 +183,8 @@ def audit(
 ) -> int:
     """Audit each TARGET: a suite's name, package.module:object, or a command.
 
-    The object is a mechanism, or a sequence of mechanisms or of what makes them. With --epsilon,
+    The object is a mechanism, or a sequence of mechanisms, of what makes them, or of what has a
+    method `audited`, as an accountant or an auditor may. With --epsilon,
     --adjacency and --pairs it is a function of a data set, or a command in quotes, as in
     "node mean.js": a program that reads a line of JSON, {"data": ...}, and answers by one, its
     output. Without a target every installed suite is audited. The level is shared equally by all
@@ -223,23 +225,28 @@ def audit(
     words_said = [*targets, *of_suite]
     replay_line = _replay(words_said, chosen | said, delta, search=search, seeded=seeded, many=many)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
-    reports = []
+    reports: list[Reported] = []
     for number, (name, mechanism) in enumerate(subjects, start=1):
         talk(f"{number} of {len(subjects)}: {name}")
         start = perf_counter()
         with _printing_aside():
-            report = run_audit(
-                mechanism,
-                **chosen,
-                **_of_subject(words, mechanism),
-                delta=at,
-                search=search or None,
-                replay=replay_line,
-                journal=AuditJournal(journal, run=replay_line),
-                progress=lambda kind: talk(f"  {kind}"),
-            )
+            report: Reported
+            if hasattr(mechanism, "audited"):
+                report = mechanism.audited(alpha=chosen["alpha"])
+            else:
+                made = run_audit(
+                    mechanism,
+                    **chosen,
+                    **_of_subject(words, mechanism),
+                    delta=at,
+                    search=search or None,
+                    replay=replay_line,
+                    journal=AuditJournal(journal, run=replay_line),
+                    progress=lambda kind: talk(f"  {kind}"),
+                )
+                report = replace(made, mechanism=name)
         talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
-        reports.append(replace(report, mechanism=name))
+        reports.append(report)
     _write(_FORMATS["json" if as_json else style](reports), output)
     verdicts = {report.verdict for report in reports}
     if "violation" in verdicts:
@@ -354,7 +361,7 @@ def _subjects(target: str, parts: Sequence[str] = ()) -> Iterator[tuple[str, Any
         found = [item for part in parts for item in found.part(part)]
     for item in [found] if hasattr(found, "release") else found:
         mechanism = item() if _makes_one(item) else item
-        if not hasattr(mechanism, "release"):
+        if not hasattr(mechanism, "release") and not hasattr(mechanism, "audited"):
             raise ConfigurationError(
                 f"{target} holds {item!r}, which is not a mechanism: adapt it."
             )

@@ -92,6 +92,34 @@ def test_what_a_mechanism_prints_is_no_part_of_the_report(
     assert captured.err.count("printed") == captured.err.count("written") > 400
 
 
+BOUNDING = """
+from dpverify_audits.museum.accountants import EXHIBITS
+from dpverify_audits.museum.auditors import EXHIBITS as AUDITORS
+
+WRONG = [each for each in EXHIBITS if each.name == "A lie that may be true"]
+LOOSE = [each for each in EXHIBITS if each.shown == "loose"][:1]
+BOUND = [each for each in AUDITORS if each.name == "Looking until it is found"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "audit"),
+    [("WRONG", 1, "accountant"), ("LOOSE", 0, "accountant"), ("BOUND", 1, "auditor")],
+)
+def test_accountants_and_auditors_are_audited_too(
+    target: str, code: int, audit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bounding.py").write_text(BOUNDING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    line = ["audit", f"bounding:{target}", "--format", "junit", "--output", "audit.xml"]
+    assert _run(line) == code
+    cases = ElementTree.parse(tmp_path / "audit.xml").iter("testcase")  # noqa: S314
+    outcomes = {case.get("name", "").split(",")[0]: len(case.findall("failure")) for case in cases}
+    assert outcomes.keys() == {audit}
+    assert max(outcomes.values()) == code
+
+
 PROGRAM = """
 import json, random, sys
 for line in sys.stdin:

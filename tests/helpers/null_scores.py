@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +13,7 @@ from scipy.stats import binom
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.scores import Design, independent_bound
+from dpverify.auditing.auditors import Scores, laplace, normal, response
 from dpverify.auditing.statistics.score_bounds import Shown, one_run_bound
 from dpverify.enclosure import Enclosure
 
@@ -45,25 +45,7 @@ FALSE_ALARM = 1e-4
 """Probability with which a bound that keeps its level is called one that doesn't."""
 
 
-Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
 Law = Callable[[int, np.random.Generator], Scores]
-
-
-def normal(distance: float, count: int, rng: np.random.Generator) -> Scores:
-    return rng.normal(distance, 1, count), rng.normal(0, 1, count)
-
-
-def laplace(count: int, rng: np.random.Generator) -> Scores:
-    return rng.laplace(1, 1, count), rng.laplace(0, 1, count)
-
-
-def response(count: int, rng: np.random.Generator) -> Scores:
-    """Randomized response with ε = 1: two values, and nothing but ties."""
-    keep = math.e / (1 + math.e)
-    own, other = rng.random((2, count)) < keep
-    return own.astype(float), 1 - other.astype(float)
 
 
 def _canaries(count: int, rng: np.random.Generator) -> Scores:

@@ -6,12 +6,12 @@ import json as standard_json
 from collections.abc import Sequence
 
 from dpverify._version import __version__
-from dpverify.auditing.report import Report
+from dpverify.auditing.report import Reported
 
 __all__ = ["json"]
 
 
-def json(reports: Sequence[Report]) -> str:
+def json(reports: Sequence[Reported]) -> str:
     """The document of all commands with `--json`; its result is a list of `Report.to_dict()`."""
     result = [report.to_dict() for report in reports]
     document = {"dpverify": __version__, "command": "audit", "result": result}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.report import Report
+from dpverify.auditing.report import Reported
 from dpverify.visible import escaped
 
 __all__ = ["junit"]
@@ -22,7 +22,7 @@ __all__ = ["junit"]
 _OUTCOMES = {"violation": "failure", "inconclusive": "skipped"}
 
 
-def junit(reports: Sequence[Report]) -> str:
+def junit(reports: Sequence[Reported]) -> str:
     """The reports as one XML document, a test suite each."""
     root = ElementTree.Element("testsuites", name="dpverify audit")
     for report in reports:
@@ -44,7 +44,7 @@ def junit(reports: Sequence[Report]) -> str:
     )
 
 
-def _cases(report: Report) -> Iterator[tuple[str, str, str, str]]:
+def _cases(report: Reported) -> Iterator[tuple[str, str, str, str]]:
     """Name, verdict, message and text of each finding, and of each pair that gave none."""
     seen: Counter[str] = Counter()
     for finding in report.findings:

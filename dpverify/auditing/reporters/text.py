@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpverify.auditing.report import Report
+from dpverify.auditing.report import Reported
 
 __all__ = ["text"]
 
 
-def text(reports: Sequence[Report]) -> str:
+def text(reports: Sequence[Reported]) -> str:
     """The reports one after another, with an empty line between."""
     return "\n\n".join(map(str, reports))

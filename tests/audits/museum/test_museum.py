@@ -17,23 +17,29 @@ from dpverify.auditing.audit import audit
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.auditing.targets.pairs import space_of
 from dpverify_audits.everyday import SUITE as EVERYDAY
-from dpverify_audits.museum import ROOMS, Exhibit
-from dpverify_audits.museum import SUITE as MUSEUM
+from dpverify_audits.museum import EXHIBITS as MUSEUM
+from dpverify_audits.museum import ROOMS, SUITE, AccountantExhibit, AuditorExhibit, Exhibit
+from dpverify_audits.museum.accountants import EXHIBITS as ACCOUNTANTS
+from dpverify_audits.museum.auditors import EXHIBITS as AUDITORS
+from tests.helpers.profiles import sampled
 
 ALL = (*MUSEUM, *EVERYDAY)
 UNFOUND = {"noise kept in a cache": "inconclusive"}
+SHOWN_BY_DAY = ("A lie that may be true", "Less noise, less spent", "A negative ε")
 BY_DAY = ("As many bits as people", "the total is public", "noise that only adds")
 
 
-def named(exhibit: Exhibit) -> str:
+def named(exhibit: Exhibit | AccountantExhibit | AuditorExhibit) -> str:
     return exhibit.name
 
 
 def test_the_museum() -> None:
     assert len(MUSEUM) >= 60
     assert len(ALL) >= 150
-    assert [name for name, count in Counter(map(named, ALL)).items() if count > 1] == []
-    assert all(exhibit.source and exhibit.leak for exhibit in MUSEUM)
+    assert [
+        name for name, count in Counter(map(named, (*SUITE, *EVERYDAY))).items() if count > 1
+    ] == []
+    assert all(exhibit.source and exhibit.leak for exhibit in SUITE)
     assert all(exhibit.mistake and set(exhibit.found_by) <= set(KINDS) for exhibit in ALL)
     assert all(room.NAME and room.__doc__ for room in ROOMS)
     for exhibit in ALL:  # the audit is told of no pair, and both make one claim
@@ -41,6 +47,24 @@ def test_the_museum() -> None:
         assert broken.privacy() == twin.privacy()
         assert not twin.worst_pairs()
         assert exhibit.draws == 10_000 or exhibit.why
+
+
+@pytest.mark.parametrize("exhibit", sampled(ACCOUNTANTS, SHOWN_BY_DAY))
+def test_an_accountant_is_shown_by_a_number(exhibit: AccountantExhibit) -> None:
+    assert exhibit.held(broken=True).cells[0].verdict == exhibit.shown
+    assert set(exhibit.held(broken=False).counts) <= {"tight", "loose"}
+
+
+def test_most_accountants_say_too_little() -> None:
+    shown = Counter(exhibit.shown for exhibit in ACCOUNTANTS)
+    assert shown["unsafe"] >= 15
+    assert set(shown) == {"unsafe", "loose", "failed"}
+
+
+@pytest.mark.parametrize("exhibit", sampled(AUDITORS, ["Looking until it is found"]))
+def test_an_auditor_is_refuted_by_null_scores(exhibit: AuditorExhibit) -> None:
+    assert exhibit.tried(broken=True, alpha=1e-6, seed=2).verdict == "violation"
+    assert exhibit.tried(broken=False, alpha=1e-6, seed=2).verdict == "no_violation_found"
 
 
 def quick(mechanism: Any) -> str:
