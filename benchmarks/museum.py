@@ -4,7 +4,7 @@ Each is audited as a user would, with the level of the profile ci: nothing but t
 claim and what its data are made of is given. A bug gets 2,000 draws on each side, and as many as
 its exhibit says (10,000 by default, those of ci) where these don't find it; its twin gets 2,000,
 and with ``--seeds`` other seeds beside. What is done is kept in ``out/museum.jsonl``, from which an
-interrupted run goes on.
+interrupted run goes on. ``--picture docs/museum.svg`` draws the accountants' claims.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from time import process_time
 from typing import Any
 
 from benchmarks.kept import Kept
+from benchmarks.wings import accountants_room, auditors_room, picture
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import fitting_delta
@@ -27,8 +28,8 @@ from dpverify.auditing.formatting import number
 from dpverify.auditing.settings import PROFILES
 from dpverify.guarantee import claimed_epsilon
 from dpverify_audits.everyday import SUITE as EVERYDAY
-from dpverify_audits.museum import ABSENT, ROOMS, Exhibit
-from dpverify_audits.museum import SUITE as MUSEUM
+from dpverify_audits.museum import ABSENT, ROOMS, SUITE, Exhibit
+from dpverify_audits.museum import EXHIBITS as MUSEUM
 
 __all__ = ["FEW", "LEVEL", "measure", "measured", "page"]
 
@@ -135,8 +136,9 @@ def _plaque(exhibit: Exhibit) -> str:
     return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
 
 
-def page(told: Told, exhibits: Sequence[Exhibit], seeds: int) -> str:
+def page(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> str:
     """The documentation page, of those exhibits whose bugs were audited."""
+    told: Told = kept.values
     bugs = {e.name: bug for e in exhibits if (bug := _bug(told, e)) is not None}
     shown = [exhibit for exhibit in exhibits if exhibit.name in bugs]
     twins = {exhibit.name: _twins(told, exhibit, seeds) for exhibit in shown}
@@ -158,6 +160,8 @@ def page(told: Told, exhibits: Sequence[Exhibit], seeds: int) -> str:
     seconds = [bug["seconds"] for bug in bugs.values()]
     found = len(bugs) - len(unfound)
     return _PAGE.format(
+        all=len(SUITE),
+        wings=len(SUITE) - len(MUSEUM),
         museum=len(MUSEUM),
         everyday=len(EVERYDAY),
         few=f"{FEW:,}",
@@ -172,7 +176,7 @@ def page(told: Told, exhibits: Sequence[Exhibit], seeds: int) -> str:
         accused=sum(twin["verdict"] == "violation" for twin in corrected),
         inconclusive=sum(twin["verdict"] == "inconclusive" for twin in corrected),
         unfound="\n".join(unfound) or "None.",
-        rooms="\n".join(rooms),
+        rooms="\n".join([*rooms, accountants_room(kept), auditors_room(kept)]),
         street="\n".join(f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in street),
         outside=_table(rows, street),
         absent="\n".join(f"- {what}: {why}" for what, why in ABSENT.items()),
@@ -185,10 +189,11 @@ _PAGE = """\
 Welcome. Everything on show was meant to be private, most of it was published with a proof or
 shipped with a version number, and all of it can be touched: each exhibit is a few lines of Python
 in `dpverify_audits.museum`, with its correct twin beside it. `dpverify audit museum` walks through
-all {museum} of them.
+all {all} of them. {wings} hang in two wings of their own, at the end: [accountants](#accountants),
+who say what ε is, and [auditors](#auditors), who say what it is at least.
 
-Nobody tells the auditor where to look. It gets the function, the claim, who is a neighbour of whom,
-and what data sets are made of, as in
+The others are functions of data, and nobody tells the auditor where to look. It gets the function,
+the claim, who is a neighbour of whom, and what data sets are made of, as in
 
 ```text
 dpv.audit(covariance, epsilon=1, adjacency=dpv.Replace(), domain=points)
@@ -231,13 +236,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="of the audits of each twin")
     parser.add_argument("--only", default="", help="those whose name has this in it")
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    parser.add_argument("--picture", type=Path, help="write the picture of the accountants there")
     parser.add_argument("--kept", action="store_true", help="print what is done, and audit nothing")
     given = parser.parse_args()
     exhibits = [exhibit for exhibit in (*MUSEUM, *EVERYDAY) if given.only in exhibit.name]
     kept = Kept(given.out / "museum.jsonl")
     if not given.kept:
         measure(kept, exhibits, given.seeds)
-    print(page(kept.values, exhibits, given.seeds), end="")
+    if given.picture:
+        given.picture.write_text(picture(kept), encoding="utf-8")
+    print(page(kept, exhibits, given.seeds), end="")
 
 
 if __name__ == "__main__":

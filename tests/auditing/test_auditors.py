@@ -31,7 +31,8 @@ def always(own: Any, other: Any, *, delta: float, alpha: float) -> float:
 
 
 def tried(bound: Any, **options: Any) -> AuditorReport:
-    return audit_auditor(bound, **{"nulls": NULLS[:2], "scores": 50, "runs": 40} | options)
+    given: dict[str, Any] = {"nulls": NULLS[:2], "scores": 50, "runs": 40}
+    return audit_auditor(bound, **given | options)
 
 
 @pytest.mark.parametrize("runs", day_and_night(3, 150))

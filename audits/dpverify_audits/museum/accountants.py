@@ -163,7 +163,7 @@ def _exhibits() -> tuple[AccountantExhibit, ...]:
         AccountantExhibit(
             name="A sign in the analytic Gaussian",
             mistake="A root is subtracted where it should be added, and σ is too small.",
-            leak="σ falls to a fifth of what (1, 10⁻⁵) needs.",
+            leak="For (1, 10⁻⁵) it asks for σ = 0.134, and 3.73 is needed.",
             source="SmartNoise Core; issue 316",
             broken=partial(promised, sign=-1),
             correct=partial(promised, sign=1),

@@ -2,7 +2,7 @@
 
 Who guards the guards? An auditor that says "ε is at least 3.5, with confidence 95 %" makes a claim
 as well, and it can be refuted: by scores that carry no information, or just as much as is known. It
-may be above the truth in one run of twenty. These are above it nearly always.
+may be above the truth in one run of twenty. These are above it more often, some of them always.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.kept import Kept
 from benchmarks.museum import FEW, LEVEL, measure, measured, page
+from benchmarks.wings import picture
 from dpverify.auditing.audit import audit
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.auditing.targets.pairs import space_of
@@ -103,6 +104,9 @@ def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "museum.jsonl")
     exhibits = [exhibit for exhibit in ALL if exhibit.name == "NaN passes the clip"]
     measure(kept, exhibits, 1)
-    text = page(kept.values, ALL, 1)
+    text = page(kept, ALL, 1)
     assert "**1 of 1 bugs are found (100.0%)**" in text
     assert "| NaN passes the clip | 1 | refuted |" in text
+    assert "| A lie that may be true | p = 0.5 | ε = 0 | 1.099 | unsafe | 1.099 |" in text
+    assert "| Looking until it is found | one run of coins, ε = 1 | 1 |" in text
+    assert picture(kept).count("<text") > len(ACCOUNTANTS)
