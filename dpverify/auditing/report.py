@@ -30,26 +30,38 @@ _MEANINGS: Mapping[str, str] = {
 
 
 class Reported(Protocol):
-    """What reporters need: a report of a mechanism, or of who bounds one.
-
-    Attributes
-    ----------
-    mechanism, verdict, findings, failed, replay : as those of `Report`
-    head : who was audited, with the verdict, in two lines
-    """
+    """What reporters need: a report of a mechanism, or of who bounds one."""
 
     @property
-    def mechanism(self) -> str: ...
+    def mechanism(self) -> str:
+        """Its name, or that of who bounds one."""
+        ...
+
     @property
-    def verdict(self) -> Verdict: ...
+    def verdict(self) -> Verdict:
+        """Of all findings together."""
+        ...
+
     @property
-    def findings(self) -> tuple[Finding, ...]: ...
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, one thing each."""
+        ...
+
     @property
-    def failed(self) -> tuple[str, ...]: ...
+    def failed(self) -> tuple[str, ...]:
+        """What couldn't be audited, each in a sentence."""
+        ...
+
     @property
-    def replay(self) -> str: ...
+    def replay(self) -> str:
+        """The command, or the Python code, that repeats it."""
+        ...
+
     @property
-    def head(self) -> str: ...
+    def head(self) -> str:
+        """Who was audited, with the verdict, in two lines."""
+        ...
+
     def to_dict(self) -> dict[str, Any]:
         """By JSON's own types."""
         ...
