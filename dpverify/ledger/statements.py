@@ -30,25 +30,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from dpverify.errors import ClusterError, ParameterError, require
 from dpverify.execution.parallel import spread
+from dpverify.ledger.checks import Check, Evidence, Formula
 
 __all__ = [
-    "Evidence",
-    "Formula",
     "Judgement",
-    "Means",
     "Statement",
     "Verdict",
     "judge",
     "judge_all",
     "known_papers",
     "known_statements",
+    "mistaken",
     "perturbed",
 ]
 
@@ -61,48 +60,6 @@ Verdict = Literal[
     "holds_under_reading",
     "not_checkable",
 ]
-Means = Literal["enumeration", "points", "enclosure", "simulation"]
-"""All outcomes or cases, in fractions; some points, in fractions; proven enclosures; draws."""
-Formula = Callable[..., Any]
-"""What a statement says, as a function of its parameters: a number, a law, a bound, a rule."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What a check found for one formula.
-
-    Attributes
-    ----------
-    holds : whether the statement with this formula is true wherever it was tried
-    means : by which means, the weakest one used
-    cases : in how many cases or at how many points
-    tight : for a bound, whether it is reached somewhere (to the means' precision); an equality is
-    slack : for a bound, by how much it is off at best and at worst, in words with numbers
-    numbers : what was computed, by name
-    counterexample : the smallest one found, in words with numbers
-    """
-
-    holds: bool
-    means: Means
-    cases: int = 1
-    tight: bool = True
-    slack: str = ""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    counterexample: str = ""
-
-    @property
-    def how(self) -> str:
-        """The means and the number of cases, in words."""
-        some = "one case" if self.cases == 1 else f"{self.cases} cases"
-        match self.means:
-            case "enumeration":
-                return f"by enumeration in fractions, {some}"
-            case "points":
-                return f"in fractions at {some.replace('case', 'point')}"
-            case "enclosure":
-                return f"by proven enclosures, {some}"
-            case "simulation":
-                return "by simulation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +73,6 @@ class Statement:
     statement : in our own words and notation
     printed : the formula as printed
     check : tries a formula; None where nothing can be tried (then `reason` says why)
-    seeded : whether the check draws; it then takes the keyword `seed`
     conditions : what the statement supposes
     readings : other readings of what the paper leaves open, each with the printed formula under it
     corrections : other formulas that its proof or context may mean, by what they are
@@ -128,8 +84,7 @@ class Statement:
     where: str
     text: str
     printed: Formula | None = None
-    check: Callable[..., Evidence] | None = None
-    seeded: bool = False
+    check: Check | None = None
     conditions: str = ""
     readings: Mapping[str, Formula] = field(default_factory=dict)
     corrections: Mapping[str, Formula] = field(default_factory=dict)
@@ -184,10 +139,10 @@ def judge(statement: Statement, *, seed: int = 0) -> Judgement:
     """
     if statement.check is None or statement.printed is None:
         return Judgement(statement=statement, verdict="not_checkable", printed=None, others={})
-    check = partial(statement.check, seed=seed) if statement.seeded else statement.check
-    printed = check(statement.printed)
+    check = statement.check
+    printed = check(statement.printed, seed=seed)
     others = {
-        name: check(formula)
+        name: check(formula, seed=seed)
         for name, formula in {**statement.readings, **statement.corrections}.items()
     }
     readings = [others[name].holds for name in statement.readings]
@@ -199,7 +154,7 @@ def judge(statement: Statement, *, seed: int = 0) -> Judgement:
         verdict = "misprint" if corrected else "refuted"
     elif not printed.tight:
         verdict = "conservative"
-    elif printed.means == "simulation":
+    elif printed.oracle == "simulation":
         verdict = "confirmed_statistically"
     else:
         verdict = "confirmed_exactly"
@@ -292,6 +247,28 @@ def perturbed(statement: Statement, factor: Fraction) -> Statement:
     return replace(statement, printed=changed, readings={}, corrections={})
 
 
+def mistaken(statement: Statement, factor: Fraction) -> Statement:
+    """The statement with another oracle: every number of the truth is changed as `perturbed` does.
+
+    Of a value and the bound on it, the value alone is.
+
+    Parameters
+    ----------
+    statement : with a check
+    factor : exact; numbers that aren't are multiplied by the double next to it
+    """
+    check = statement.check
+    if check is None:
+        raise ParameterError("statement", statement.id, "one with a check")
+
+    def changed(value: Any) -> Any:
+        if check.bound and value is not None:
+            return _changed(value[0], factor), *value[1:]
+        return _changed(value, factor)
+
+    return replace(statement, check=check.mistaken(changed))
+
+
 def _changed(value: Any, factor: Fraction) -> Any:
     match value:
         case bool():
@@ -306,7 +283,7 @@ def _changed(value: Any, factor: Fraction) -> Any:
             return {key: _changed(part, factor) for key, part in value.items()}
         case None:
             return None
-    return value * float(factor)
+    return value * float(factor) if value != 0 else value + float(factor - 1)
 
 
 def known_statements() -> Iterator[Statement]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import comb
@@ -16,9 +15,8 @@ import pytest
 from dpverify.certificate.report import statements as errata
 from dpverify.cli import _run
 from dpverify.errors import ParameterError
+from dpverify.ledger.checks import Check, Formula, at_most, equals, simulated
 from dpverify.ledger.statements import (
-    Evidence,
-    Formula,
     Statement,
     Verdict,
     judge,
@@ -27,23 +25,8 @@ from dpverify.ledger.statements import (
     perturbed,
 )
 
-
-def equals(formula: Formula) -> Evidence:
-    """Pairs among n: n(n − 1)/2, counted."""
-    wrong = [n for n in range(8) if formula(n) != comb(n, 2)]
-    found = f"n = {wrong[0]}" if wrong else ""
-    return Evidence(holds=not wrong, means="enumeration", counterexample=found)
-
-
-def bounds(formula: Formula) -> Evidence:
-    """The same from above."""
-    slack = [formula(n) - comb(n, 2) for n in range(1, 8)]
-    return Evidence(
-        holds=min(slack) >= 0,
-        means="enumeration",
-        tight=min(slack) == 0,
-        slack=f"by {min(slack)} to {max(slack)}",
-    )
+EQUALS = equals(lambda n: comb(n, 2), [(n,) for n in range(8)], "enumeration")
+BOUNDS = at_most(lambda f, n: (comb(n, 2), f(n)), [(n,) for n in range(2, 8)], "enumeration")
 
 
 def pairs(n: int) -> Fraction:
@@ -54,9 +37,7 @@ def squares(n: int) -> Fraction:
     return Fraction(n * n, 2)
 
 
-def statement(
-    printed: Formula, check: Callable[..., Evidence] = equals, **others: object
-) -> Statement:
+def statement(printed: Formula, check: Check = EQUALS, **others: object) -> Statement:
     return Statement(
         id="toy2026.lemma-1",
         printed=printed,
@@ -65,25 +46,27 @@ def statement(
     )
 
 
-def drawn(formula: Formula, *, seed: int) -> Evidence:
-    """A mean of 4,000 sizes of random graphs of eight, within a twentieth of the formula."""
-    sizes = np.random.default_rng(seed).binomial(comb(8, 2), 0.5, size=4000)
-    found = 2 * float(sizes.mean())
-    return Evidence(
-        holds=abs(found / float(formula(8)) - 1) < 0.05,
-        means="simulation",
-        numbers={"twice the mean": found},
-    )
+def sizes(n: int, *, seed: int) -> tuple[float, float]:
+    """Mean of the sizes of 4,000 random graphs, times 2, and its standard error."""
+    drawn = 2.0 * np.random.default_rng(seed).binomial(comb(n, 2), 0.5, size=4000)
+    return float(drawn.mean()), float(drawn.std()) / 4000**0.5
+
+
+DRAWN = simulated(sizes, [(8,)], level=1e-6)
+
+
+def within(formula: Formula) -> Formula:
+    return lambda n: (formula(n), formula(n))
 
 
 @pytest.mark.parametrize(
     ("made", "verdict"),
     [
         (statement(pairs), "confirmed_exactly"),
-        (statement(pairs, drawn, seeded=True), "confirmed_statistically"),
-        (statement(squares, drawn, seeded=True), "refuted"),
-        (statement(pairs, bounds), "confirmed_exactly"),
-        (statement(squares, bounds), "conservative"),
+        (statement(within(pairs), DRAWN), "confirmed_statistically"),
+        (statement(within(squares), DRAWN), "refuted"),
+        (statement(pairs, BOUNDS), "confirmed_exactly"),
+        (statement(squares, BOUNDS), "conservative"),
         (statement(squares), "refuted"),
         (statement(squares, corrections={"without the diagonal": pairs}), "misprint"),
         (statement(squares, corrections={"other": lambda n: n}), "refuted"),
@@ -107,7 +90,7 @@ def test_the_verdict_comes_out_of_the_check(made: Statement, verdict: Verdict) -
 
 
 def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
-    made = statement(pairs, drawn, seeded=True)
+    made = statement(within(pairs), DRAWN)
     first, again, other = (judge(made, seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first.printed != other.printed
@@ -123,7 +106,7 @@ def test_every_kind_of_value_is_perturbed() -> None:
 
 def test_a_perturbed_formula_is_noticed() -> None:
     assert judge(perturbed(statement(pairs), Fraction(21, 20))).verdict == "refuted"
-    shrunk = perturbed(statement(squares, bounds), Fraction(1, 2))
+    shrunk = perturbed(statement(squares, BOUNDS), Fraction(1, 2))
     assert judge(shrunk).verdict == "refuted"
     made = statement(squares, corrections={"right": pairs})
     assert judge(perturbed(made, Fraction(2))).verdict == "refuted"
@@ -177,7 +160,7 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert "2 statements: 1 misprint, 1 not_checkable." in out
     assert "| [toy2026](#toy2026) | 1 | 1 |" in out
     assert "### toy2026.lemma-1: misprint" in out
-    assert " - Fails: n = 1" in out
+    assert " - Fails: at n=1: 1/2, in truth 0" in out
     assert " - Read instead: without the diagonal" in out
     assert " - `toy2026.remark-2` (page 2): It is nice. *an opinion*" in out
 
@@ -239,7 +222,7 @@ def test_one_statement(ledger: None, capsys: pytest.CaptureFixture[str]) -> None
     assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
     out = capsys.readouterr().out
     assert "right is" in out
-    assert "n = 1" in out  # the counterexample
+    assert "at n=1: 1/2, in truth 0" in out  # the counterexample
     assert _run(["claims", "show", "toy2026.lemma-9"]) == 2
     assert _run(["claims", "--paper", "nobody2026"]) == 2
     assert "toy2026" in capsys.readouterr().err

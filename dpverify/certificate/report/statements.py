@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import get_args
 
 from dpverify._version import __version__
+from dpverify.ledger.checks import Oracle
 from dpverify.ledger.statements import Judgement, Verdict
 
 __all__ = ["Chapter", "Entry", "chapters", "markdown", "page"]
@@ -29,6 +30,14 @@ MEANINGS: Mapping[Verdict, str] = {
     "agree to 12 digits or more",
     "confirmed_statistically": "agrees with simulation within a stated margin",
     "not_checkable": "nothing to try",
+}
+ORACLES: Mapping[Oracle, str] = {
+    "enumeration": "every outcome or every case of a size, in fractions",
+    "points": "another derivation in fractions, compared at some points",
+    "enclosure": "another derivation in proven balls, compared at some points",
+    "quadrature": "an integral over the noise, enclosed, to a stated number of digits",
+    "symbolic": "an identity that a computer algebra system confirms",
+    "simulation": "draws, at a stated level",
 }
 _FAILING: tuple[Verdict, ...] = ("refuted", "misprint", "holds_under_reading")
 _PLACE = re.compile(r"\b(section|page|appendix)s?[ -](\d+|[a-z]\b)((?:\.\d+)*)", re.IGNORECASE)
@@ -53,6 +62,7 @@ class Chapter:
     paper: str
     title: str
     counts: Mapping[Verdict, int]
+    oracles: Mapping[Oracle, int]
     failing: tuple[Entry, ...]
     others: tuple[Entry, ...]
 
@@ -85,6 +95,9 @@ def chapters(found: Sequence[Judgement], titles: Mapping[str, str]) -> list[Chap
                 paper=paper,
                 title=titles.get(paper, paper),
                 counts={verdict: counted[verdict] for verdict in MEANINGS if counted[verdict]},
+                oracles=Counter(
+                    found.statement.check.oracle for found in own if found.statement.check
+                ),
                 failing=tuple(entry for entry in entries if entry.verdict in _FAILING),
                 others=tuple(entry for entry in entries if entry.verdict not in _FAILING),
             )
@@ -129,6 +142,13 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     yield ""
     for verdict in verdicts:
         yield f" - **{verdict}**: {MEANINGS[verdict]}."
+    yield ""
+    yield "What the truth of a check is, its oracle:"
+    yield ""
+    for oracle, meaning in ORACLES.items():
+        count = sum(chapter.oracles[oracle] for chapter in content)
+        if count:
+            yield f" - **{oracle}** ({count}): {meaning}."
     for chapter in content:
         yield from _chapter(chapter)
 

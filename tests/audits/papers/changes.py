@@ -10,39 +10,35 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, wraps
-from types import CellType, CodeType, FunctionType, ModuleType
+from functools import cache, partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from dpverify.ledger.checks import Check, Evidence, Formula
 from dpverify.ledger.statements import (
-    Evidence,
-    Formula,
     Judgement,
     Statement,
     judge,
     known_statements,
     perturbed,
 )
-from dpverify_audits.papers import cases as cases_module
-from dpverify_audits.papers import checks as truth_module
-from dpverify_audits.papers.aumuller2020.laws import mean_equals
 
 __all__ = [
     "alone",
     "evidence",
     "formulas",
+    "normalised",
     "reached",
     "scaled",
     "tried",
-    "with_oracle",
     "without_a_term",
 ]
 
 Function = ast.FunctionDef | ast.Lambda
-_OURS = ("dpverify_audits", "tests.audits")
+_OURS = ("dpverify_audits", "dpverify.ledger", "tests.audits")
 
 
 def alone(statement: Statement, formula: Formula) -> Statement:
@@ -94,6 +90,12 @@ def without_a_term(formula: Formula) -> Iterator[tuple[str, Formula]]:
 def reached(function: Any, found: set[FunctionType] | None = None) -> set[FunctionType]:
     """The ledgers' functions that one of them may call: by name, in its cells, or in lambdas."""
     found = set() if found is None else found
+    if isinstance(function, Check):
+        for part in (function.truth, function.of):
+            reached(part, found)
+        return found
+    if isinstance(function, partial):
+        function = function.func
     function = inspect.unwrap(function) if callable(function) else function
     ours = isinstance(function, FunctionType) and function.__module__.startswith(_OURS)
     if not ours or function in found:
@@ -109,69 +111,26 @@ def reached(function: Any, found: set[FunctionType] | None = None) -> set[Functi
     return found
 
 
-def with_oracle(statement: Statement, factor: Fraction) -> Statement:
-    """The statement with every oracle of its check multiplied by the factor; a yes becomes a no.
+def normalised(function: Formula) -> str | None:
+    """What a function of the ledger returns, with its parameters numbered; None where it's long."""
+    function = inspect.unwrap(function)
+    if not isinstance(function, FunctionType):
+        return None
+    node = copy.deepcopy(_source(function))
+    value = node.body if isinstance(node, ast.Lambda) else _returned(node.body)
+    if value is None:
+        return None
+    numbers = {argument.arg: f"_{place}" for place, argument in enumerate(node.args.args)}
+    for part in ast.walk(value):
+        if isinstance(part, ast.Name):
+            part.id = numbers.get(part.id, part.id)
+    return ast.unparse(value)
 
-    The oracles are what `equals`, `at_most`, `order` and `wherever` are given, before the check is
-    made (they are cells of its closure) or while it runs (it finds those functions as globals).
-    """
 
-    def scaled_oracle(truth: Formula) -> Formula:
-        changed = perturbed(alone(statement, truth), factor).printed
-        assert changed is not None
-        return changed
-
-    def scaled_value(truth: Formula) -> Formula:
-        """Of a value and its bound the value alone."""
-
-        @wraps(truth)
-        def changed(*arguments: Any) -> Any:
-            ends = truth(*arguments)
-            return ends and (scaled_oracle(lambda: ends[0])(), ends[1])
-
-        return changed
-
-    makers: dict[str, Any] = {
-        "equals": lambda truth, *rest: truth_module.equals(scaled_oracle(truth), *rest),
-        "at_most": lambda truth, *rest: truth_module.at_most(scaled_value(truth), *rest),
-        "wherever": lambda said, *rest: cases_module.wherever(lambda case: not said(case), *rest),
-    }
-    makers["mean_equals"] = lambda cases, law, target: mean_equals(
-        cases, law, scaled_oracle(target)
-    )
-
-    def rebuilt(function: Any) -> Any:
-        """A check with its oracles changed, wherever they are."""
-        if not isinstance(function, FunctionType):
-            return function
-        made = function.__qualname__.partition(".")[0]
-        names = function.__code__.co_freevars
-        values = [cell.cell_contents for cell in function.__closure__ or ()]
-        own = {
-            "equals": "truth",
-            "at_most": "truth",
-            "mean_equals": "target",
-            "wherever": "statement",
-        }
-        for place, name in enumerate(names):
-            if name == own.get(made):
-                change = scaled_value if made == "at_most" else scaled_oracle
-                values[place] = change(values[place])
-            else:
-                values[place] = rebuilt(values[place])
-        known = {**function.__globals__, **{n: m for n, m in makers.items()
-                                            if n in function.__globals__}}  # fmt: skip
-        copied = FunctionType(
-            function.__code__,
-            known,
-            function.__name__,
-            function.__defaults__,
-            tuple(CellType(value) for value in values),
-        )
-        copied.__kwdefaults__ = function.__kwdefaults__
-        return copied
-
-    return replace(statement, check=rebuilt(statement.check))
+def _returned(body: Sequence[ast.stmt]) -> ast.expr | None:
+    *before, last = body
+    texts = all(isinstance(part, ast.Expr) for part in before)
+    return last.value if texts and isinstance(last, ast.Return) else None
 
 
 @cache

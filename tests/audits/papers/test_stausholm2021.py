@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import judge
-from dpverify_audits.papers.checks import number
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
 from dpverify_audits.papers.stausholm2021.privacy import gaussian_statement

@@ -7,8 +7,9 @@ from itertools import permutations
 from math import factorial
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, number
 
 from .laplace import estimate as from_squares
 from .laws import PAIRS, Items, binomial, jaccard, min_hash_law
@@ -231,7 +232,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda: from_shares(Fraction(_matches(_KEPT_X, _KEPT_Y), 4), 3, _KEEP),
             [()],
-            "enumeration",
+            "points",
         ),
         mechanisms=("rr-min-hash",),
         reason="With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1; "
@@ -242,7 +243,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix C, first case",
         text="Equation 1 gives 0.64 for 2 collisions of 4.",
         printed=lambda: Fraction("0.64"),
-        check=equals(lambda: from_shares(Fraction(1, 2), 3, _KEEP), [()], "enumeration"),
+        check=equals(lambda: from_shares(Fraction(1, 2), 3, _KEEP), [()], "points"),
     ),
     Statement(
         id="aumuller2020.appendix-c.laplace",

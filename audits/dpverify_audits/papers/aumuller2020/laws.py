@@ -6,15 +6,15 @@ that MinHash looks at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations, product
 from math import comb, factorial
 from typing import Any
 
-from dpverify.ledger.statements import Evidence, Formula
+from dpverify.ledger.checks import Formula
 
-__all__ = ["PAIRS", "binomial", "bucket_law", "jaccard", "mean_equals", "min_hash_law", "responses"]
+__all__ = ["PAIRS", "averaged", "binomial", "bucket_law", "jaccard", "min_hash_law", "responses"]
 
 Items = frozenset[int]
 Law = dict[tuple[int, int], Fraction]
@@ -65,24 +65,12 @@ def binomial(n: int, q: Fraction) -> list[Fraction]:
     return [comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(n + 1)]
 
 
-def mean_equals(
-    cases: Sequence[tuple[Any, ...]],
+def averaged(
     law: Callable[..., list[tuple[Fraction, tuple[Any, ...]]]],
-    target: Callable[..., Fraction],
-) -> Callable[[Formula], Evidence]:
-    """A check that an estimator's mean over an enumerated law is its target, exactly."""
-
-    def check(formula: Formula) -> Evidence:
-        found = {}
-        for case in cases:
-            mean = sum((w * formula(*outcome) for w, outcome in law(*case)), Fraction(0))
-            true = target(*case)
-            found[str(case)] = f"{mean} against {true}"
-            if mean != true:
-                text = f"at {case}: mean {mean}, target {true}"
-                return Evidence(
-                    holds=False, means="enumeration", numbers=found, counterexample=text
-                )
-        return Evidence(holds=True, means="enumeration", numbers=found)
-
-    return check
+) -> Callable[[Formula], Formula]:
+    """What a check compares of an estimator: its mean over an enumerated law."""
+    return lambda estimator: (
+        lambda *case: sum(
+            (weight * estimator(*outcome) for weight, outcome in law(*case)), Fraction(0)
+        )
+    )

@@ -10,10 +10,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, number
 
-from .laws import binomial, mean_equals
+from .laws import averaged, binomial
 from .laws import responses as law_of
 
 __all__ = ["CLAIMS", "estimate"]
@@ -117,7 +118,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, equation 1 and lemma 4",
         text="(B − 1)(B·share − 1)/(Bp − 1)² is an unbiased estimator of J.",
         printed=estimate,
-        check=mean_equals([case for case in _CASES if case[2]], _two, lambda b, p, j: j),
+        check=equals(
+            lambda b, p, j: j,
+            [case for case in _CASES if case[2]],
+            "enumeration",
+            of=averaged(_two),
+        ),
         mechanisms=("rr-min-hash",),
     ),
     Statement(

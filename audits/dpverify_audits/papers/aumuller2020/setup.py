@@ -11,10 +11,11 @@ from itertools import chain, combinations, product
 from math import comb
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, number
 
-from .laws import PAIRS, Items, binomial, bucket_law, jaccard, mean_equals, min_hash_law, responses
+from .laws import PAIRS, Items, averaged, binomial, bucket_law, jaccard, min_hash_law, responses
 
 __all__ = ["CLAIMS", "differing_bound"]
 
@@ -196,7 +197,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.1, MinHash",
         text="The share of equal MinHash values is an unbiased estimator of J.",
         printed=lambda equal, k: Fraction(equal, k),
-        check=mean_equals(PAIRS, _two_hashes, jaccard),
+        check=equals(jaccard, PAIRS, "enumeration", of=averaged(_two_hashes)),
     ),
     Statement(
         id="aumuller2020.section-3.1.range-b",

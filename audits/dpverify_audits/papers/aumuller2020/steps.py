@@ -6,9 +6,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import public_draw, wherever
-from dpverify_audits.papers.checks import at_most, equals, integral, number
+from dpverify_audits.papers.public_draw import public_draw
 
 from .laplace import estimate as from_squares
 from .laws import PAIRS, binomial, bucket_law
@@ -167,6 +168,7 @@ CLAIMS: tuple[Statement, ...] = (
         drawn=_differ,
         realised=_differ_now,
         cases=[(1000, 2, Fraction(1, 10), _TINY)],
+        oracle="enclosure",
         mechanisms=("rr-min-hash", "noisy-min-hash"),
         reason="With functions that all hash the changed item first, all K positions differ. An "
         "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions are "
@@ -227,7 +229,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of lemma 6, steps (1) and (2)",
         text="Two independent Laplace draws of scale s differ by 4s² in the mean square.",
         printed=lambda s: number(4 * s * s),
-        check=equals(_laplace_difference, [(Fraction(1),), (Fraction(7, 2),)], "enclosure"),
+        check=equals(_laplace_difference, [(Fraction(1),), (Fraction(7, 2),)], "quadrature"),
     ),
     Statement(
         id="aumuller2020.lemma-6.mixed",

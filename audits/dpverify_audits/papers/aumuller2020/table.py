@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dpverify.ledger.checks import at_most, order, wherever
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import order, wherever
-from dpverify_audits.papers.checks import at_most
 
 __all__ = ["CLAIMS"]
 
@@ -84,7 +83,7 @@ CLAIMS: tuple[Statement, ...] = (
         "at most 1.",
         printed=lambda true, found: sum(true) / sum(found),
         corrections={"found over true": lambda true, found: sum(found) / sum(true)},
-        check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "enumeration"),
+        check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "points"),
         reason="Printed upside down: found neighbours are never more similar than the true ones, "
         "so the printed ratio is 1 or more, and table 1 has numbers below 1.",
     ),
@@ -129,7 +128,7 @@ CLAIMS: tuple[Statement, ...] = (
             check=order(
                 lambda column=column: _factor("Last.FM", 4, column),
                 [()],
-                "enumeration",
+                "points",
                 factor=Fraction(11, 10),
             ),
         )

@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import gaussian_delta, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 from .utility import variance
@@ -85,7 +86,7 @@ CLAIMS: tuple[Statement, ...] = (
                 d,
             ),
             [(n, Fraction(e), Fraction(1, 10**6)) for n in (2, 1000) for e in ("1/10", "1", "5")],
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=("noise-addition",),
     ),

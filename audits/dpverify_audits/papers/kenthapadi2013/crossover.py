@@ -9,11 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from flint import arb
+from flint import acb, arb
 
+from dpverify.ledger.checks import at_most, equals, order, wherever
+from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import order, wherever
-from dpverify_audits.papers.checks import at_most, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 from .utility import variance
@@ -43,7 +43,8 @@ def _noise(n: int, e: Fraction) -> arb:
 
 def _responses(d: int, e: Fraction) -> arb:
     """Theorem 3's deviation bound."""
-    return (d * _log(_MU)).sqrt() / (arb(2).sqrt() * _kept(e) ** 2)
+    flipped = 1 / (1 + number(e).exp())
+    return (d * _log(_MU)).sqrt() / (arb(2).sqrt() * (1 - 2 * flipped) ** 2)
 
 
 def _projection(k: int, n: int, e: Fraction, r2: arb) -> arb:
@@ -55,8 +56,8 @@ def _projection(k: int, n: int, e: Fraction, r2: arb) -> arb:
 
 
 def _crossing(d: int, k: int, e: Fraction) -> arb:
-    """The r² at which the first term of (4) is theorem 3's bound; μ cancels."""
-    return (arb(d) * k / 12).sqrt() / _kept(e) ** 2
+    """The r² at which the first term of (4) is theorem 3's bound."""
+    return _responses(d, e) / (6 * _log(_MU) / k).sqrt()
 
 
 def _printed_crossing(d: int, k: int, e: Fraction) -> arb:
@@ -87,6 +88,17 @@ def _projection_wins(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
 def _responses_win(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
     d, k, n, e, share = case
     return bool(_responses(d, e) < _projection(k, n, e, number(share) * _printed_crossing(d, k, e)))
+
+
+def _delta_of_two(epsilon: arb, mu: arb) -> arb:
+    """Least δ of two outputs: the mean, over the first, of that of the second at what is left."""
+
+    def weighted(x: acb) -> acb:
+        left = epsilon - mu * x + mu * mu / 2
+        second = cdf(mu / 2 - left / mu) - left.exp() * cdf(-left / mu - mu / 2)
+        return density(x - mu) * second
+
+    return integral(weighted, -40, 40)
 
 
 def _response_variance(d: int, e: Fraction) -> arb:
@@ -188,20 +200,21 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, t, e, d: (gaussian_delta(number(e), arb(t).sqrt() / f(t, e, d)), d),
             [(t, Fraction(e), Fraction(1, 10**6)) for t in (1, 2, 8) for e in (1, 5)],
-            "enclosure",
+            "quadrature",
         ),
         reason="Noise for (ε, δ) times √t is enough: t sketches are one of t·k numbers.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.budget.gaussian",
         where="section 4.3.3, last sentence, for Gaussian noise",
-        text="t sketches with √t times the noise for one have δ at ε as one has.",
-        printed=lambda t, e, d: arb(t).sqrt() * sigma_needed(e, d),
-        check=lambda formula: equals(
-            lambda t, e, d: gaussian_delta(number(e), 1 / sigma_needed(e, d)),
-            [(t, Fraction(e), Fraction(1, 10**6)) for t in (2, 8) for e in (1, 5)],
-            "enclosure",
-        )(lambda t, e, d: gaussian_delta(number(e), arb(t).sqrt() / formula(t, e, d))),
+        text="Two sketches with √2 times the noise for one have δ at ε as one has.",
+        printed=lambda e, d: arb(2).sqrt() * sigma_needed(e, d),
+        check=equals(
+            lambda e, d: gaussian_delta(number(e), 1 / sigma_needed(e, d)),
+            [(Fraction(e), Fraction(1, 10**6)) for e in (1, 5)],
+            "quadrature",
+            of=lambda formula: lambda e, d: _delta_of_two(number(e), 1 / formula(e, d)),
+        ),
         reason="Not in the paper: what a share of the budget comes to.",
     ),
     Statement(

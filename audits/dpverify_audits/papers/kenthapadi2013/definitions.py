@@ -10,9 +10,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import cdf, gaussian_delta, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, cdf, equals, gaussian_delta, number
 
 from .privacy import sigma_needed
 
@@ -163,7 +163,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, t, e, d: (gaussian_delta(number(t * e), t / sigma_needed(e, d)), f(t, e, d)),
             [(t, Fraction(e), _TINY) for t in (1, 2, 5) for e in ("1/10", "1", "5")],
-            "enclosure",
+            "quadrature",
         ),
         reason="The paper has no formula; this is the one that holds for every mechanism.",
     ),

@@ -14,9 +14,9 @@ from math import comb
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, equals, integral, number
 
 from .tails import chi_square_above
 
@@ -241,7 +241,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "1 + 1/2 + … + 1/d": lambda d: number(sum(Fraction(1, i) for i in range(1, d + 1)))
         },
-        check=equals(_gaussian_longest, [(1,), (2,), (10,)], "enclosure"),
+        check=equals(_gaussian_longest, [(1,), (2,), (10,)], "quadrature"),
         reason="The longest of d rows is longer than one: at d = 10 its mean square is 2.9, for "
         "2 columns. Noise must be taken from the rows that were drawn.",
     ),

@@ -16,8 +16,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, number
 
 __all__ = ["CLAIMS"]
 
@@ -141,9 +142,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.3.1, lemma 3",
         text="Flipping probability 1/(1 + e^ε) gives (ε, 0)-DP, and is the least that does.",
         printed=_least_flip,
-        check=lambda formula: equals(
-            lambda e: number(e).exp(), [(Fraction(e),) for e in ("1/10", "1", "5")], "enclosure"
-        )(lambda e: (1 - formula(e)) / formula(e)),
+        check=equals(
+            lambda e: number(e).exp(),
+            [(Fraction(e),) for e in ("1/10", "1", "5")],
+            "enclosure",
+            of=lambda formula: lambda e: (1 - formula(e)) / formula(e),
+        ),
         mechanisms=("randomized-response",),
     ),
     Statement(
@@ -162,10 +166,15 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.3.2, theorem 3, part 1; algorithm 6",
         text="The estimate (‖x̂ − ŷ‖² − 2dp(1 − p))/(1 − 2p)² is unbiased for ‖x − y‖².",
         printed=_estimate,
-        check=lambda formula: equals(lambda d, w, f: Fraction(w), _SIZES, "enumeration")(
-            lambda d, w, f: sum(
-                (p * formula(v, d, f) for v, p in _enumerated(d, w, f).items()), Fraction(0)
-            )
+        check=equals(
+            lambda d, w, f: Fraction(w),
+            _SIZES,
+            "enumeration",
+            of=lambda formula: (
+                lambda d, w, f: sum(
+                    (p * formula(v, d, f) for v, p in _enumerated(d, w, f).items()), Fraction(0)
+                )
+            ),
         ),
         mechanisms=("randomized-response",),
     ),

@@ -11,9 +11,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, order, wherever
+from dpverify.ledger.oracles import density, gaussian_delta, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import order, wherever
-from dpverify_audits.papers.checks import at_most, density, equals, gaussian_delta, integral, number
 
 from .privacy import sigma_needed
 from .utility import distance_moments, error, variance
@@ -119,7 +119,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda w, r, t: integral(density, number(w * r / t), number(w * r / t) + 40),
             [(Fraction(1), Fraction(r), Fraction(t)) for r in ("1/2", "2") for t in ("1/2", "1")],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -138,8 +138,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.1, proof of (2), last line",
         text="½ exp(−R²/2σ²) = δ at R = σ√(2 ln(1/2δ)), σ = 1.",
         printed=_outer,
-        check=lambda formula: equals(lambda d: number(d), _DELTAS, "enclosure")(
-            lambda d: (-(formula(d) ** 2) / 2).exp() / 2
+        check=equals(
+            lambda d: number(d),
+            _DELTAS,
+            "enclosure",
+            of=lambda formula: lambda d: (-(formula(d) ** 2) / 2).exp() / 2,
         ),
     ),
     Statement(
@@ -150,7 +153,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, w, e, d: (gaussian_delta(number(e), w / f(w, e, d)), d / 2),
             [(w, Fraction(e), _TINY) for w in (1, 2) for e in ("1/10", "1", "10")],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -167,8 +170,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.2, lemma 2, ε < ln(1/δ)",
         text="ln(1/δ) is the ε up to which 4√ln(1/δ)/ε suffices for (3) at w = 2.",
         printed=lambda d: -number(d).log(),
-        check=lambda formula: equals(lambda d: arb(1), _DELTAS[:2], "enclosure")(
-            lambda d: _threshold(formula, d)
+        check=equals(
+            lambda d: arb(1),
+            _DELTAS[:2],
+            "enclosure",
+            of=lambda formula: lambda d: _threshold(formula, d),
         ),
     ),
     Statement(
@@ -176,9 +182,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.2, lemma 2, k > 2(ln d + ln(2/δ))",
         text="That k is where 1 + √(2x/k) = 2.",
         printed=lambda d, delta: 2 * (arb(d).log() + number(2 / delta).log()),
-        check=lambda formula: equals(
-            lambda d, delta: arb(2), [(2, _TINY), (10**6, Fraction(1, 10))], "enclosure"
-        )(lambda d, delta: _longest(formula, d, delta)),
+        check=equals(
+            lambda d, delta: arb(2),
+            [(2, _TINY), (10**6, Fraction(1, 10))],
+            "enclosure",
+            of=lambda formula: lambda d, delta: _longest(formula, d, delta),
+        ),
     ),
     Statement(
         id="kenthapadi2013.theorem-2.proof.coordinate",
@@ -289,7 +298,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1, algorithm 4",
         text="The noisy entry is unbiased for the squared distance of two records.",
         printed=lambda x, y, sigma: Fraction(sum(a != b for a, b in zip(x, y, strict=True))),
-        check=equals(lambda x, y, sigma: _released(x, y, sigma, 1), _ENTRIES, "enclosure"),
+        check=equals(lambda x, y, sigma: _released(x, y, sigma, 1), _ENTRIES, "quadrature"),
         mechanisms=("noise-addition",),
     ),
     Statement(
@@ -300,7 +309,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda x, y, sigma: _released(x, y, sigma, 2) - _released(x, y, sigma, 1) ** 2,
             _ENTRIES,
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=("noise-addition",),
     ),

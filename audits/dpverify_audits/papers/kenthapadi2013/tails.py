@@ -13,8 +13,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import cdf, density, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS", "chi_square_above"]
 
@@ -119,14 +120,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, lemma 5, first bound",
         text="P(|N(0, σ²)| ≥ x) ≤ exp(−x²/2σ²).",
         printed=_exponential,
-        check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "enclosure"),
+        check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "quadrature"),
     ),
     Statement(
         id="kenthapadi2013.lemma-5.second",
         where="appendix A, lemma 5, second bound",
         text="P(|N(0, σ²)| ≥ x) ≤ 2σ/(x√(2π))·exp(−x²/2σ²).",
         printed=_mills,
-        check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "enclosure"),
+        check=at_most(lambda f, x, s: (1 - _inside(x, s), f(x, s)), _POINTS, "quadrature"),
     ),
     Statement(
         id="kenthapadi2013.lemma-5.crossing",
@@ -144,7 +145,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, proof of lemma 5, first display, first line",
         text="P(X < −x) = Φ(−x/σ).",
         printed=lambda x, s: cdf(-number(x) / number(s)),
-        check=equals(lambda x, s: _above(x, s), _POINTS, "enclosure"),
+        check=equals(lambda x, s: _above(x, s), _POINTS, "quadrature"),
     ),
     Statement(
         id="kenthapadi2013.lemma-5.right",
@@ -152,8 +153,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="The event X > t of probability 1 − Φ(x/σ): the one printed is t = −x.",
         printed=lambda x: -x,
         corrections={"P(X > x) = 1 − Φ(x/σ)": lambda x: x},
-        check=lambda formula: equals(lambda x, s: 1 - cdf(number(x / s)), _NEAR, "enclosure")(
-            lambda x, s: _above(formula(x), s)
+        check=equals(
+            lambda x, s: 1 - cdf(number(x / s)),
+            _NEAR,
+            "quadrature",
+            of=lambda formula: lambda x, s: _above(formula(x), s),
         ),
         reason="The sign is lost: P(X > −x) is above ½. The next line goes on with P(X > x).",
     ),
@@ -162,7 +166,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, proof of lemma 5, second display",
         text="P(|X| < x) = erf(x/σ√2).",
         printed=lambda x, s: (number(x / s) / arb(2).sqrt()).erf(),
-        check=equals(_inside, _POINTS, "enclosure"),
+        check=equals(_inside, _POINTS, "quadrature"),
     ),
     Statement(
         id="kenthapadi2013.lemma-6.mean",

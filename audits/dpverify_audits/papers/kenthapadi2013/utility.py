@@ -17,9 +17,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, order, wherever
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import order, wherever
-from dpverify_audits.papers.checks import at_most, equals, number
 
 from .tails import chi_square_above
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from flint import acb, arb, arb_series, ctx
 
+from dpverify.ledger.checks import equals
+from dpverify.ledger.oracles import cdf, density, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import cdf, density, equals, integral, number
 
 __all__ = ["CLAIMS"]
 
@@ -136,7 +137,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
         printed=_printed_substitution,
         corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": _right_substitution},
-        check=equals(_kept, _POINTS, "enclosure"),
+        check=equals(_kept, _POINTS, "quadrature"),
         reason="√(1 − ρ²) cancels against that of the density; σx and σy are used for both x and t",
     ),
     Statement(
@@ -154,7 +155,7 @@ CLAIMS: tuple[Statement, ...] = (
                 )
             )((1 - number(rho) ** 2).sqrt())
         },
-        check=equals(_kept, _POINTS, "enclosure"),
+        check=equals(_kept, _POINTS, "quadrature"),
         reason="Φ's arguments lack the division by √(1 − ρ²), the deviation of Y given X. At ρ = "
         "0 both agree; lemma 4.2 has it right.",
     ),
@@ -168,7 +169,7 @@ CLAIMS: tuple[Statement, ...] = (
                 cdf(_slopes(r, rho)[0] * number(t)) - cdf(-_slopes(r, rho)[1] * number(t))
             )
         },
-        check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "enclosure"),
+        check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "quadrature"),
         reason="the next lines, A₁ and A₂, use the right arguments",
     ),
     Statement(
@@ -176,21 +177,21 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A.2, A₁, last line; σx = 1",
         text="A₁ = 1/√(2π) + (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT + _ROOT / 2 * _fractions(r, rho),
-        check=equals(lambda r, rho: _first(r, rho, 1), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _first(r, rho, 1), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.appendix-a.2.a2",
         where="appendix A.2, A₂, last line; σx = 1",
         text="A₂ = 1/√(2π) − (1/2√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT - _ROOT / 2 * _fractions(r, rho),
-        check=equals(lambda r, rho: _second(r, rho, 1), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _second(r, rho, 1), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.equation-27",
         where="appendix A.2, equation 27; in units of σx",
         text="E[|X| over |X| > |Y|] = (1/√(2π))((r−ρ)/√(1+r²−2rρ) + (r+ρ)/√(1+r²+2rρ)).",
         printed=lambda r, rho: _ROOT * _fractions(r, rho),
-        check=equals(lambda r, rho: _whole(r, rho, 1), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _whole(r, rho, 1), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.appendix-a.2.p-bracket",
@@ -207,7 +208,7 @@ CLAIMS: tuple[Statement, ...] = (
                 )
             )((1 - number(rho) ** 2).sqrt())
         },
-        check=equals(_kept, _POINTS, "enclosure"),
+        check=equals(_kept, _POINTS, "quadrature"),
         reason="integrals over t and −t together come out the same: P and the tail stand",
     ),
     Statement(
@@ -215,21 +216,21 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A.2, P₁, last line",
         text="P₁ = ½ + (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: arb(1) / 2 + _atans(r, rho) / (2 * arb.pi()),
-        check=equals(lambda r, rho: _first(r, rho, 0), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _first(r, rho, 0), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.appendix-a.2.p2",
         where="appendix A.2, P₂",
         text="P₂ = ½ − (1/2π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: arb(1) / 2 - _atans(r, rho) / (2 * arb.pi()),
-        check=equals(lambda r, rho: _second(r, rho, 0), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _second(r, rho, 0), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.equation-28",
         where="appendix A.2, equation 28",
         text="P = (1/π)(atan((r−ρ)/√(1−ρ²)) + atan((r+ρ)/√(1−ρ²))).",
         printed=lambda r, rho: _atans(r, rho) / arb.pi(),
-        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.appendix-a.2.derivative",
@@ -248,7 +249,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda r, rho, t: _over(lambda x: _below(r, rho, x), 0, t),
             [(r, rho, _F(2)) for r, rho in _PAIRS],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -261,7 +262,7 @@ CLAIMS: tuple[Statement, ...] = (
                 -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
             )
         },
-        check=equals(_tail, _TAILS, "enclosure"),
+        check=equals(_tail, _TAILS, "quadrature"),
         reason="as printed the integral is 0",
     ),
     Statement(
@@ -274,7 +275,7 @@ CLAIMS: tuple[Statement, ...] = (
                 -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
             )
         },
-        check=equals(_tail, _TAILS, "enclosure"),
+        check=equals(_tail, _TAILS, "quadrature"),
         reason="right for ρ = 0",
     ),
     Statement(
@@ -287,7 +288,7 @@ CLAIMS: tuple[Statement, ...] = (
                 (_slopes(r, rho)[0].atan() + _slopes(r, rho)[1].atan()) / arb.pi()
             )
         },
-        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "enclosure"),
+        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "quadrature"),
         reason="The lower end should have r + ρ. At ρ = 0 both agree; equation 28 has it right.",
     ),
     Statement(

@@ -14,9 +14,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import hockey_stick, worst_event
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, equals, hockey_stick, worst_event
 
 from .inner_products import U, V, dot, variance_of
 from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
 
+from dpverify.ledger.checks import equals
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import equals
 
 __all__ = ["CLAIMS"]
 
@@ -35,8 +35,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5.1, precision and recall",
         text="recall@R · (gold-standard neighbours) = precision@R · R; means for random sets.",
         printed=lambda found, gold, total: Fraction(found, total),
-        check=lambda recall: equals(_mean_precision, [(2, 3, 6), (4, 2, 7)], "enumeration")(
-            lambda found, gold, total: recall(found, gold, total) * gold / found
+        check=equals(
+            _mean_precision,
+            [(2, 3, 6), (4, 2, 7)],
+            "enumeration",
+            of=lambda recall: lambda found, gold, total: recall(found, gold, total) * gold / found,
         ),
         reason="a random set of R items of n has a recall of R/n in the mean",
     ),

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import permutations, product
 from typing import Any, Literal
 
+from dpverify.ledger.checks import Check, at_most, equals
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals
 
 __all__ = [
     "CLAIMS",
@@ -157,10 +157,9 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
         """The formula's σ², from the coins."""
         return lambda u, v, k, t: formula(u, v, k, noise_variance(sketch, k, t))
 
-    def variance(formula: Any, cases: Sequence[Any]) -> Any:
-        return equals(lambda u, v, k, t: variance_of(sketch, u, v, k, t), cases, "enumeration")(
-            at_noise(formula)
-        )
+    def variance(cases: Sequence[Any]) -> Check:
+        truth = partial(variance_of, sketch)
+        return equals(truth, cases, "enumeration", of=at_noise)
 
     yield Statement(
         id=f"li2023.{place}.mean",
@@ -180,7 +179,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
         where=f"section 3.6, {place}",
         text=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
-        check=lambda formula: variance(formula, [(*size, t) for size in sizes for t in coins]),
+        check=variance([(*size, t) for size in sizes for t in coins]),
         mechanisms=(_MECHANISMS[sketch],),
         reason="the noisy estimate itself, over every projection and all noise",
     )
@@ -189,7 +188,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
         where="section 3.6, comparison",
         text=f"The variance for {_WHAT[sketch]} and records of norm 1.",
         printed=lambda u, v, k, s2: _unit(sketch, u, v, k, s2),
-        check=lambda formula: variance(formula, [(_UNIT_U, _UNIT_V, k, t) for t in coins[:2]]),
+        check=variance([(_UNIT_U, _UNIT_V, k, t) for t in coins[:2]]),
         reason="the noisy estimate itself, over every projection and all noise",
     )
 
@@ -206,7 +205,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda formula, p, k, s2: _limit_gap(formula, "", p, k, s2),
             [(10**4, 100, Fraction(10**6)), (10**9, 100, Fraction(1, 100))],
-            "enumeration",
+            "points",
         ),
         corrections={
             "large p alone: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": lambda p, k, s2: (
@@ -223,7 +222,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda formula: (max(ratio(1000, k, Fraction(99, 1000) ** 2) for k in formula()), 1),
             [()],
-            "enumeration",
+            "points",
         ),
         readings={"k/p = 0.01 alone": lambda: (10,)},
         reason='The text says "can be"; at k = 500 the crossover is σ = 0.045.',

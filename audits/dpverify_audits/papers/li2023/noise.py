@@ -13,19 +13,18 @@ from typing import Any
 
 from flint import arb
 
-from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import public_draw
-from dpverify_audits.papers.checks import (
-    at_most,
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import (
     ball,
     cdf,
     density,
     drawn_delta,
-    equals,
     gaussian_delta,
     integral,
     number,
 )
+from dpverify.ledger.statements import Statement
+from dpverify_audits.papers.public_draw import public_draw
 
 __all__ = ["CLAIMS"]
 
@@ -120,7 +119,7 @@ CLAIMS: tuple[Statement, ...] = (
                 for e in ("1/10", "1/2", "99/100")
                 for d in (_SMALL, Fraction(1, 100))
             ],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -128,14 +127,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 2.1, below theorem 2.2",
         text="Theorem 2.2 needs its condition: at ε = 20 the real δ is above that asked.",
         printed=_classical,
-        check=at_most(lambda f, e, d: _delta_at(f, e, d)[::-1], _RANGE[3:], "enclosure"),
+        check=at_most(lambda f, e, d: _delta_at(f, e, d)[::-1], _RANGE[3:], "quadrature"),
     ),
     Statement(
         id="li2023.theorem-3.1",
         where="section 3.1, theorem 3.1",
         text="σ = Δ₂√(2(log(1/δ) + ε))/ε is (ε, δ)-DP for every ε > 0 and δ < ½.",
         printed=_kenthapadi,
-        check=at_most(_delta_at, [*_RANGE, (Fraction(1), Fraction(49, 100))], "enclosure"),
+        check=at_most(_delta_at, [*_RANGE, (Fraction(1), Fraction(49, 100))], "quadrature"),
         mechanisms=("dp-rp-g",),
     ),
     Statement(
@@ -146,7 +145,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda e, mu: gaussian_delta(number(e), number(mu)),
             [(Fraction(e), Fraction(m)) for e, m in (("1/10", "1/2"), ("1", "1"), ("20", "5"))],
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=(
             "dp-oporp",
@@ -165,7 +164,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.6, below figure 3, with δ = 10⁻⁶ as in figure 1",
         text="At Δ₂ = 1, σ = 0.1 needs ε > 100: at ε = 100 its δ is still above 10⁻⁶.",
         printed=lambda: Fraction(100),
-        check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "enclosure"),
+        check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "quadrature"),
         reason="σ = 0.1 gives δ = 10⁻⁶ at an ε below 100 already. The paper's conclusion, that "
         "so little noise is no protection, stays.",
     ),
@@ -181,7 +180,7 @@ CLAIMS: tuple[Statement, ...] = (
                 _SMALL,
             ),
             [(Fraction(10**4),)],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -192,7 +191,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             _delta_at_small,
             [(Fraction(1, 10**6),), (Fraction(1, 10**12),)],
-            "enclosure",
+            "quadrature",
         ),
         reason="An O, and no rate: theorem 3.5's σ stays bounded as ε → 0, theorem 3.1's doesn't.",
     ),
@@ -241,7 +240,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.1, theorem 3.4",
         text="The analytic σ is (ε, δ)-DP over projection and noise (β = 1).",
         printed=_analytic,
-        check=at_most(lambda f, *c: _over_the_draw(f(*c), *c), _ANALYTIC, "enclosure"),
+        check=at_most(lambda f, *c: _over_the_draw(f(*c), *c), _ANALYTIC, "quadrature"),
         mechanisms=("dp-rp-g",),
         reason="For the W that was drawn see theorem-3.4.realised.",
     ),
@@ -266,7 +265,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, n, t: (_half_normal_tail(n, f(n, t)), (-number(t)).exp()),
             [(n, Fraction(t)) for n in (1, 2) for t in ("1/100", "1", "8")],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -277,7 +276,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda z: integral(lambda x: 2 * density(x) * (number(z) * x).exp(), 0, 40),
             [(Fraction(1, 3),), (Fraction(2),)],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -296,7 +295,7 @@ CLAIMS: tuple[Statement, ...] = (
                 for k in (1, 2)
                 for d in (Fraction(1, 2), Fraction(1, 1000))
             ],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -309,7 +308,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda x: density(number(a) * x) * cdf(number(b) * x), 0, 40 / number(a)
             ),
             _OWEN,
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -324,7 +323,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda x: x * density(number(a) * x) * cdf(number(b) * x), 0, 40 / number(a)
             ),
             _OWEN,
-            "enclosure",
+            "quadrature",
         ),
         corrections={
             "(1 + b/√(a² + b²))/(2a²√(2π)), the same at a = 1": lambda a, b: (

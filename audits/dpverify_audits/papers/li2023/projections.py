@@ -8,17 +8,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import (
-    at_most,
-    cdf,
-    density,
-    equals,
-    gaussian_delta,
-    integral,
-    number,
-)
 
 from .inner_products import U, V, dot, mean_of, noise_variance, ratio, variance_of
 from .sign_flips import sensitivity
@@ -94,7 +86,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, p, share: (1 - (1 - share) ** p, f(p, share)),
             [(p, s) for p in (1, 10, 1000) for s in (_SMALL, _F(1, 100))],
-            "enumeration",
+            "points",
         ),
     ),
     Statement(
@@ -103,7 +95,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Theorem 3.5's σ is less than theorem 3.1's; δ = 10⁻⁶, Δ₂ = 1.",
         printed=_theorem_3_1,
         check=at_most(
-            lambda f, e: (_least_noise(e, _SMALL), f(e)), [(e,) for e in _RANGE], "enclosure"
+            lambda f, e: (_least_noise(e, _SMALL), f(e)), [(e,) for e in _RANGE], "quadrature"
         ),
         mechanisms=("dp-rp-g-opt", "dp-rp-g-opt-b", "dp-oporp"),
     ),
@@ -115,7 +107,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda k: k * integral(lambda x: 2 * x * density(x), 0, 40) / arb(k).sqrt(),
             [(1,), (64,), (512,)],
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=("dp-rp-l",),
     ),
@@ -128,7 +120,7 @@ CLAIMS: tuple[Statement, ...] = (
             # Δ₂ = 1, and Laplace noise of scale Δ₁/ε for Δ₁ = √k
             lambda f, k: (_least_noise(f(k), _SMALL) ** 2, 2 * k / f(k) ** 2),
             [(256,), (512,)],
-            "enclosure",
+            "quadrature",
         ),
         reason="there the crossing is near 3.3k",
     ),
@@ -137,7 +129,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.4, first item",
         text="√3 times a uniform number in [−1, 1] has variance 1.",
         printed=lambda: _F(1),
-        check=equals(lambda: integral(lambda x: 3 * x * x / 2, -1, 1), [()], "enclosure"),
+        check=equals(lambda: integral(lambda x: 3 * x * x / 2, -1, 1), [()], "quadrature"),
     ),
     Statement(
         id="li2023.section-3.4.least",
@@ -191,9 +183,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.6, proof of theorem 3.8, second display",
         text="E((u + a)(v + b))² = u²v² + σ²(u² + v²) + σ⁴.",
         printed=lambda u, v, s2: u * u * v * v + s2 * (u * u + v * v) + s2 * s2,
-        check=lambda formula: equals(
-            _second_moment, [(_F(1, 2), _F(-1, 3), _F(2)), (_F(1), _F(1), _F(1, 2))], "enumeration"
-        )(lambda u, v, sigma: formula(u, v, sigma**2)),
+        check=equals(
+            _second_moment,
+            [(_F(1, 2), _F(-1, 3), _F(2)), (_F(1), _F(1), _F(1, 2))],
+            "enumeration",
+            of=lambda formula: lambda u, v, sigma: formula(u, v, sigma**2),
+        ),
         reason="the squared product itself, over all noise",
     ),
     Statement(
@@ -201,14 +196,15 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.6, proof of theorem 3.9, equation 13, first line",
         text="E[σ²Σ(xⱼ² + yⱼ²) + kσ⁴] + Var Σ xⱼyⱼ is the variance; the part with noise.",
         printed=lambda p, k, s2: s2 * (dot(U[:p], U[:p]) + dot(V[:p], V[:p])) + k * s2**2,
-        check=lambda formula: equals(
+        check=equals(
             lambda p, k, t: (
                 variance_of("dense", U[:p], V[:p], k, t)
                 - variance_of("dense", U[:p], V[:p], k, _F(0))
             ),
             [(3, 2, _F(1, 2)), (2, 1, _F(3))],
             "enumeration",
-        )(lambda p, k, t: formula(p, k, noise_variance("dense", k, t))),
+            of=lambda formula: lambda p, k, t: formula(p, k, noise_variance("dense", k, t)),
+        ),
     ),
     Statement(
         id="li2023.section-3.6.large-p",
@@ -224,7 +220,7 @@ CLAIMS: tuple[Statement, ...] = (
                 else (abs((1 + rho**2 - _F(2, p)) / k / f(p, k, rho) - 1), _F(1, 20))
             ),
             [(10**4, 100, _F(rho)) for rho in ("0", "1/2", "9/10")],
-            "enumeration",
+            "points",
         ),
         reason="the factor is 1 + ρ², up to 2",
     ),
@@ -234,7 +230,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="At p/k = 100 the ratio R can be about 100 (within 5 %); σ = 1, p = 10⁴.",
         printed=lambda: _F(100),
         check=at_most(
-            lambda f: (abs(ratio(10**4, 100, _F(1)) / f() - 1), _F(1, 20)), [()], "enumeration"
+            lambda f: (abs(ratio(10**4, 100, _F(1)) / f() - 1), _F(1, 20)), [()], "points"
         ),
     ),
     Statement(
@@ -249,7 +245,7 @@ CLAIMS: tuple[Statement, ...] = (
                     ratio(1000, k, _F(float(_least_noise(e, _SMALL))) ** 2) > 1 for k in _FIGURE_3
                 )
             ),
-            "enclosure",
+            "quadrature",
             "ε =",
         ),
     ),
@@ -261,7 +257,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, n, t: (_half_normal_sum(n, number(t)), f(n, t)),
             [(n, _F(t)) for n in (1, 2) for t in ("1", "3", "6")],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -270,8 +266,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="nζ²/2 − tζ + n log 2 is least at ζ = t/n, where it is −t²/2n + n log 2.",
         printed=lambda n, t: _F(t, n),
         # a parabola is least midway between two points where it is equal, here 0 and 2ζ
-        check=lambda f: equals(
-            lambda n, t: _chernoff(n, t, 0), [(1, _F(2)), (5, _F(3))], "enclosure"
-        )(lambda n, t: _chernoff(n, t, 2 * f(n, t))),
+        check=equals(
+            lambda n, t: _chernoff(n, t, 0),
+            [(1, _F(2)), (5, _F(3))],
+            "enclosure",
+            of=lambda f: lambda n, t: _chernoff(n, t, 2 * f(n, t)),
+        ),
     ),
 )

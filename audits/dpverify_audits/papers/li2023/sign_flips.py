@@ -16,8 +16,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import cdf, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, cdf, equals, number
 
 __all__ = [
     "BINS",
@@ -264,7 +265,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.4, proof of theorem 4.8",
         text="A kept sign against a fair coin: ratio 2r/(r + 1); r = 3.",
         printed=lambda: 2 * R / (R + 1),
-        check=equals(lambda: plus(Fraction(1), 1) / plus(Fraction(0), 1), [()], "enumeration"),
+        check=equals(lambda: plus(Fraction(1), 1) / plus(Fraction(0), 1), [()], "points"),
     ),
     Statement(
         id="li2023.equation-23",

@@ -15,18 +15,10 @@ from typing import Any
 
 from flint import arb, fmpq, fmpq_series
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import cdf, density, gaussian_delta, hockey_stick, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import public_draw, wherever
-from dpverify_audits.papers.checks import (
-    at_most,
-    cdf,
-    density,
-    equals,
-    gaussian_delta,
-    hockey_stick,
-    integral,
-    number,
-)
+from dpverify_audits.papers.public_draw import public_draw
 
 from .gaussian_signs import maximum_bound, n_plus, rr_variance
 from .inner_products import U, dot, mean_of
@@ -184,7 +176,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Algorithm 6 is (ε, δ)-DP: more than N₊ signs differ with probability at most δ.",
         conditions="over the draw of W, for records chosen before it; p ≥ 2",
         printed=lambda share, k, delta, kind: n_plus(share, k, delta),
-        check=at_most(_one_pair, _COUNTED[:-1], "enclosure"),
+        check=at_most(_one_pair, _COUNTED[:-1], "quadrature"),
         mechanisms=("dp-signrp-rr",),
     ),
     public_draw(
@@ -218,7 +210,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
         printed=lambda p: _HALF**p,
         # of p + 1 independent normal values each is the largest with the same probability
-        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "enumeration"),
+        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "points"),
         reason="the events share Y. The last line of the proof has the integral right",
     ),
     Statement(
@@ -231,7 +223,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda x: 2 * density(x / number(sigma)) / number(sigma), 0, number(t)
             ),
             [(_F(1), _F(1)), (_F(1, 2), _F(3))],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -250,7 +242,7 @@ CLAIMS: tuple[Statement, ...] = (
                 (_F(9, 10), 100, _F(1), 100),
                 (_F(9, 10), 1, _F(9, 10), 2),
             ],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -258,7 +250,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1.1, below lemma 4.3",
         text="P₊(0.1, 10⁶) is below 0.4.",
         printed=lambda: _F(2, 5),
-        check=at_most(lambda f: (maximum_bound(_F(1, 10), 10**6), f()), [()], "enclosure"),
+        check=at_most(lambda f: (maximum_bound(_F(1, 10), 10**6), f()), [()], "quadrature"),
     ),
     Statement(
         id="li2023.proposition-4.5",
@@ -271,7 +263,7 @@ CLAIMS: tuple[Statement, ...] = (
                 n_plus(share, k, delta) if kind == "one" else None
             )
         },
-        check=at_most(_one_pair, _COUNTED, "enclosure"),
+        check=at_most(_one_pair, _COUNTED, "quadrature"),
         mechanisms=("dp-signrp-rr",),
         reason="the proof counts columns where any neighbour differs, by lemma 4.3, which is false",
     ),
@@ -374,7 +366,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.2, proof of theorem 4.7, case I, first display; R = e^(ε/k)",
         text="P(s̃ = 1)/P(s̃′ = 1) = R^(L−L′)(R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: r ** (a - b) * (r**b + 1) / (r**a + 1),
-        check=equals(lambda r, a, b: plus(_F(1), a) / plus(_F(1), b), _levels(1), "enumeration"),
+        check=equals(lambda r, a, b: plus(_F(1), a) / plus(_F(1), b), _levels(1), "points"),
     ),
     Statement(
         id="li2023.theorem-4.7.ratio-step",
@@ -384,7 +376,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=equals(
             lambda r, a, b: plus(_F(1), a) / plus(_F(1), b),
             [case for case in _levels(1) if case[1] == case[2] + 1],
-            "enumeration",
+            "points",
         ),
     ),
     Statement(
@@ -393,7 +385,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(s̃ = −1)/P(s̃′ = −1) = (R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: (r**b + 1) / (r**a + 1),
         check=equals(
-            lambda r, a, b: (1 - plus(_F(1), a)) / (1 - plus(_F(1), b)), _levels(1), "enumeration"
+            lambda r, a, b: (1 - plus(_F(1), a)) / (1 - plus(_F(1), b)), _levels(1), "points"
         ),
     ),
     Statement(
@@ -404,7 +396,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, a, b, c: ((a + c) / (b + c), f(a, b, c)),
             [(_F(a), _F(b), _F(c)) for b in (1, 2) for a in (2, 5) for c in (1, 9)],
-            "enumeration",
+            "points",
         ),
     ),
     Statement(
@@ -464,7 +456,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.4, proof of theorem 4.8, second ratio",
         text="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
         printed=lambda: 2 / (R + 1),
-        check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "enumeration"),
+        check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "points"),
     ),
     Statement(
         id="li2023.section-4.4.repetitions",
@@ -496,8 +488,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="e^ε′ = ε/Ñ₊; Ñ₊ flipped signs then have the largest ratio e^ε.",
         printed=lambda e, n: number(e / n),
         corrections={"ε′ = ε/Ñ₊, as in algorithm 11": lambda e, n: number(e / n).exp()},
-        check=lambda f: equals(lambda e, n: number(e).exp(), [(_F(1), 4), (_F(5), 2)], "enclosure")(
-            lambda e, n: f(e, n) ** n
+        check=equals(
+            lambda e, n: number(e).exp(),
+            [(_F(1), 4), (_F(5), 2)],
+            "enclosure",
+            of=lambda f: lambda e, n: f(e, n) ** n,
         ),
         mechanisms=("idp-signrp-rr",),
         reason="e^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
@@ -535,7 +530,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, kind: None if f(kind) is None else (_changeable(kind), f(kind)),
             [("signs",), ("gaussian",)],
-            "enclosure",
+            "quadrature",
         ),
         reason="0.080 for signs, exactly. For a Gaussian w it is 0.26 or more, by the 924 zeros "
         "alone: their entries of w are independent of wᵀu.",

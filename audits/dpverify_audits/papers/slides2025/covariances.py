@@ -12,9 +12,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, equals, number
 
 __all__ = ["CLAIMS", "published_offset"]
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, number
 
 from .distances import outside
 from .graphs import changed, flat, form, graphs, laplacian, smoothed

@@ -16,9 +16,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import cdf, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, cdf, equals, number
 
 __all__ = ["CLAIMS", "Law", "chi_square", "mapped", "moment", "outside", "sum_of", "variance"]
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import density, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, density, equals, number
 
 __all__ = [
     "CLAIMS",

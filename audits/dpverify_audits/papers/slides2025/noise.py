@@ -13,17 +13,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import (
-    at_most,
-    cdf,
-    density,
-    equals,
-    gaussian_delta,
-    integral,
-    number,
-)
 
 __all__ = ["CLAIMS", "appendix_a_sigma"]
 
@@ -185,7 +177,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="Mechanisms for Differential Privacy",
         text="The privacy loss of N(0, I) noise depends on the ℓ2-norm: its mean is ‖v‖²/2.",
         printed=lambda v: Fraction(sum(a * a for a in v), 2),
-        check=equals(_mean_loss, [((1,),), ((3, 4),), ((1, -2, 2),)], "enclosure"),
+        check=equals(_mean_loss, [((1,),), ((3, 4),), ((1, -2, 2),)], "quadrature"),
     ),
     Statement(
         id="slides2025.page-10.concentration",
@@ -243,7 +235,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="σ = w₂(P)·√(2(ln(1/2δ) + ε))/ε is (ε, δ)-private.",
         conditions="δ < ½, as the paper that is summarised says",
         printed=appendix_a_sigma,
-        check=at_most(_delta_at, _TARGETS, "enclosure"),
+        check=at_most(_delta_at, _TARGETS, "quadrature"),
         mechanisms=("dp-rp-g",),
     ),
     Statement(
@@ -257,7 +249,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             _delta_at,
             [(Fraction(1), Fraction(13, 25)), (Fraction(39221, 10**6), Fraction(13, 25))],
-            "enclosure",
+            "quadrature",
         ),
         reason="Above δ = ½ the logarithm turns negative: the formula gives too little noise or "
         "none. Such δ are no privacy at all.",
@@ -270,7 +262,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             _delta_nearer,
             [(e, d, Fraction(s)) for e, d in _TARGETS[::4] for s in ("1/4", "1/2", "1")],
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=("dp-rp-g",),
     ),
@@ -312,7 +304,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, s, e, d: (gaussian_delta(number(e), s / f(s, e, d)), d),
             [(s, *target) for s in (1, 7) for target in _TARGETS[::5]],
-            "enclosure",
+            "quadrature",
         ),
     ),
 )

@@ -15,8 +15,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals, integral, number
 
 from .covariances import published_offset
 from .distances import chi_square
@@ -148,7 +149,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix D, not on the slide: the number that its statements are about",
         text="Two rows' δ, one direction changed by 1 + γ, is a difference of chi-square tails.",
         printed=lambda r, g, e: _exact_delta(r, number(g), number(e)),
-        check=equals(lambda r, g, e: _by_integral(r, number(g), number(e)), _GAMMAS, "enclosure"),
+        check=equals(lambda r, g, e: _by_integral(r, number(g), number(e)), _GAMMAS, "quadrature"),
     ),
     Statement(
         id="slides2025.appendix-d.row",

@@ -11,9 +11,9 @@ from itertools import product
 
 from flint import arb
 
-from dpverify.ledger.statements import Formula, Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, cdf, gaussian_delta, number
+from dpverify.ledger.checks import Formula, at_most, wherever
+from dpverify.ledger.oracles import cdf, gaussian_delta, number
+from dpverify.ledger.statements import Statement
 
 from .distances import outside
 from .graphs import published_floor
@@ -130,7 +130,7 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: attributes in [0, 1], so that one moves by 1 at most",
         printed=lambda: [(Fraction(3), Fraction(1), _SMALL)],
         readings={"attributes in [0, 1]": lambda: [(Fraction(1), Fraction(1), _SMALL)]},
-        check=wherever(_noise_suffices, "enclosure", "(change of an attribute, ε, δ)"),
+        check=wherever(_noise_suffices, "quadrature", "(change of an attribute, ε, δ)"),
         mechanisms=("dp-rp-g",),
         reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
         "must be scaled or clipped to [0, 1] first.",

@@ -12,9 +12,9 @@ from typing import Any
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.oracles import chi_square, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import wherever
-from dpverify_audits.papers.checks import at_most, chi_square, equals, integral, number
 
 from .fast import input_moments
 from .technical import CASES, noisy, of
@@ -150,7 +150,9 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: d",
         printed=lambda k, d: _F(1),
         readings={"one column": lambda k, d: _F(1) if d == 1 else None},
-        check=equals(_mean_of_largest, [(k, d) for d in (1, 2, 100) for k in (2, 16)], "enclosure"),
+        check=equals(
+            _mean_of_largest, [(k, d) for d in (1, 2, 100) for k in (2, 16)], "quadrature"
+        ),
         reason="the largest of d columns is longer in the mean: 1.5 at k = d = 2",
     ),
     Statement(
@@ -239,18 +241,19 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 7, second display",
         text="s·d = d·log d at d = e^s = β^(−1/α).",
         printed=lambda alpha, beta: (-number(beta).log() / number(alpha)).exp(),
-        check=lambda f: equals(_sparsity, _SHARES, "enclosure")(lambda *c: f(*c).log()),
+        check=equals(_sparsity, _SHARES, "enclosure", of=lambda f: lambda *c: f(*c).log()),
     ),
     Statement(
         id="stausholm2021.section-7.time-below",
         where="section 7, third display",
         text="s·d = log³(1/β)/α² at d = log²(1/β)/α.",
         printed=lambda alpha, beta: number(beta).log() ** 2 / number(alpha),
-        check=lambda f: equals(
+        check=equals(
             lambda alpha, beta: (-number(beta).log()) ** 3 / number(alpha) ** 2,
             _SHARES,
             "enclosure",
-        )(lambda *c: _sparsity(*c) * f(*c)),
+            of=lambda f: lambda *c: _sparsity(*c) * f(*c),
+        ),
     ),
     Statement(
         id="stausholm2021.equation-5",
@@ -266,17 +269,23 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 7, fifth display",
         text="d²L²/k = s²k at L = ln(1/δ) = sk/d.",
         printed=lambda s, k, d: _F(s * k, d),
-        check=lambda f: equals(
-            lambda s, k, d: _F(s * s * k), [(4, 8, 128), (16, 64, 100)], "enumeration"
-        )(lambda s, k, d: d * d * f(s, k, d) ** 2 / k),
+        check=equals(
+            lambda s, k, d: _F(s * s * k),
+            [(4, 8, 128), (16, 64, 100)],
+            "enumeration",
+            of=lambda f: lambda s, k, d: d * d * f(s, k, d) ** 2 / k,
+        ),
     ),
     Statement(
         id="stausholm2021.section-7.second-inequality",
         where="section 7, sixth display",
         text="dL‖z‖² = s‖z‖² at L = ln(1/δ) = s/d.",
         printed=lambda s, k, d: _F(s, d),
-        check=lambda f: equals(lambda s, k, d: _F(s), [(4, 8, 128), (16, 64, 100)], "enumeration")(
-            lambda s, k, d: d * f(s, k, d)
+        check=equals(
+            lambda s, k, d: _F(s),
+            [(4, 8, 128), (16, 64, 100)],
+            "enumeration",
+            of=lambda f: lambda s, k, d: d * f(s, k, d),
         ),
     ),
     Statement(

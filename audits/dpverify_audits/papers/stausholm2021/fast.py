@@ -15,8 +15,9 @@ from itertools import product
 from math import comb
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.oracles import density, integral, number
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, density, equals, integral, number
 
 from .transforms import GAUSSIAN, Law, difference, fjlt, image, moments, power
 
@@ -173,11 +174,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5.1, H; appendix B.1.1, last line for (9)",
         text="√d·H_fj = (−1)^⟨f−1, j−1⟩ by bits: orthonormal columns, first row and column 1.",
         printed=_entry,
-        check=lambda entry: equals(
+        check=equals(
             lambda d, j, m: _F(not m or j == m),
             [(d, j, m) for d in (2, 4, 8) for j in range(1, d + 1) for m in range(j + 1)],
             "enumeration",
-        )(lambda d, j, m: _columns(entry, d, j, m)),
+            of=lambda entry: lambda d, j, m: _columns(entry, d, j, m),
+        ),
         mechanisms=("fjlt",),
     ),
     Statement(
@@ -245,11 +247,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="‖(Φx + η) − (Φy + μ)‖²/k exceeds ‖x − y‖² in the mean by what is taken off.",
         printed=lambda k, v: 2 * k * v,
         corrections={"2σ², as the noise is divided by k too": lambda k, v: 2 * v},
-        check=lambda f: equals(
+        check=equals(
             lambda k, d, q, z, step: _output(k, d, q, z, step)[0] - power(z, 2),
             _NOISY,
             "enumeration",
-        )(lambda k, d, q, z, step: f(k, step * step / (q * d))),
+            of=lambda f: lambda k, d, q, z, step: f(k, step * step / (q * d)),
+        ),
         reason="2kσ² is right if the noise is added to Φx/√k and its ℓ2-sensitivity is taken",
     ),
     Statement(
@@ -300,7 +303,7 @@ CLAIMS: tuple[Statement, ...] = (
             # q·E X⁴ for a normal X of variance 1/q
             lambda q: number(q) * integral(lambda x: x**4 * density(x), -40, 40) / number(q) ** 2,
             [(q,) for q in _QS],
-            "enclosure",
+            "quadrature",
         ),
     ),
     Statement(
@@ -436,8 +439,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix B.3, last line",
         text="2/3 + (3/d)(1/q − 1) is 1 at q = 1/(d/9 + 1).",
         printed=lambda d: 1 / (_F(d, 9) + 1),
-        check=lambda f: equals(lambda d: _F(1), [(d,) for d in (2, 4, 784)], "enumeration")(
-            lambda d: _F(2, 3) + _F(3, d) * (1 / f(d) - 1)
+        check=equals(
+            lambda d: _F(1),
+            [(d,) for d in (2, 4, 784)],
+            "enumeration",
+            of=lambda f: lambda d: _F(2, 3) + _F(3, d) * (1 / f(d) - 1),
         ),
     ),
 )

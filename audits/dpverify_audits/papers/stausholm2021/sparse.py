@@ -11,8 +11,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.checks import at_most, equals
 
 from .transforms import Matrix, image, moments, power, sjlt
 
@@ -86,9 +86,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
         printed=lambda i, r, k, s: i * r,
         corrections={"s blocks of k/s rows": lambda i, r, k, s: (r - 1) * (k // s) + i},
-        check=lambda formula: equals(
-            lambda k, s: 0, [(2, 1), (4, 2), (6, 2), (6, 3)], "enumeration"
-        )(lambda k, s: _collisions(formula, k, s)),
+        check=equals(
+            lambda k, s: 0,
+            [(2, 1), (4, 2), (6, 2), (6, 3)],
+            "enumeration",
+            of=lambda formula: lambda k, s: _collisions(formula, k, s),
+        ),
         mechanisms=_USED_BY,
         reason="(1, 2) and (2, 1) would share a row, and some rows would stay empty",
     ),

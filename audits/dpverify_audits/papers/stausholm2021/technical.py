@@ -12,9 +12,9 @@ from math import factorial, prod
 
 from flint import arb
 
+from dpverify.ledger.checks import at_most, equals, order
+from dpverify.ledger.oracles import integral, number, rounded
 from dpverify.ledger.statements import Statement
-from dpverify_audits.papers.cases import order
-from dpverify_audits.papers.checks import at_most, equals, integral, number, rounded
 
 from .transforms import (
     GAUSSIAN,
@@ -142,8 +142,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="as printed P has standard normal entries",
         printed=lambda k: Fraction(1),
         corrections={"entries N(0, 1/k)": lambda k: Fraction(1, k)},
-        check=lambda entry: equals(lambda k, z, step: Fraction(power(z, 2)), _IID, "enumeration")(
-            lambda k, z, step: _left_mean(Fraction(entry(k)), k, z, step)
+        check=equals(
+            lambda k, z, step: Fraction(power(z, 2)),
+            _IID,
+            "enumeration",
+            of=lambda entry: lambda k, z, step: _left_mean(Fraction(entry(k)), k, z, step),
         ),
         mechanisms=("dp-rp-g",),
         reason="sections 1.1 and 2.1 say standard normal; the mean is then k‖x − y‖²",
@@ -260,7 +263,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "0 for odd n": lambda n, b: factorial(n) * b**n if n % 2 == 0 else Fraction(0)
         },
-        check=equals(_laplace_moment, [(n, Fraction(3, 2)) for n in range(1, 7)], "enclosure"),
+        check=equals(_laplace_moment, [(n, Fraction(3, 2)) for n in range(1, 7)], "quadrature"),
         reason="the printed value is E|L|ⁿ; the paper uses n = 2 and 4",
     ),
     Statement(
@@ -268,7 +271,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, note 4",
         text="E[Gⁿ] = (n−1)!!·σⁿ for G ~ N(0, σ²) and even n.",
         printed=lambda n, sigma: prod(range(1, n, 2)) * sigma**n,
-        check=equals(_gaussian_moment, [(n, Fraction(3, 2)) for n in (2, 4, 6, 8)], "enclosure"),
+        check=equals(_gaussian_moment, [(n, Fraction(3, 2)) for n in (2, 4, 6, 8)], "quadrature"),
     ),
     Statement(
         id="stausholm2021.equation-1.constants",
@@ -304,7 +307,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Δ₁ < Δ₂√ln(1/δ) is the same as δ < exp(−Δ₁²/Δ₂²); δ one per cent to either "
         "side, Δ₁ = 2, 3, Δ₂ = 1, 2.",
         printed=lambda d1, d2: (-(number(d1) ** 2) / number(d2) ** 2).exp(),
-        check=lambda f: equals(
+        check=equals(
             lambda d1, d2, share: share < 1,
             [
                 (Fraction(a), Fraction(b), Fraction(s, 100))
@@ -312,10 +315,11 @@ CLAIMS: tuple[Statement, ...] = (
                 for s in (99, 101)
             ],
             "enclosure",
-        )(
-            lambda d1, d2, share: bool(
-                number(d1) < number(d2) * (-(f(d1, d2) * number(share)).log()).sqrt()
-            )
+            of=lambda f: (
+                lambda d1, d2, share: bool(
+                    number(d1) < number(d2) * (-(f(d1, d2) * number(share)).log()).sqrt()
+                )
+            ),
         ),
         reason="the left side is decided at each δ; the right one is which side δ is on",
     ),
@@ -369,9 +373,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.2.1, k = Θ(‖z‖²/√(E[η⁴] + E[η²]²))",
         text="That k minimises (4), with factor 1; to the nearest whole number.",
         printed=lambda a, m2, m4: number(Fraction(a)) / number(Fraction(m4 + m2**2)).sqrt(),
-        check=lambda f: equals(
-            _best_dimension, [(9000, 2, 24), (4000, 1, 3), (77, 8, 384)], "enumeration"
-        )(lambda a, m2, m4: rounded(f(a, m2, m4), 0)),
+        check=equals(
+            _best_dimension,
+            [(9000, 2, 24), (4000, 1, 3), (77, 8, 384)],
+            "enumeration",
+            of=lambda f: lambda a, m2, m4: rounded(f(a, m2, m4), 0),
+        ),
         reason="a Θ in the paper; every k up to 4000 is tried, for noise with moments m2 and m4",
     ),
     Statement(
@@ -383,7 +390,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=order(
             lambda a, b: _best_dimension(a, 2 * b**2, 24 * b**4),
             [(9000, 1), (4000, 2), (3600, 3)],
-            "enumeration",
+            "points",
             factor=6,
         ),
         reason="A Θ in the paper. Taken with factor 1, k is √28 = 5.3 times too large, and the "

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify_audits.papers.cases import order, wherever
+from dpverify.ledger.checks import order, wherever
 
 
 @pytest.mark.parametrize(
