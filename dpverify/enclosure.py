@@ -90,7 +90,7 @@ def rational(name: str, value: Real) -> Fraction:
     """Read `value` exactly; NaN and infinities are refused under the parameter's `name`."""
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, Integral):
+    if isinstance(value, Integral) and not isinstance(value, bool):
         return Fraction(int(value))
     number = _decimal(value) if isinstance(value, str) else value
     if isinstance(number, Decimal):
@@ -98,7 +98,7 @@ def rational(name: str, value: Real) -> Fraction:
             if abs(number.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
                 raise ParameterError(name, value, "between 1e-10000 and 1e10000 in size")
             return Fraction(number)
-    elif isinstance(number, AnyReal) and math.isfinite(number):
+    elif isinstance(number, AnyReal) and not isinstance(number, bool) and math.isfinite(number):
         ratio = getattr(number, "as_integer_ratio", None)
         if ratio:
             return Fraction(*ratio())

@@ -7,6 +7,7 @@ them what a constructor takes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,16 @@ from dpverify.errors import require
 __all__ = [
     "COIN",
     "count",
+    "level",
     "positive",
     "positive_rational",
     "to_coin",
     "to_count",
+    "to_level",
     "to_positive",
     "to_positive_rational",
     "to_rational",
+    "to_seconds",
     "to_whole",
     "whole",
 ]
@@ -33,6 +37,7 @@ __all__ = [
 
 COIN = 2**64
 """One random word decides a coin: its probability is a whole number of these parts."""
+_LONGEST = 10**9  # seconds
 _MAX_COUNT = 2**4096  # far beyond any size, and few enough digits for Python to print
 
 
@@ -64,6 +69,22 @@ def count(name: str, value: Real) -> int:
     require(number >= 1, name, value, "at least 1")
     require(number <= _MAX_COUNT, name, "larger", "at most 2**4096")
     return number
+
+
+def level(name: str, value: Real) -> float:
+    """Read a probability of error in (0, 1), as the largest double that isn't above it."""
+    number = rational(name, value)
+    require(0 < number < 1, name, value, "in (0, 1)")
+    double = float(number)
+    double = math.nextafter(double, 0) if Fraction(double) > number else double
+    require(double > 0, name, value, "at least 5e-324")
+    return double
+
+
+def _seconds(name: str, value: Real) -> float:
+    number = positive_rational(name, value)
+    require(number <= _LONGEST, name, value, f"at most {_LONGEST:,} seconds")
+    return float(number)
 
 
 def _coin(name: str, value: Real) -> Fraction:
@@ -98,6 +119,14 @@ if TYPE_CHECKING:  # of a converter, mypy reads nothing but a function's types
         """`count` of a field."""
         raise NotImplementedError
 
+    def to_level(value: Real) -> float:
+        """`level` of a field."""
+        raise NotImplementedError
+
+    def to_seconds(value: Real) -> float:
+        """A time above 0, as a double."""
+        raise NotImplementedError
+
     def to_coin(value: Real) -> Fraction:
         """A coin's probability, a multiple of 1/`COIN`; its range is the caller's."""
         raise NotImplementedError
@@ -106,3 +135,4 @@ else:
     to_rational = _named(rational)
     to_positive, to_positive_rational = _named(positive), _named(positive_rational)
     to_whole, to_count, to_coin = _named(whole), _named(count), _named(_coin)
+    to_level, to_seconds = _named(level), _named(_seconds)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
+from attrs import evolve, field, frozen
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.statistics.claim_test import floor
-from dpverify.enclosure import rational
+from dpverify.enclosure import Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
+from dpverify.numbers import to_count, to_level, to_seconds, to_whole
 
 __all__ = ["AuditConfig", "fitting_delta"]
 
 _USUAL = Fraction(1, 10**6)  # the δ at which ε of a whole curve is bounded, if it can be
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _to_delta(value: Real | None) -> Fraction | None:
+    if value is None:
+        return None
+    delta = rational("delta", value)
+    require(0 <= delta < 1, "delta", value, "in [0, 1)")
+    return delta
+
+
+@frozen(kw_only=True)
 class AuditConfig:
     """How hard an audit tries, at which level, and from which seed.
 
@@ -28,7 +36,7 @@ class AuditConfig:
     ----------
     delta : real in [0, 1) or None
         Where ε is bounded, exactly; None for the δ that fits the claim (`fitting_delta`).
-    alpha : float in (0, 1)
+    alpha : real in (0, 1)
         Probability with which a true claim is accused.
     draws : int, at least 1
         Outputs that are counted on each side of each pair.
@@ -37,7 +45,7 @@ class AuditConfig:
     workers : int
         Processes, −1 for all cores; no effect on the result. With 1 the mechanism never leaves this
         process.
-    time_limit : float, positive
+    time_limit : real, positive
         Seconds that one release may take; all of an audit may take 1,000 times as many (`longest`).
 
     Raises
@@ -51,26 +59,19 @@ class AuditConfig:
     Fraction(1, 1000000)
     """
 
-    delta: Fraction | None = None
-    alpha: float = 0.01
-    draws: int = 10_000
-    seed: int = 0
-    workers: int = -1
-    time_limit: float = 10.0
+    delta: Fraction | None = field(default=None, converter=_to_delta)
+    alpha: float = field(default=0.01, converter=to_level)
+    draws: int = field(default=10_000, converter=to_count)
+    seed: int = field(default=0, converter=to_whole)
+    workers: int = field(default=-1, converter=to_whole)
+    time_limit: float = field(default=10.0, converter=to_seconds)
 
-    def __post_init__(self) -> None:
-        if self.delta is not None:
-            delta = rational("delta", self.delta)
-            require(0 <= delta < 1, "delta", self.delta, "in [0, 1)")
-            object.__setattr__(self, "delta", delta)
-        require(_real(self.alpha) and 0 < self.alpha < 1, "alpha", self.alpha, "in (0, 1)")
-        draws = _whole(self.draws) and self.draws >= 1
-        require(draws, "draws", self.draws, "a whole number, at least 1")
-        require(_whole(self.seed) and self.seed >= 0, "seed", self.seed, "a whole number, from 0")
-        workers = _whole(self.workers) and (self.workers >= 1 or self.workers == -1)
-        require(workers, "workers", self.workers, "a number of processes, or -1 for all cores")
-        positive = _real(self.time_limit) and self.time_limit > 0
-        require(positive, "time_limit", self.time_limit, "positive")
+    def __attrs_post_init__(self) -> None:
+        require(self.seed >= 0, "seed", self.seed, "at least 0")
+        processes = self.workers >= 1 or self.workers == -1
+        require(
+            processes, "workers", self.workers, "a number of processes, or -1 for one on each core"
+        )
 
     @property
     def longest(self) -> float:
@@ -83,15 +84,7 @@ class AuditConfig:
 
     def at_level(self, alpha: float) -> AuditConfig:
         """The same at another level."""
-        return replace(self, alpha=alpha)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _real(value: object) -> bool:
-    return isinstance(value, float | np.floating) or _whole(value)
+        return evolve(self, alpha=alpha)
 
 
 def fitting_delta(curve: PrivacyCurve) -> Fraction:

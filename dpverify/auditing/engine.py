@@ -44,6 +44,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from attrs import evolve
+
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.table import ATTACKS
@@ -143,7 +145,7 @@ def run(
     only_whole = not doubles and "precision" in chosen
     curve = _claim(mechanism)
     delta = config.delta_for(curve)
-    config = replace(config, delta=delta)
+    config = evolve(config, delta=delta)
     claimed = claimed_epsilon(curve, delta)
     rule = "one at which the claim has a finite epsilon"
     require(math.isfinite(claimed), "delta", delta, rule)
@@ -242,7 +244,7 @@ def _pace(
 ) -> float:
     """Seconds a release; 0 where the first pair can't be drawn from, which trials tell."""
     processes = (os.cpu_count() or 1) if config.workers == -1 else config.workers
-    here = replace(config, workers=1)
+    here = evolve(config, workers=1)
     seconds = math.inf
     with suppress(ParameterError, DrawError):
         pair = known[0] if known or space is None else space.extremes(1)[0]
@@ -406,7 +408,7 @@ def _trials(
     Whether draws are kept, and whether all outputs are whole numbers.
     """
     unfit, still, all_whole = {}, [], True
-    here = replace(config, workers=1)
+    here = evolve(config, workers=1)
     for pair in pairs:
         sample = partial(sample_pair, mechanism, pair, here, "trial")
         try:

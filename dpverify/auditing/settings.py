@@ -17,14 +17,13 @@ Nothing heavy is imported: pytest reads the table in every run.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dpverify.errors import ConfigurationError, did_you_mean
+from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
 from dpverify.toml import read_toml
 
 __all__ = [
@@ -183,7 +182,10 @@ def _spoken(source: Source) -> dict[str, Setting]:
         if name not in DEFAULTS:
             hint = did_you_mean(name, DEFAULTS)
             raise ConfigurationError(f"{source.name}: unknown setting {name}. {hint}")
-    values = {name: checked(source.name, name, value) for name, value in said.items()}
+    values = {
+        name: value if value is DEFAULTS[name] else checked(source.name, name, value)
+        for name, value in said.items()
+    }
     spoken = {name: Setting(value, source.name) for name, value in values.items()}
     if "profile" in values:
         profile, origin = PROFILES[values["profile"]], f"profile {values['profile']}, {source.name}"
@@ -196,24 +198,7 @@ def _spoken(source: Source) -> dict[str, Setting]:
     return spoken
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "alpha": (lambda v: _real(v) and 0 < v < 1, "a number in (0, 1)"),
-    "draws": (_whole(20), "a whole number, at least 20"),
-    "seed": (_whole(0), "a whole number, at least 0"),
-    "workers": (
-        lambda v: _whole(-1)(v) and v != 0,
-        "a number of processes, or -1 for one on each core",
-    ),
-    "time_limit": (lambda v: _real(v) and 0 < v < math.inf, "a number of seconds, above 0"),
-}
+_FEWEST_DRAWS = 20
 _NAMES: Mapping[str, Sequence[str]] = {
     "profile": tuple(PROFILES),
     "kinds": KINDS,
@@ -234,11 +219,16 @@ def checked(where: str, name: str, value: Any) -> Any:
     ConfigurationError
         If the setting can't have this value.
     """
-    if name in _RULES:
-        fits, rule = _RULES[name]
-        if not fits(value):
-            raise ConfigurationError(f"{where}: {name}={value} must be {rule}.")
-        return value
+    if name not in _NAMES:
+        from dpverify.auditing.config import AuditConfig  # too slow for a suite without audits
+
+        try:
+            number = getattr(AuditConfig(**{name: value}), name)
+            enough = name != "draws" or number >= _FEWEST_DRAWS
+            require(enough, name, value, f"at least {_FEWEST_DRAWS}")
+        except ParameterError as error:
+            raise ConfigurationError(f"{where}: {error}") from None
+        return number
     known, several = _NAMES[name], name != "profile"
     if several and not isinstance(value, list | tuple):
         raise ConfigurationError(f"{where}: {name}={value} must be a list of names.")

@@ -21,6 +21,7 @@ from attrs import field, frozen
 from dpverify.data.columns import Column
 from dpverify.data.rows import rows_of
 from dpverify.errors import RecordsError, did_you_mean, extra, require
+from dpverify.numbers import whole
 
 __all__ = ["Made", "Row", "Table"]
 
@@ -39,11 +40,13 @@ def _to_columns(columns: Mapping[str, Column]) -> Mapping[str, Column]:
 
 
 def _to_rows(rows: Any) -> tuple[int, int]:
-    sizes = tuple(rows) if isinstance(rows, Sequence | range) else (rows, rows)
-    whole = len(sizes) == 2 and all(isinstance(size, int | np.integer) for size in sizes)
+    several = isinstance(rows, Sequence | range) and not isinstance(rows, str)
+    sizes = tuple(rows) if several else (rows, rows)
     rule = "the fewest and the most rows, as (0, 50), or a number of rows"
-    require(whole and 0 <= sizes[0] <= sizes[1] and sizes[1] >= 1, "rows", rows, rule)
-    return int(sizes[0]), int(sizes[1])
+    require(len(sizes) == 2, "rows", rows, rule)
+    least, most = (whole("rows", size) for size in sizes)
+    require(0 <= least <= most and most >= 1, "rows", rows, rule)
+    return least, most
 
 
 def _to_make(make: Any) -> Any:

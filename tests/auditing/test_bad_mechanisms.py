@@ -193,10 +193,10 @@ def test_an_audit_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> N
 
     def slow_later(data: Any, rng: Any) -> float:
         calls.append(1)
-        time.sleep(0.002 if len(calls) > 200 else 0)
+        time.sleep(0.005 if len(calls) > 200 else 0)
         return float(rng.laplace())
 
-    monkeypatch.setattr(AuditConfig, "longest", 0.5)
+    monkeypatch.setattr(AuditConfig, "longest", 1.0)
     report = audit(slow_later, **CLAIM, kinds=["black-box"], draws=400, time_limit=0.05)
     assert report.verdict == "inconclusive"
     assert "slow_later took all the time that an audit may take" in str(report)

@@ -8,13 +8,14 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -125,7 +126,7 @@ def test_the_seed_decides_and_the_workers_do_not(kind: AuditKind) -> None:
     attack, config = ATTACKS[kind], AuditConfig(draws=100, seed=1, workers=1)
     target = Target(COIN, [PAIR])
     once = list(attack.run(target, config))
-    assert once == list(attack.run(target, replace(config, workers=2)))
+    assert once == list(attack.run(target, evolve(config, workers=2)))
     assert once == list(attack.run(target, config))
 
 

@@ -17,6 +17,7 @@ from dpverify.accounting.curves.randomized_response import MixedResponse
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.notions.fdp import GaussianTradeOff
+from dpverify.auditing.config import AuditConfig
 from dpverify.errors import DPVerifyError, ParameterError
 
 # How each is made, and numbers that it accepts, by name.
@@ -42,6 +43,21 @@ MADE: dict[Callable[..., Any], Mapping[str, int | str]] = {
     dpv.Box: {"low": 0, "high": 1},
     dpv.Ball: {"radius": 1},
     dpv.Sets: {"min_size": 2, "max_size": 5},
+    dpv.AddRemove: {"k": 2},
+    dpv.Replace: {"k": 2},
+    dpv.LInf: {"radius": 1},
+    dpv.L2: {"radius": 1},
+    dpv.Integers: {"low": 0, "high": 5},
+    dpv.Reals: {"low": 0, "high": "0.5"},
+    dpv.Text: {"length": 5},
+    AuditConfig: {
+        "delta": "0.125",
+        "alpha": "0.25",
+        "draws": 64,
+        "seed": 3,
+        "workers": 2,
+        "time_limit": "0.5",
+    },
 }
 ANYTHING = st.one_of(
     st.integers(-(10**30), 10**30),

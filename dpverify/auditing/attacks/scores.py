@@ -52,6 +52,7 @@ from dpverify.auditing.statistics.score_bounds import (
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import extra, require
 from dpverify.guarantee import PrivacyCurve
+from dpverify.numbers import level
 
 __all__ = ["Design", "Rate", "ScoreAudit", "audit_scores", "independent_bound"]
 
@@ -195,7 +196,7 @@ def audit_scores(
     without: ArrayLike,
     *,
     delta: Real,
-    alpha: float = 0.05,
+    alpha: Real = 0.05,
     design: Design = "independent",
     runs: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> ScoreAudit:
@@ -211,7 +212,7 @@ def audit_scores(
         that were in, and of canaries that were out. Infinities are scores.
     delta : real in [0, 1)
         Where ε is bounded.
-    alpha : float in (0, 1)
+    alpha : real in (0, 1)
         Probability with which the bound is above the true ε.
     design : "independent" or "one-run"
         How the scores came about: see this module's first lines.
@@ -235,8 +236,7 @@ def audit_scores(
     """
     exact = rational("delta", delta)
     require(0 <= exact < 1, "delta", delta, "in [0, 1)")
-    real = isinstance(alpha, int | float) and not isinstance(alpha, bool)
-    require(real and 0 < alpha < 1, "alpha", alpha, "in (0, 1)")
+    alpha = level("alpha", alpha)
     require(design in get_args(Design), "design", design, "independent or one-run")
     own, other = _scores("with_", with_), _scores("without", without)
     if runs is not None:

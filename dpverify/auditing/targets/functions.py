@@ -37,8 +37,10 @@ from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.columns import Number
 from dpverify.data.domain import Domain, is_sparse, shape_of
 from dpverify.data.table import Table
+from dpverify.enclosure import Real
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.guarantee import PrivacyCurve
+from dpverify.numbers import count
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
@@ -225,8 +227,8 @@ def adapt(
     claim: PrivacyCurve,
     of: Of | None = None,
     domain: Domain | Number | Table | None = None,
-    attributes: int | None = None,
-    rows: int | Sequence[int] | None = None,
+    attributes: Real | None = None,
+    rows: Real | Sequence[Real] | None = None,
     name: str | None = None,
     many: bool = False,
     pairs: Sequence[Pair] = (),
@@ -316,7 +318,7 @@ def adapt(
         attributes = len(domain.columns)
         rows = (max(domain.rows[0], 1), domain.rows[1]) if kind == "dataset" else None
     if attributes is not None:
-        attributes = _whole("attributes", attributes)
+        attributes = count("attributes", attributes)
     return Adapted(
         function=called,
         of=kind,
@@ -334,23 +336,19 @@ def adapt(
     )
 
 
-def _sizes(of: Of, rows: int | Sequence[int] | None) -> tuple[int, ...] | None:
+def _sizes(of: Of, rows: Real | Sequence[Real] | None) -> tuple[int, ...] | None:
     """Rows of the data sets that an audit makes; None where nobody says."""
     if of == "record":
         require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
         return (1,)
-    several = rows if isinstance(rows, list | tuple | range) else [rows]
+    if rows is None:
+        return None
+    several: Any = rows if isinstance(rows, list | tuple | range) else [rows]
     require(bool(several), "rows", rows, "at least one size")
-    return None if rows is None else tuple(_whole("rows", size) for size in several)
+    return tuple(count("rows", size) for size in several)
 
 
 _WRAPPED = "Wrap it in a function: lambda data, rng: …"
-
-
-def _whole(name: str, value: Any) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    require(whole and int(value) >= 1, name, repr(value), "a whole number, at least 1")
-    return int(value)
 
 
 _ADJACENCY = "As dpv.Attribute(1) for functions of a record and dpv.AddRemove() of a data set are."

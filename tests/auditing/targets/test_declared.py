@@ -159,8 +159,8 @@ def test_no_size_is_taken_by_default() -> None:
         of(undrawn, of="record", rows=3)
     mechanism = of(undrawn, of="dataset", rows=[np.int64(2), 3], attributes=np.int64(2))
     assert (mechanism.rows, mechanism.attributes) == ((2, 3), 2)
-    for rows in (0, (), (1, 0), 2.5, "10", True):
-        with pytest.raises(ParameterError, match=r"rows=.* must be (a whole|at least one)"):
+    for rows in (0, (), (1, 0), 2.5, "ten", True):
+        with pytest.raises(ParameterError, match=r"rows=.* must be "):
             of(undrawn, of="dataset", rows=rows)
 
 
