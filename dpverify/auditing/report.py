@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.formatting import jsonable, number
 from dpverify.auditing.pair_text import pair_lines
+from dpverify.errors import extra
 
 __all__ = ["Report", "Reported"]
 
@@ -143,6 +145,42 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw each kind's largest lower bound on ε beside the claim; return matplotlib's axes.
+
+        Parameters
+        ----------
+        axes : where to draw; new ones by default
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib isn't installed.
+        """
+        with extra("report", "a plot"):
+            from matplotlib import pyplot
+        if axes is None:
+            axes = pyplot.figure(layout="constrained").add_subplot()
+        claimed, delta = self.claim
+        bounds = {finding.audit: 0.0 for finding in self.findings}
+        for finding in self.findings:
+            bounds[finding.audit] = max(bounds[finding.audit], finding.epsilon_lower or 0.0)
+        broken = {finding.audit for finding in self.violations}
+        reach = 1.2 * max(x for x in (claimed, *bounds.values(), 0.1) if math.isfinite(x))
+        colours = ["#d55e00" if kind in broken else "#0072b2" for kind in bounds]
+        bars = axes.barh([*bounds], [min(x, reach) for x in bounds.values()], color=colours)
+        labels = [f"{bound:.3g}" if bound else "no bound" for bound in bounds.values()]
+        axes.bar_label(bars, labels, padding=3)
+        axes.axvline(min(claimed, reach), color="black", linestyle="--", label="claimed")
+        axes.invert_yaxis()
+        axes.set(
+            xlim=(0, 1.15 * reach),
+            xlabel=f"ε at δ = {number(delta)}: lower bounds, and the claim",
+            title=f"{self.mechanism}: {self.verdict.replace('_', ' ')}",
+        )
+        axes.legend()
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """By JSON's own types; an infinity, which JSON lacks, is the string "inf"."""
