@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpverify._version import __version__
 
 if TYPE_CHECKING:
+    from dpverify.accounting.budget import Budget
     from dpverify.accounting.calibrate import calibrate
     from dpverify.accounting.composition.compose import compose
     from dpverify.accounting.curves.approximate_dp import ApproxDP
@@ -73,6 +74,7 @@ __all__ = [
     "BitFlip",
     "Booleans",
     "Box",
+    "Budget",
     "Categories",
     "Certificate",
     "Command",
@@ -127,6 +129,7 @@ __all__ = [
 
 # Where each name is defined: one line a module, the same as under TYPE_CHECKING above.
 _MODULES = {
+    "dpverify.accounting.budget": ("Budget",),
     "dpverify.accounting.calibrate": ("calibrate",),
     "dpverify.accounting.composition.compose": ("compose",),
     "dpverify.accounting.curves.approximate_dp": ("ApproxDP",),

@@ -1,7 +1,8 @@
 """The one tree of errors.
 
 Every message names the value and the rule, then the way out where there is one. ``exit_code`` is
-what the command line returns for it: 2 where the user can mend it, 4 where the program is at fault.
+what the command line returns for it: 2 where the user can mend it, 4 where the program is at fault,
+and 1 for the one refusal that is an answer, of a release that a budget has no room for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 __all__ = [
+    "BudgetError",
+    "BudgetExceededError",
     "CertificateError",
     "ClusterError",
     "ConfigurationError",
@@ -94,6 +97,16 @@ class KeyFileError(DPVerifyError):
 
 class OutputError(DPVerifyError, OSError):
     """Outputs that can't be written where the user asked for them."""
+
+
+class BudgetError(DPVerifyError):
+    """A budget's file that can't be used, or doesn't agree with itself: nothing was spent."""
+
+
+class BudgetExceededError(BudgetError):
+    """A release that doesn't fit into what a budget has left: nothing was spent."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class ClusterError(DPVerifyError):

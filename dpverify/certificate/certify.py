@@ -17,6 +17,7 @@ import rfc8785
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
+from dpverify.accounting.budget import Budget
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
@@ -113,6 +114,7 @@ def certify(
     out: Path | str,
     *,
     base: Path | str | None = None,
+    budget: Budget | Path | str | None = None,
     accept: Callable[[Usefulness], bool] = lambda judged: judged.verdict != "useless",
     announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
@@ -127,6 +129,9 @@ def certify(
     configuration : a TOML file, or its tables as dictionaries
     out : folder for the outputs; replaced as a whole, at the very end
     base : folder that a relative data path starts from; the configuration file's by default
+    budget : of which the release is spent, or its file. It is asked first, and spent just before
+        the draw, at the release's δ where it needs one. What fails after that stays spent: nobody
+        can tell how much was seen. Nothing is spent where an audit finds a violation
     accept : called before anything is drawn with what one estimate will be worth; where it returns
         False nothing is released. By default what is useless is refused
     announce : called once with the number of draws to audit; returns the progress callback
@@ -156,6 +161,10 @@ def certify(
             "would help; --yes, in Python accept=lambda _: True, releases it all the same."
         )
     check_records(mechanism, table)
+    if budget is not None and not isinstance(budget, Budget):
+        budget = Budget.open(budget)
+    if budget is not None:
+        budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
     plan = AuditPlan.of(inputs, mechanism)
     evidence = collect(plan, progress=announce(plan.draws), workers=workers)
     derived = derive(plan, evidence)
@@ -163,6 +172,9 @@ def certify(
     notes: dict[str, Any] = {}
     with replacing(out) as new:
         if derived.white_box.verdict != "violation":
+            if budget is not None:
+                label = f"certify {inputs.mechanism} in {out.name}"
+                budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
             released = write_release(mechanism, table, new / SKETCH)
             notes = released.owner_notes
             step = mechanism.step()

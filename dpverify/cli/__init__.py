@@ -20,6 +20,7 @@ _COMMANDS = {
     "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
     "audit": ("dpverify.cli.audit", "Attack what a mechanism claims."),
     "audit-scores": ("dpverify.cli.audit_scores", "Bound epsilon by scores in a file."),
+    "budget": ("dpverify.cli.budget", "Keep a privacy budget, and spend from it."),
     "calibrate": ("dpverify.cli.account", "The noise that a guarantee needs."),
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),

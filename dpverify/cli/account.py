@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 
 from dpverify.accounting.calibrate import DISTRIBUTIONS
+from dpverify.accounting.composition.filters import infinity_mass
 from dpverify.accounting.targets import Target
 from dpverify.cli.output import (
     decimal,
@@ -22,7 +23,7 @@ from dpverify.cli.output import (
     parse_parameters,
     say,
 )
-from dpverify.cli.releases import Facts, Written, infinity_mass, named, read, total_of
+from dpverify.cli.releases import Facts, Written, named, read, total_of
 from dpverify.cli.risk import report_risk, risk_options, risk_wanted
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError

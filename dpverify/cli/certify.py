@@ -28,6 +28,11 @@ __all__ = ["certify"]
     required=True,
     help="Folder for certificate, report and sketch; replaced as a whole at the end.",
 )
+@click.option(
+    "--budget",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Spend the release from this budget before it is drawn; see dpverify budget.",
+)
 @click.option("--yes", is_flag=True, help="Release also what is useless; asked for on a terminal.")
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
@@ -35,13 +40,22 @@ __all__ = ["certify"]
 @workers_option
 @where_options
 def certify(
-    config: Path, out: Path, yes: bool, allow_inconclusive: bool, as_json: bool, workers: int
+    config: Path,
+    out: Path,
+    budget: Path | None,
+    yes: bool,
+    allow_inconclusive: bool,
+    as_json: bool,
+    workers: int,
 ) -> int:
     """Certify the release that CONFIG describes.
 
     Builds the mechanism, proves its guarantee, attacks it on synthetic neighbours, releases the
     records with fresh secure noise, and writes certificate.json, report.html and sketch.npz.
     What describes the real records goes to a folder of its own beside --out.
+
+    A --budget is spent when all checks are done, just before the draw. What fails after that stays
+    spent.
     """
     began = perf_counter()
     configuration = load_configuration(config)
@@ -53,6 +67,7 @@ def certify(
             configuration,
             out,
             base=config.parent,
+            budget=budget,
             accept=partial(_accepted, yes=yes),
             announce=start,
             workers=workers,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.composition.compose import THEOREM, compose
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.accounting.losses.base import escaping
 from dpverify.cli.output import decimal, key_values, parse_parameters
 from dpverify.enclosure import Enclosure, rational
 from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, require
@@ -29,7 +27,7 @@ from dpverify.numbers import count as to_count
 from dpverify.privacy import Certifiable
 from dpverify.toml import MAX_BYTES, read_toml
 
-__all__ = ["POINT", "Facts", "Named", "Written", "infinity_mass", "named", "read", "total_of"]
+__all__ = ["POINT", "Facts", "Named", "Written", "named", "read", "total_of"]
 
 Facts = Mapping[str, Enclosure | str | int]
 
@@ -38,7 +36,6 @@ _POINT = {"epsilon": "the published epsilon, in nats", "delta": "the published d
 _RATE = {"rate": "the probability of a record to be in the sample that the release reads"}
 _COLUMNS = ("count", "mechanism", "parameters", "label", "date")
 _WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parameters>.*)", re.DOTALL)
-_FILES = (".csv", ".toml")
 _MOST_MECHANISMS = 10_000
 
 
@@ -119,14 +116,18 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
         theorem = "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4), theorem 3.1"
         return Named(curve=curve, facts={}, about={"theorem": theorem})
     mechanism = _made(name, texts)
-    guarantee = mechanism.guarantee()
+    facts = {
+        f"{section}.{key}": value
+        for section, numbers in mechanism.facts().items()
+        for key, value in numbers.items()
+    }
+    return _promised(mechanism.guarantee(), mechanism.privacy(), facts)
+
+
+def _promised(guarantee: Guarantee, curve: PrivacyCurve, facts: Facts) -> Named:
     return Named(
-        curve=mechanism.privacy(),
-        facts={
-            f"{section}.{key}": value
-            for section, numbers in mechanism.facts().items()
-            for key, value in numbers.items()
-        },
+        curve=curve,
+        facts=facts,
         about={
             "theorem": guarantee.theorem,
             "protects": guarantee.adjacency.unit,
@@ -140,6 +141,8 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
 def read(texts: Sequence[str]) -> list[Written]:
     """Releases as they stand on the command line, the names of files among them.
 
+    A file of releases ends in .csv or .toml, a certificate of one in .json. It isn't verified.
+
     Raises
     ------
     ConfigurationError
@@ -147,10 +150,15 @@ def read(texts: Sequence[str]) -> list[Written]:
     """
     releases: list[Written] = []
     for text in texts:
-        if text.endswith(_FILES):
-            releases += _read_csv(Path(text)) if text.endswith(".csv") else _read_toml(Path(text))
-        else:
-            releases.append(_read_text(text))
+        match Path(text).suffix:
+            case ".csv":
+                releases += _read_csv(Path(text))
+            case ".toml":
+                releases += _read_toml(Path(text))
+            case ".json":
+                releases.append(_read_certificate(Path(text)))
+            case _:
+                releases.append(_read_text(text))
     return releases
 
 
@@ -170,6 +178,7 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
             require(each.count <= _MOST_MECHANISMS, "count", each.count, rule)
             mechanisms += [each.what.guarantee] * each.count
     losses = [pair for each in releases if not each.what.guarantee for pair in each.curve.losses()]
+    together: Guarantee | None = None
     about: dict[str, str] = {"theorem": THEOREM}
     adjacencies = [each.what.curve.adjacency for each in releases if not each.what.guarantee]
     if mechanisms:
@@ -182,15 +191,12 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
             "data_choice": together.data_choice,
         }
     stated = [adjacency for adjacency in adjacencies if adjacency is not None]
-    if stated:
-        about["protects"] = common_adjacency(stated).unit
-    return Named(curve=Composed(losses=tuple(losses)), facts={}, about=about)
-
-
-def infinity_mass(curve: PrivacyCurve) -> Fraction:
-    """The δ that no ε takes away: P[L = ∞], the larger one of both orders."""
-    losses = curve.losses()
-    return max(escaping(losses), escaping(tuple((loss.reverse(), n) for loss, n in losses)))
+    adjacency = common_adjacency(stated) if stated else None
+    if adjacency is not None:
+        about["protects"] = adjacency.unit
+    curve = Composed(losses=tuple(losses), adjacency=adjacency)
+    promise = replace(together, curve=curve) if together else None
+    return Named(curve=curve, facts={}, about=about, guarantee=promise)
 
 
 def _made(name: str, texts: Mapping[str, str]) -> Certifiable:
@@ -218,6 +224,20 @@ def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
         what=named(name, key_values(parameters)),
         count=to_count("count", decimal("count", count)),
     )
+
+
+def _read_certificate(path: Path) -> Written:
+    from dpverify.certificate.checks import read_certificate
+    from dpverify.certificate.schema import Certificate
+
+    fields = read_certificate(path)
+    with _at(str(path)):
+        try:
+            certificate = Certificate.model_validate(fields)
+        except ValueError:
+            raise ConfigurationError("is no certificate of a release.") from None
+        guarantee = certificate.guarantee()
+        return Written(text=str(path), what=_promised(guarantee, guarantee.curve, {}))
 
 
 def _read_csv(path: Path) -> Iterator[Written]:

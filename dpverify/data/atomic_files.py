@@ -21,6 +21,7 @@ __all__ = [
     "check_own",
     "check_writable",
     "make_own",
+    "new_file",
     "replacing",
     "sha256_file",
     "write_file",
@@ -184,6 +185,28 @@ def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+def new_file(path: Path, content: bytes) -> None:
+    """Make a file that wasn't there, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If something of this name is there, also where another process makes it meanwhile.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with _as_output_error(path):
+        try:
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(partial, path)  # which replaces nothing, as a rename would
+        except FileExistsError:
+            raise OutputError(f"{path}: is there already, and isn't replaced.") from None
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def sha256_file(path: Path) -> str:

@@ -1,0 +1,321 @@
+"""A budget's file: an SQLite database of settings and a chain of spends, read and checked whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from dpverify.accounting.composition.compose import Release, guarantee_of
+from dpverify.accounting.composition.filters import FILTERS, Cost, Filter
+from dpverify.data.atomic_files import new_file
+from dpverify.enclosure import exact_string
+from dpverify.errors import BudgetError, BudgetExceededError, ParameterError, require
+from dpverify.guarantee import Guarantee, PrivacyCurve
+
+__all__ = ["Spend", "State", "Store", "curve_of", "now", "rounded"]
+
+_APPLICATION, _VERSION = 0x44504247, 1  # "DPBG"
+_TABLES = """
+CREATE TABLE budget (settings TEXT NOT NULL);
+CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL);
+"""
+_WAIT = 10.0  # seconds for another process to finish its spend
+_SHOWN = 6  # significant digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """A release that was spent.
+
+    Attributes
+    ----------
+    number : its place in the history, from 1
+    date : when it was spent, UTC
+    label : what its owner calls it
+    release : its curve in words
+    cost : of each resource of the filter, exact
+    unit : whom it protects, where that is known
+    draws, given : sources of public draws that it averages over, or knows the realised numbers of
+    hash : of this entry, which holds the hash of the one before
+    """
+
+    number: int
+    date: str
+    label: str
+    release: str
+    cost: Cost
+    unit: str | None
+    draws: tuple[str, ...]
+    given: tuple[str, ...]
+    hash: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "number": self.number,
+            "date": self.date,
+            "label": self.label,
+            "release": self.release,
+            "cost": {key: exact_string(value) for key, value in self.cost.items()},
+            "unit": self.unit,
+            "draws": list(self.draws),
+            "given": list(self.given),
+            "hash": self.hash,
+        }
+
+
+class Store:
+    """The database, in a file or in memory; one transaction at a time.
+
+    Attributes
+    ----------
+    path : of the file; None in memory
+    """
+
+    def __init__(self, path: Path | None, settings: Mapping[str, Any] | None = None) -> None:
+        """A new one with these settings; without any, the one that is there."""
+        self.path = path
+        self._lock = threading.Lock()
+        self._memory: sqlite3.Connection | None = None
+        if settings is None:
+            return
+        made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        made.executescript(_TABLES)
+        made.execute("INSERT INTO budget VALUES (?)", (_json(settings),))
+        made.execute(f"PRAGMA application_id = {_APPLICATION}")
+        made.execute(f"PRAGMA user_version = {_VERSION}")
+        if path is None:
+            self._memory = made
+        else:
+            with closing(made):
+                new_file(path, made.serialize())
+
+    def state(self) -> State:
+        """What it holds now, checked."""
+        with self._transaction("DEFERRED") as connection:
+            return _read(connection)
+
+    def add(self, release: Release, delta: Fraction | None, label: str) -> Spend:
+        """Spend a release in one transaction, if it fits."""
+        with self._transaction("IMMEDIATE") as connection:
+            entry = _read(connection).entry(release, delta, label)
+            text = _json(entry)
+            hashed = _hash(text)
+            row = entry["number"], text, hashed
+            connection.execute("INSERT INTO spends VALUES (?, ?, ?)", row)
+        return _spend(entry, hashed)
+
+    @contextmanager
+    def _transaction(self, kind: Literal["IMMEDIATE", "DEFERRED"]) -> Iterator[sqlite3.Connection]:
+        """One transaction, undone after an error; SQLite's errors as ours."""
+        try:
+            with self._lock, self._connected() as connection:
+                connection.execute(f"BEGIN {kind}")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            problem = f"another process holds it for more than {_WAIT:g} s" if busy else str(error)
+            raise BudgetError(f"{self.path}: {problem}; nothing was spent.") from None
+        except sqlite3.DatabaseError as error:
+            raise BudgetError(
+                f"{self.path}: is damaged, or no budget: {error}. Nothing was spent."
+            ) from None
+        except _DamageError as error:
+            raise BudgetError(f"{self.path or 'budget'}: {error}. Nothing was spent.") from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            yield self._memory
+            return
+        assert self.path is not None  # noqa: S101
+        if not self.path.is_file():
+            raise BudgetError(f"{self.path}: there is no such file. dpverify budget new makes one.")
+        uri = f"{self.path.resolve().as_uri()}?mode=rw"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_WAIT)
+        with closing(connection):
+            connection.execute(
+                "PRAGMA synchronous = EXTRA"
+            )  # a committed spend survives a power cut
+            yield connection
+
+
+class _DamageError(Exception):
+    """A file that isn't as it was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A budget at one moment."""
+
+    settings: Mapping[str, Any]
+    filter: Filter
+    limits: Cost
+    first: str
+    spends: tuple[Spend, ...]
+
+    @property
+    def head(self) -> str:
+        """The last entry's hash."""
+        return self.spends[-1].hash if self.spends else self.first
+
+    @property
+    def spent(self) -> Cost:
+        """The sums of all costs."""
+        return {
+            name: sum((spend.cost[name] for spend in self.spends), Fraction(0))
+            for name in self.limits
+        }
+
+    @property
+    def left(self) -> Cost:
+        """The limits without what is spent."""
+        spent = self.spent
+        return {name: limit - spent[name] for name, limit in self.limits.items()}
+
+    @property
+    def unit(self) -> str | None:
+        """Whom it protects: what was stated, or what the first release says that knows it."""
+        known = [self.settings["unit"], *(spend.unit for spend in self.spends)]
+        return next((unit for unit in known if unit is not None), None)
+
+    def entry(self, release: Release, delta: Fraction | None, label: str) -> dict[str, Any]:
+        """The next entry, which fits."""
+        curve = curve_of(release)
+        promise = None if isinstance(release, PrivacyCurve) else guarantee_of(release)
+        unit = curve.unit if promise is None else promise.adjacency.unit
+        if promise is not None:
+            self._check_promise(promise)
+        if unit is not None and self.unit not in {None, unit}:
+            hint = "Guarantees for different neighbours don't add up."
+            raise ParameterError("unit", unit, f"the budget's, {self.unit}", hint)
+        cost, left = self.filter.cost(curve, delta), self.left
+        for name, amount in cost.items():
+            if amount > left[name]:
+                raise BudgetExceededError(
+                    f"{name}={rounded(amount, ROUND_CEILING)} doesn't fit: "
+                    f"{rounded(left[name], ROUND_FLOOR)} of "
+                    f"{rounded(self.limits[name], ROUND_FLOOR)} is left. Nothing was spent."
+                )
+        return {
+            "number": len(self.spends) + 1,
+            "date": now(),
+            "label": label,
+            "release": str(curve),
+            "cost": {name: exact_string(amount) for name, amount in cost.items()},
+            "unit": unit,
+            "draws": sorted({draw.source for draw in promise.draws}) if promise else [],
+            "given": sorted(set(promise.given)) if promise else [],
+            "previous": self.head,
+        }
+
+    def _check_promise(self, promise: Guarantee) -> None:
+        """Refuse a weaker notion, and a draw that isn't independent of an earlier release."""
+        notion = promise.notion
+        rule = "differential privacy"
+        require(notion == rule, "notion", notion, rule, "No composition is proven for it.")
+        sources = {draw.source for draw in promise.draws}
+        for spend in self.spends:
+            shared = sources & {*spend.draws, *spend.given} | set(promise.given) & set(spend.draws)
+            if shared:
+                raise ParameterError(
+                    "draws",
+                    ", ".join(sorted(shared)),
+                    f"another one than that of spend {spend.number}",
+                    "On one public draw releases aren't independent: draw anew with another seed.",
+                )
+
+
+def _read(connection: sqlite3.Connection) -> State:
+    """The whole file, checked: who changed a row by hand finds out here."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise _DamageError("is no budget")
+    if version != _VERSION:
+        raise _DamageError(f"is of version {version}; this dpverify reads version {_VERSION}")
+    rows = connection.execute("SELECT settings FROM budget").fetchall()
+    try:
+        ((text,),) = rows
+        settings = json.loads(text)
+        kind = FILTERS[settings["composition"]]
+        target = {name: Fraction(settings[name]) for name in ("epsilon", "delta", "slack")}
+        limits = {name: Fraction(value) for name, value in settings["limits"].items()}
+        first = previous = _hash(text)
+        spends = []
+        for number, (place, entry, hashed) in enumerate(
+            connection.execute("SELECT number, entry, hash FROM spends ORDER BY number"), start=1
+        ):
+            fields = json.loads(entry)
+            same = place == number == fields["number"] and fields["previous"] == previous
+            if not (same and hashed == _hash(entry)):
+                raise _DamageError(f"entry {number} isn't the one that was written there")
+            spends.append(_spend(fields, hashed))
+            if any(amount < 0 for amount in spends[-1].cost.values()):
+                raise _DamageError(f"entry {number} has a negative cost")
+            previous = hashed
+        state = State(
+            settings=settings,
+            filter=kind(**target),
+            limits=limits,
+            first=first,
+            spends=tuple(spends),
+        )
+        state.spent  # noqa: B018  # every entry has the resources of the limits
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+        raise _DamageError(f"holds what no budget holds ({type(error).__name__})") from None
+    return state
+
+
+def _spend(fields: Mapping[str, Any], hashed: str) -> Spend:
+    return Spend(
+        number=fields["number"],
+        date=fields["date"],
+        label=fields["label"],
+        release=fields["release"],
+        cost={name: Fraction(amount) for name, amount in fields["cost"].items()},
+        unit=fields["unit"],
+        draws=tuple(fields["draws"]),
+        given=tuple(fields["given"]),
+        hash=hashed,
+    )
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def curve_of(release: Release) -> PrivacyCurve:
+    """The curve of a release."""
+    return release if isinstance(release, PrivacyCurve) else guarantee_of(release).curve
+
+
+def now() -> str:
+    """The time of an entry."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def rounded(value: Fraction, rounding: str) -> str:
+    """A few digits, rounded in this direction."""
+    context = Context(prec=_SHOWN, rounding=rounding)
+    number = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:E}"

@@ -1,0 +1,417 @@
+"""Budgets: what is spent stays spent, exactly once, by whoever spends it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import dpverify as dpv
+from dpverify.accounting import _budget_file
+from dpverify.accounting.composition.filters import FILTERS
+from dpverify.data.adjacency import Attribute, Record
+from dpverify.errors import BudgetError, BudgetExceededError, OutputError, ParameterError
+from dpverify.guarantee import Draw, Guarantee
+
+TENTH = dpv.Laplace(scale=10)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    dpv.Budget(epsilon=1, delta="1e-6", path=tmp_path / "team.db")
+    return tmp_path / "team.db"
+
+
+def promise(curve: dpv.PrivacyCurve, *sources: str, **options: Any) -> Guarantee:
+    return Guarantee(
+        curve=curve,
+        adjacency=options.pop("adjacency", Attribute(1)),
+        randomness="the noise",
+        data_choice="at any time",
+        theorem="a theorem",
+        draws=tuple(Draw(source, source) for source in sources),
+        **options,
+    )
+
+
+def taken(budget: dpv.Budget, release: dpv.PrivacyCurve = TENTH, delta: str = "0") -> int:
+    """How many of a release are spent until one doesn't fit."""
+    for number in itertools.count():
+        try:
+            budget.spend(release, delta=delta)
+        except BudgetExceededError:
+            return number
+    raise AssertionError
+
+
+@pytest.mark.parametrize("place", [None, "team.db"])
+def test_ten_tenths_are_one(place: str | None, tmp_path: Path) -> None:
+    budget = dpv.Budget(epsilon=1, path=place and tmp_path / place)
+    for number in range(1, 11):
+        assert budget.spend(TENTH, label=f"week {number}").number == number
+    assert budget.left == {"epsilon": 0, "delta": 0}
+    with pytest.raises(BudgetExceededError, match=r"^epsilon=1E-9 doesn't fit: 0 of 1 is left\."):
+        budget.spend(dpv.Laplace(scale=10**9))
+    assert [spend.label for spend in budget.history] == [f"week {n}" for n in range(1, 11)]
+    assert budget.verify() == budget.head == budget.history[-1].hash
+    assert "left: epsilon 0 of 1" in str(budget)
+    assert budget._repr_html_().count("<tr>") == 3
+    assert budget.to_dict()["spent"] == {"epsilon": "1", "delta": "0"}
+
+
+def test_asking_spends_nothing() -> None:
+    budget = dpv.Budget(epsilon=1, delta="1e-6")
+    budget.check(TENTH)
+    assert budget.cost(5 * TENTH) == {"epsilon": Fraction(1, 2), "delta": 0}
+    with pytest.raises(BudgetExceededError):
+        budget.check(11 * TENTH)
+    assert budget.history == ()
+    assert budget.left == budget.limits == {"epsilon": 1, "delta": Fraction(1, 10**6)}
+    assert budget.epsilon == 1
+    assert budget.delta == Fraction(1, 10**6)
+    assert budget.composition == "basic"
+
+
+def test_it_takes_what_composes(path: Path) -> None:
+    budget = dpv.Budget.open(path)
+    unit = Attribute(1)
+    budget.spend(dpv.ApproxDP(epsilon="0.1", delta="1e-7", adjacency=unit))
+    budget.spend(promise(TENTH))
+
+    class Noisy:
+        adjacency = unit
+
+        def privacy(self) -> dpv.PrivacyCurve:
+            return TENTH
+
+    budget.spend(Noisy())
+    budget.spend(dpv.Gaussian(sigma=100), delta="1e-8")
+    assert [spend.unit for spend in budget.history] == [unit.unit] * 3 + [None]
+    assert budget.unit == unit.unit
+    assert budget.left["delta"] == Fraction(89, 10**8)
+    refused: list[Any] = [3, (1, 1e-6), dpv.ZCDP(rho=1)]
+    for release in refused:
+        with pytest.raises(ParameterError, match=r"^release="):
+            budget.spend(release)
+    assert len(budget.history) == 4
+
+
+def test_units_that_differ_are_refused() -> None:
+    for budget in (dpv.Budget(epsilon=1, unit=Attribute(1)), dpv.Budget(epsilon=1)):
+        budget.spend(promise(TENTH))
+        with pytest.raises(ParameterError, match=r"^unit=.* must be the budget's, one attribute"):
+            budget.spend(promise(TENTH, adjacency=Record()))
+        assert len(budget.history) == 1
+    with pytest.raises(ParameterError, match=r"^unit=.* must be the budget's, one person"):
+        dpv.Budget(epsilon=1, unit="one person").spend(promise(TENTH))
+
+
+def test_public_draws_that_are_not_independent_are_refused() -> None:
+    budget = dpv.Budget(epsilon=1)
+    budget.spend(promise(TENTH, "matrix 1"))
+    budget.spend(promise(TENTH, given=("matrix 2",)))
+    for other in (
+        promise(TENTH, "matrix 1"),
+        promise(TENTH, given=("matrix 1",)),
+        promise(TENTH, "matrix 2"),
+    ):
+        with pytest.raises(
+            ParameterError, match=r"^draws=matrix .* another one than that of spend"
+        ):
+            budget.spend(other)
+    budget.spend(promise(TENTH, given=("matrix 2",)))
+    weaker = promise(TENTH, notion="individual differential privacy")
+    with pytest.raises(ParameterError, match="No composition is proven for it"):
+        budget.spend(weaker)
+    assert len(budget.history) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"epsilon": 0}, r"^epsilon=0 must be positive"),
+        ({"epsilon": float("nan")}, r"^epsilon=nan"),
+        ({"epsilon": 1, "delta": 1}, r"^delta=1 must be in \[0, 1\)"),
+        ({"epsilon": 1, "composition": "gausian"}, "Did you mean gaussian"),
+        ({"epsilon": 1, "composition": "gaussian"}, r"^slack=0 must be below delta=0"),
+        ({"epsilon": 1, "delta": "1e-6", "slack": "1e-7"}, r"^slack=.* must be left out for basic"),
+        (
+            {"epsilon": 1, "delta": "1e-6", "slack": 1, "composition": "zcdp"},
+            r"^slack=1 must be in \[0, delta=0.000001\]",
+        ),
+        ({"epsilon": 1, "unit": "a\nb"}, r"^unit=.* hidden character"),
+    ],
+)
+def test_targets_that_are_none_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        dpv.Budget(**options)
+
+
+@pytest.mark.parametrize("composition", ["gaussian", "zcdp"])
+def test_many_releases_cost_less_than_their_sum(composition: Any) -> None:
+    basic = dpv.Budget(epsilon=4, delta="1e-6")
+    many = dpv.Budget(epsilon=4, delta="1e-6", composition=composition, slack="1e-8")
+    few, more = (taken(budget, dpv.Gaussian(sigma=8), delta="1e-8") for budget in (basic, many))
+    assert more > 4 * few
+    many.verify()
+    # No better than the curve of all, and in the Gaussian filter nothing is lost but the slack.
+    whole = more * dpv.Gaussian(sigma=8)
+    assert whole.epsilon_at("1e-6").upper <= 4
+    if composition == "gaussian":
+        assert (whole + dpv.Gaussian(sigma=8)).epsilon_at("1e-6").lower > 4
+
+
+def test_a_new_one_replaces_nothing(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="is there already"):
+        dpv.Budget(epsilon=9, path=path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    with pytest.raises(OutputError, match="can't be written"):
+        dpv.Budget(epsilon=9, path=path.parent / "missing" / "team.db")
+
+
+def entry(connection: sqlite3.Connection, number: int, old: str, new: str) -> None:
+    ((text,),) = connection.execute("SELECT entry FROM spends WHERE number = ?", (number,))
+    changed = text.replace(old, new)
+    assert changed != text
+    connection.execute("UPDATE spends SET entry = ? WHERE number = ?", (changed, number))
+
+
+TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
+    "cost": (lambda c: entry(c, 2, '"0.1"', '"0.01"'), "entry 2 isn't the one"),
+    "label": (lambda c: entry(c, 1, "first", "worst"), "entry 1 isn't the one"),
+    "deleted": (lambda c: c.execute("DELETE FROM spends WHERE number = 2"), "entry 2 isn't"),
+    "first deleted": (lambda c: c.execute("DELETE FROM spends WHERE number = 1"), "entry 1 isn't"),
+    "renumbered": (
+        lambda c: c.executescript(
+            "DELETE FROM spends WHERE number = 1; UPDATE spends SET number = number - 1;"
+        ),
+        "entry 1 isn't",
+    ),
+    "limit": (
+        lambda c: c.execute("UPDATE budget SET settings = replace(settings, ':\"1\"', ':\"9\"')"),
+        "entry 1 isn't",
+    ),
+    "settings": (lambda c: c.execute("UPDATE budget SET settings = '{}'"), "holds what no budget"),
+    "no settings": (lambda c: c.execute("DELETE FROM budget"), "holds what no budget"),
+    "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "holds what no budget"),
+    "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
+    "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is no budget"),
+    "table": (lambda c: c.execute("DROP TABLE spends"), "no such table"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_whoever_changes_the_file_is_noticed(name: str, path: Path) -> None:
+    budget = dpv.Budget.open(path)
+    for label in ("first", "second", "third"):
+        budget.spend(TENTH, label=label)
+    change, said = TAMPERED[name]
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        change(connection)
+    for use in (lambda: dpv.Budget.open(path), lambda: budget.spend(TENTH), budget.verify):
+        with pytest.raises(BudgetError, match=rf"team\.db: .*{said}"):
+            use()
+
+
+def test_a_history_that_was_made_anew_lacks_the_head(path: Path) -> None:
+    budget = dpv.Budget.open(path)
+    heads = [budget.head]
+    for _ in range(3):
+        budget.spend(TENTH)
+        heads.append(budget.head)
+    assert len(set(heads)) == 4
+    for head in heads:
+        budget.verify(head=head)
+    path.unlink()
+    dpv.Budget(epsilon=1, delta="1e-6", path=path)
+    dpv.Budget.open(path).spend(TENTH)
+    for head in heads[1:]:
+        with pytest.raises(BudgetError, match="the history is another one"):
+            budget.verify(head=head)
+
+
+@pytest.mark.parametrize("composition", FILTERS)
+def test_limits_beyond_the_theorem_are_noticed(
+    composition: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = FILTERS[composition]
+    proven = kind.limits
+    more = {"basic": "epsilon", "gaussian": "mu_squared", "zcdp": "rho"}[composition]
+
+    def raised(self: Any) -> dict[str, Fraction]:
+        limits = proven(self)
+        return {**limits, more: limits[more] * Fraction(1001, 1000)}
+
+    monkeypatch.setattr(kind, "limits", raised)
+    budget = dpv.Budget(epsilon=1, delta="1e-6", composition=composition, path=tmp_path / "b.db")
+    with pytest.raises(BudgetError, match="the limits aren't proven"):
+        budget.verify()
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0" + b"\1" * 4096])
+def test_other_files_are_no_budgets(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(BudgetError, match=r"other\.db: is (no budget|damaged, or no budget)"):
+        dpv.Budget.open(path)
+    assert path.read_bytes() == content
+    with pytest.raises(BudgetError, match="there is no such file"):
+        dpv.Budget.open(tmp_path / "missing.db")
+    assert not (tmp_path / "missing.db").exists()
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def test_a_locked_file_is_waited_for_and_then_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_budget_file, "_WAIT", 0.05)
+    budget = dpv.Budget.open(path)
+    with held(path):
+        with pytest.raises(BudgetError, match=r"another process holds it for more than 0\.05 s"):
+            budget.spend(TENTH)
+        assert budget.left["epsilon"] == 1  # who only reads doesn't wait
+    assert budget.spend(TENTH).number == 1
+
+
+def test_threads_with_connections_of_their_own_share_it(path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lambda _: taken(dpv.Budget.open(path)), range(4))) == 10
+    assert dpv.Budget.open(path).left["epsilon"] == 0
+    dpv.Budget.open(path).verify()
+
+
+def test_threads_share_one_in_memory() -> None:
+    budget = dpv.Budget(epsilon=1)
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lambda _: taken(budget), range(4))) == 10
+    budget.verify()
+
+
+SPENDER = """
+import sys
+import dpverify as dpv
+from dpverify.errors import BudgetExceededError
+budget = dpv.Budget.open(sys.argv[1])
+print("ready", flush=True)
+try:
+    while True:
+        print(budget.spend(dpv.Laplace(scale=int(sys.argv[2]))).number, flush=True)
+except BudgetExceededError:
+    pass
+"""
+
+
+def started(path: Path, scale: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SPENDER, str(path), str(scale)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.nightly
+def test_processes_never_spend_the_same(path: Path) -> None:
+    runs = [started(path, 100) for _ in range(3)]
+    numbers = [int(line) for run in runs for line in run.communicate()[0].split()[1:]]
+    assert sorted(numbers) == list(range(1, 101))
+    assert dpv.Budget.open(path).left["epsilon"] == 0
+    dpv.Budget.open(path).verify()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("after", [1, 5, 20])
+def test_a_killed_process_loses_nothing(after: int, path: Path) -> None:
+    """What it said that it spent is there, and at most one more; and the next one can spend."""
+    run = started(path, 10**6)
+    assert run.stdout is not None
+    said = [run.stdout.readline() for _ in range(after + 1)][1:]
+    os.kill(run.pid, signal.SIGKILL)
+    said += run.communicate()[0].split()
+    budget = dpv.Budget.open(path)
+    budget.verify()
+    assert len(budget.history) - len(said) in {0, 1}
+    budget.spend(TENTH)
+
+
+class Spending(RuleBasedStateMachine):
+    """A file and a plain list of numbers have to agree, whatever is done in which order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "team.db"
+        self.budget = dpv.Budget(epsilon=2, delta="1e-3", path=self.path)
+        self.costs: list[tuple[Fraction, Fraction]] = []
+        self.heads = [self.budget.head]
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    def left(self) -> tuple[Fraction, Fraction]:
+        return (
+            2 - sum((cost[0] for cost in self.costs), Fraction(0)),
+            Fraction(1, 1000) - sum((cost[1] for cost in self.costs), Fraction(0)),
+        )
+
+    @rule(
+        epsilon=st.fractions(0, 1, max_denominator=12),
+        delta=st.sampled_from([Fraction(0), Fraction(1, 10**4), Fraction(1, 3000)]),
+        count=st.integers(1, 3),
+    )
+    def spend(self, epsilon: Fraction, delta: Fraction, count: int) -> None:
+        release = count * dpv.ApproxDP(epsilon=epsilon, delta=delta)
+        whole = count * epsilon, 1 - (1 - delta) ** count
+        fits = all(cost <= left for cost, left in zip(whole, self.left(), strict=True))
+        try:
+            self.budget.spend(release, label=f"{count}")
+        except BudgetExceededError:
+            assert not fits
+        else:
+            assert fits
+            self.costs.append(whole)
+            self.heads.append(self.budget.head)
+
+    @rule()
+    def open_again(self) -> None:
+        self.budget = dpv.Budget.open(self.path)
+
+    @rule()
+    def ask(self) -> None:
+        self.budget.cost(TENTH)
+        with pytest.raises(BudgetExceededError):
+            self.budget.check(dpv.Laplace(scale="0.1"))
+
+    @precondition(lambda self: len(self.heads) > 1)
+    @rule(place=st.integers(0, 20))
+    def verify(self, place: int) -> None:
+        self.budget.verify(head=self.heads[place % len(self.heads)])
+
+    @invariant()
+    def agrees(self) -> None:
+        assert tuple(self.budget.left.values()) == self.left()
+        assert min(self.budget.left.values()) >= 0
+        assert [tuple(s.cost.values()) for s in self.budget.history] == self.costs
+
+
+TestSpending = Spending.TestCase
+TestSpending.settings = settings(max_examples=3, stateful_step_count=8, deadline=None)
