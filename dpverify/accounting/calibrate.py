@@ -50,7 +50,8 @@ class NoiseDistribution:
     defaults : of those that may be left out
     noise : name of the noise's parameter, and what it is
     curve : exact curve for parameters and noise
-    calibrate : the noise for (parameters, ε, δ): an enclosure, or an exact number that is safe
+    calibrate : the noise for (parameters, ε, δ) of so many releases together: an enclosure, or an
+        exact number that is safe
     """
 
     kind: type[PrivacyCurve]
@@ -59,13 +60,47 @@ class NoiseDistribution:
     defaults: Values
     noise: tuple[str, str]
     curve: Callable[[Values], PrivacyCurve]
-    calibrate: Callable[[Values, Fraction, Fraction], Enclosure | Fraction]
+    calibrate: Callable[[Values, Fraction, Fraction, int], Enclosure | Fraction]
 
-    def least(self, values: Values, target: Target) -> Enclosure | Fraction:
-        """The least noise for a target: an enclosure, or an exact number that is safe."""
+    def least(
+        self, values: Values, target: Target, *, times: Real = 1, rate: Real = 1
+    ) -> Enclosure | Fraction:
+        """The least noise for a target: an enclosure, or an exact number that is safe.
+
+        Parameters
+        ----------
+        values : the query's parameters
+        target : for all releases together
+        times, rate : how many there are, each on a Poisson sample of this rate
+        """
+        releases, share = count("times", times), rational("rate", rate)
+        require(0 < share <= 1, "rate", rate, "in (0, 1]")
+        if share != 1:
+            hint = "Gaussian noise is calibrated for samples."
+            require(self.kind is Gaussian, "rate", rate, f"1 for {self.kind.__name__}", hint)
+            return self._least_of_samples(values, target, releases, share)
+
+        def advantage(noise: Enclosure | Fraction) -> float:
+            curve = self.curve(self.with_noise(values, noise))
+            return (curve if releases == 1 else releases * curve).delta_at(0).upper
+
         return target.least(
-            lambda eps, delta: self.calibrate(values, eps, delta),
-            lambda noise: self.curve(self.with_noise(values, noise)).delta_at(0).upper,
+            lambda eps, delta: self.calibrate(values, eps, delta, releases), advantage
+        )
+
+    def _least_of_samples(
+        self, values: Values, target: Target, releases: int, share: Fraction
+    ) -> Fraction:
+        size = values["sensitivity"]
+
+        def advantage(sigma: Fraction) -> float:
+            step = self.curve(self.with_noise(values, sigma)).poisson_sampled(rate=share)
+            return (releases * step).delta_at(0).upper
+
+        return target.least(
+            lambda eps, delta: _sigma_of_samples(size, eps, delta, releases, share),
+            advantage,
+            accuracy=_SAMPLES_ACCURACY,
         )
 
     def with_noise(self, values: Values, noise: Enclosure | Fraction) -> Values:
@@ -98,7 +133,7 @@ def calibrate(
         the advantage, or how often a guess of what has the prior, by default 1/2, is right, or the
         true positive rate at a false positive rate
     times, rate : how many releases there are, each on a Poisson sample that a record enters with
-        probability `rate`; others than one release of all records for Gaussian noise alone
+        probability `rate`, which is 1 but for Gaussian noise
     query : the query's parameters: `sensitivity`, by default 1; for randomized response `values`,
         by default 2, and `positions`, by default 1
 
@@ -144,27 +179,11 @@ def calibrate(
         tpr=tpr,
         fpr=fpr,
     )
-    releases, share = count("times", times), rational("rate", rate)
-    require(0 < share <= 1, "rate", rate, "in (0, 1]")
-    if releases == share == 1:
-        return cast("_Curve", noise.curve(noise.with_noise(values, noise.least(values, target))))
-    rule = f"1 for {kind.__name__}"
-    name, value = ("times", times) if releases > 1 else ("rate", rate)
-    require(kind is Gaussian, name, value, rule, "Gaussian noise is calibrated for more.")
-
-    def all_of(sigma: Fraction) -> PrivacyCurve:
-        step = Gaussian(sigma=sigma, sensitivity=values["sensitivity"])
-        return releases * step.poisson_sampled(rate=share)
-
-    sigma = target.least(
-        lambda eps, delta: _sigma_of_samples(values["sensitivity"], eps, delta, releases, share),
-        lambda sigma: all_of(sigma).delta_at(0).upper,
-        accuracy=_SAMPLES_ACCURACY,
-    )
-    return cast("_Curve", noise.curve({**values, "sigma": sigma}))
+    least = noise.least(values, target, times=times, rate=rate)
+    return cast("_Curve", noise.curve(noise.with_noise(values, least)))
 
 
-def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:
+def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction, times: int) -> Fraction:
     """A σ of 17 digits with δ(ε) ≤ delta proven, next to the least one that a search finds."""
     require(epsilon >= 0, "epsilon", epsilon, "at least 0")
     rule = "in (0, 1): the privacy loss of this noise is unbounded"
@@ -172,7 +191,8 @@ def _sigma_of_integers(values: Values, epsilon: Fraction, delta: Fraction) -> Fr
     size = whole("sensitivity", values["sensitivity"])
 
     def at(sigma: Fraction) -> Enclosure:
-        return DiscreteGaussian(sigma=sigma, sensitivity=size).delta_at(epsilon)
+        curve = DiscreteGaussian(sigma=sigma, sensitivity=size)
+        return (curve if times == 1 else times * curve).delta_at(epsilon)
 
     goal = Enclosure.of_exact(delta).lower
     share = largest_argument(lambda x: at(1 / Fraction(x)), delta)
@@ -234,18 +254,18 @@ def _limit_sigma(
     return high * float(size)
 
 
-def _keep(values: Values, epsilon: Fraction, delta: Fraction) -> Fraction:
+def _keep(values: Values, epsilon: Fraction, delta: Fraction, times: int) -> Fraction:
     return keep_probability_curve(
         epsilon,
         delta,
         values=whole("values", values["values"]),
-        positions=whole("positions", values["positions"]),
+        positions=times * whole("positions", values["positions"]),
     )
 
 
-def _scale(values: Values, epsilon: Fraction, delta: Fraction) -> Enclosure:
+def _scale(values: Values, epsilon: Fraction, delta: Fraction, times: int) -> Enclosure:
     size = positive_rational("sensitivity", values["sensitivity"])
-    return scale_laplace_curve(epsilon, delta, row=[size])
+    return scale_laplace_curve(epsilon, delta, row=[size], times=times)
 
 
 _ONE = {"sensitivity": Fraction(1)}
@@ -257,8 +277,8 @@ DISTRIBUTIONS: Mapping[str, NoiseDistribution] = {
         defaults=_ONE,
         noise=("sigma", "the standard deviation of the noise"),
         curve=lambda values: Gaussian(sigma=values["sigma"], sensitivity=values["sensitivity"]),
-        calibrate=lambda values, epsilon, delta: sigma_gaussian(
-            epsilon, delta, sensitivity=values["sensitivity"]
+        calibrate=lambda values, epsilon, delta, times: sigma_gaussian(
+            epsilon, delta, sensitivity=SquareRoot(times * values["sensitivity"] ** 2)
         ),
     ),
     "discrete-gaussian": NoiseDistribution(

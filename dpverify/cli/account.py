@@ -31,6 +31,10 @@ from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["account", "calibrate"]
 
+_REPEATED = {
+    "times": "how many releases there are together",
+    "rate": "the probability of a record to be in the sample of each",
+}
 _DOWN = Context(prec=18, rounding=ROUND_FLOOR)
 
 _name = click.argument("name", metavar="NAME")
@@ -201,10 +205,12 @@ def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: st
     """The least noise that reaches (epsilon, delta), or leaves so little risk.
 
     NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's, for epsilon
-    and delta. Of noise use what is printed as the safe end, or alone.
+    and delta. Of noise use what is printed as the safe end, or alone. It is that of one release of
+    -p times=… which reach the target together, each on a Poisson sample of -p rate=….
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6
+    dpverify calibrate laplace -p times=10 --epsilon 1
     dpverify calibrate gaussian --advantage 0.05
     dpverify calibrate gaussian --tpr 0.1 --fpr 0.01
     dpverify calibrate dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
@@ -216,10 +222,11 @@ def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: st
     point = {key: Enclosure.of_exact(value) for key, value in numbers.items()}
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
-        values = _exact(
-            parse_parameters(key_values(parameters), noise.query, defaults=noise.defaults)
-        )
-        least = noise.least(values, target)
+        known = {**noise.query, **_REPEATED}
+        defaults: dict[str, Real] = {**noise.defaults, "times": 1, "rate": 1}
+        values = _exact(parse_parameters(key_values(parameters), known, defaults=defaults))
+        repeated = {key: values.pop(key) for key in _REPEATED}
+        least = noise.least(values, target, **repeated)
         facts: Facts = {
             noise.noise[0]: least if isinstance(least, Enclosure) else _safe_decimal(least)
         }

@@ -110,6 +110,25 @@ def test_noise_for_a_risk(capsys: pytest.CaptureFixture[str]) -> None:
     assert "epsilon and delta for a mechanism" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", [*NOISES, "discrete-gaussian"])
+def test_noise_for_many_releases_meets_their_target(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a thousandth less of it doesn't."""
+    goal = ("--epsilon", "1", "--delta", "1e-4", "--json")
+    assert run("calibrate", name, "-p", "times=7", *goal) == 0
+    noise = {"randomized-response": "keep", "laplace": "scale"}.get(name, "sigma")
+    found = result(capsys, "calibrate")[noise]
+    safe = Decimal(found if isinstance(found, str) else found["upper"])
+    less = safe * (Decimal("1.001") if name == "randomized-response" else Decimal("0.999"))
+    reached = []
+    for value in (safe, less):
+        release = f"7 x {name} {noise}={value}"
+        assert run("account", "compose", release, "--epsilon", "1", "--json") == 0
+        reached.append(Decimal(result(capsys, "account")["delta"]["upper"]))
+    assert reached[0] <= Decimal("1e-4") < reached[1]
+
+
 def test_a_mechanism_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Calibrated, then asked for another point of its curve: sensitivity 1, hence noise's own."""
     goal = ("--epsilon", "1", "--delta", "1e-6", "--json")

@@ -262,7 +262,9 @@ def scale_laplace(epsilon: Real, *, sensitivity: Real | SquareRoot = 1) -> Enclo
     return Enclosure.of_exact(size / eps)
 
 
-def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> Enclosure:
+def scale_laplace_curve(
+    epsilon: Real, delta: Real, *, row: Iterable[Real], times: int = 1
+) -> Enclosure:
     """Smallest scale b at which Laplace noise on a vector that moves by `row` is (ε, δ)-private.
 
     Found on the exact curve, which falls in b since δ rises along rays; for delta = 0 it is Δ₁/ε.
@@ -272,19 +274,21 @@ def scale_laplace_curve(epsilon: Real, delta: Real, *, row: Iterable[Real]) -> E
     epsilon : real, in [0, 1e100], in nats; positive where delta is 0
     delta : real, 0 or in [1e-300, 1 - 1e-15]
     row : the move of every coordinate
+    times : how many such vectors there are, which move together
     """
     eps, target = rational("epsilon", epsilon), rational("delta", delta)
     require(eps >= 0, "epsilon", epsilon, "at least 0")
     require(0 <= target < 1, "delta", delta, "in [0, 1)")
     check_target(eps, target)
     entries = [abs(rational("row", entry)) for entry in row]
-    size = sum(entries, Fraction(0))
+    size = times * sum(entries, Fraction(0))
     require(size > 0, "row", 0, "a move of at least one coordinate")
     if target == 0:
         return scale_laplace(eps, sensitivity=size)
     # δ ≤ TV ≤ Σaᵢ/2 puts b below Δ₁/2δ; the pure bound puts it at most at Δ₁/ε.
     unit = size / max(eps, target)
-    moves = Laplace.of_row(entries, scale=unit)
+    once = Laplace.of_row(entries, scale=unit)
+    moves = Laplace.of_shifts(tuple((shift, times * count) for shift, count in once.shifts))
 
     def at(scale: float) -> Laplace:  # in units of about itself, where doubles are fine
         b = Fraction(scale)
