@@ -11,7 +11,7 @@ import numpy as np
 
 from dpverify.certificate.archive import Contents, write_array
 from dpverify.data.blocks import admitted_blocks, joined
-from dpverify.data.loading import Table
+from dpverify.data.records import Table
 from dpverify.privacy import Certifiable, Streaming
 from dpverify.sampling.words import SecureWords
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import rfc8785
 
 from dpverify._registry import ADJACENCIES, DOMAINS
@@ -21,7 +22,13 @@ from dpverify.accounting.budget import Budget
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY, SKETCH
 from dpverify.certificate.checklist import answers, check_answerable
-from dpverify.certificate.configuration import MAX_SEED, Configuration, load_configuration
+from dpverify.certificate.configuration import (
+    MAX_SEED,
+    Configuration,
+    DataSettings,
+    described,
+    load_configuration,
+)
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, worth
 from dpverify.certificate.schema import (
     SCHEMA,
@@ -43,7 +50,11 @@ from dpverify.data.atomic_files import (
     sha256_file,
     write_file,
 )
-from dpverify.data.loading import Table, load_source, open_records, scaled
+from dpverify.data.domain import is_sparse
+from dpverify.data.encoding import encoded, numbers
+from dpverify.data.frames import frame_of
+from dpverify.data.loading import load_source, open_frame_of, open_records
+from dpverify.data.records import Table, scaled
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.execution.versions import drawing_versions, versions
@@ -55,11 +66,14 @@ __all__ = [
     "CERTIFICATE",
     "REPORT",
     "Announce",
+    "Asked",
     "Certified",
+    "Empty",
     "certify",
     "configured",
     "document_digest",
     "environment",
+    "requested",
 ]
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"
@@ -110,24 +124,29 @@ class Certified:
 
 
 def certify(
-    configuration: Configuration | Path | str | Mapping[str, Any],
+    source: Any,
     out: Path | str,
     *,
+    configuration: Configuration | Path | str | Mapping[str, Any] | None = None,
     base: Path | str | None = None,
     budget: Budget | Path | str | None = None,
     accept: Callable[[Usefulness], bool] = lambda judged: judged.verdict != "useless",
     announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
+    **settings: Any,
 ) -> Certified:
-    """Certify the release that a configuration describes.
+    """Certify a release: that a configuration describes, or of data that are given.
 
     Builds the mechanism, proves its guarantee, attacks it on synthetic neighbours, and releases the
     records with fresh secure noise.
 
     Parameters
     ----------
-    configuration : a TOML file, or its tables as dictionaries
+    source : a configuration, as a TOML file or its tables as dictionaries; or data, with their
+        configuration or settings beside them: a data frame of pandas, polars or any library with
+        the Arrow interface, a matrix, a path
     out : folder for the outputs; replaced as a whole, at the very end
+    configuration : of data that are given; they take the place of its path
     base : folder that a relative data path starts from; the configuration file's by default
     budget : of which the release is spent, or its file. It is asked first, and spent just before
         the draw, at the release's δ where it needs one. What fails after that stays spent: nobody
@@ -136,6 +155,8 @@ def certify(
         False nothing is released. By default what is useless is refused
     announce : called once with the number of draws to audit; returns the progress callback
     workers : processes that audit, −1 for all cores; no effect on the result
+    settings : in place of a configuration: `mechanism` and its own parameters, `epsilon`, `delta`,
+        `adjacency`, `columns` or `domain`, and as in `described`
 
     Raises
     ------
@@ -147,13 +168,24 @@ def certify(
     --------
     >>> import dpverify as dpv
     >>> print(dpv.certify("release.toml", out="out"))  # doctest: +SKIP
+    >>> certified = dpv.certify(
+    ...     people,
+    ...     out="out",
+    ...     columns={"age": dpv.Integers(0, 120), "sex": dpv.Categories("f", "m")},
+    ...     mechanism="raw-data-g-opt",
+    ...     noise="laplace",
+    ...     epsilon=8,
+    ...     adjacency="cell",
+    ... )  # doctest: +SKIP
+    >>> certified.release.to_pandas()  # doctest: +SKIP
     """
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
     out = Path(out)
     check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
     check_own(_owner_folder(out))
-    table, inputs, mechanism = configured(configuration, base)
+    asked = requested(source, configuration, base, settings)
+    table, inputs, mechanism = configured(asked)
     judged = worth(inputs, mechanism)
     if judged is not None and not accept(judged):
         raise ConfigurationError(
@@ -205,22 +237,69 @@ def certify(
     return Certified(certificate=certificate, folder=out, owner_file=owner_file)
 
 
-def configured(
-    configuration: Configuration | Path | str | Mapping[str, Any], base: Path | str | None
-) -> tuple[Table, Inputs, Certifiable]:
-    """The records that a configuration names, its inputs in canonical form, and its mechanism.
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """So many rows of declared columns, of which nothing can be read: for plans."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A configuration, and the data that were given with it, or None where it says where they are.
+
+    `base` is the folder that a relative path starts from.
+    """
+
+    configuration: Configuration
+    data: Any
+    base: Path
+
+
+def requested(
+    source: Any,
+    configuration: Configuration | Path | str | Mapping[str, Any] | None,
+    base: Path | str | None,
+    settings: Mapping[str, Any],
+) -> Asked:
+    """What the arguments of `certify` and `plan` ask for.
+
+    Raises
+    ------
+    ConfigurationError
+        If they don't fit, or anything is wrong with the configuration.
+    """
+    alone = configuration is None and not settings
+    if configuration is not None and settings:
+        names = ", ".join(settings)
+        raise ConfigurationError(f"give a configuration or settings ({names}), and not both.")
+    if alone and not isinstance(source, Configuration | Path | str | Mapping):
+        raise ConfigurationError(
+            "data need a configuration, or settings: columns, mechanism, epsilon, adjacency."
+        )
+    try:
+        content: Any = described(**settings) if settings else source if alone else configuration
+    except TypeError as error:  # a setting is missing
+        raise ConfigurationError(f"{str(error).partition(') ')[2] or error}.") from None
+    if base is None:
+        base = Path(content).parent if isinstance(content, Path | str) else Path()
+    if not isinstance(content, Configuration):
+        content = load_configuration(content)
+    data = None if alone else Path(source) if isinstance(source, str) else source
+    return Asked(content, data, Path(base))
+
+
+def configured(asked: Asked) -> tuple[Table, Inputs, Certifiable]:
+    """The records that are asked for, their inputs in canonical form, and their mechanism.
 
     Raises
     ------
     DPVerifyError
-        If anything is wrong with it, but for the values of the records, which aren't read.
+        If anything is wrong, but for the values of the records, which aren't read.
     """
-    if base is None:
-        base = Path(configuration).parent if isinstance(configuration, Path | str) else Path()
-    if not isinstance(configuration, Configuration):
-        configuration = load_configuration(configuration)
+    configuration = asked.configuration
     check_answerable(configuration.owner)
-    table = _load(configuration, Path(base))
+    table = _load(configuration, asked.base, asked.data)
     inputs = _inputs(configuration, table)
     mechanism = build(inputs)
     inputs = canonical(inputs)
@@ -243,16 +322,39 @@ def document_digest(fields: dict[str, Any]) -> str:
         raise CertificateError(f"there is no canonical JSON of it: {error}.") from None
 
 
-def _load(configuration: Configuration, base: Path) -> Table:
+def _load(configuration: Configuration, base: Path, given: Any) -> Table:
     data = configuration.data
-    if data.path is not None:
-        table = open_records(base / data.path)
-    else:
-        table = Table.of(load_source(data.source or ""))
+    where = given if data.path is None or given is not None else base / data.path
+    if isinstance(where, Empty):
+        width = sum(len(column.attributes) for column in data.released())
+        return Table(shape=(where.rows, width), read=lambda: iter(()))
+    if data.columns:
+        if where is None:
+            raise ConfigurationError("data needs a path.")
+        columns, spelling = data.released(), data.spelling()
+        names = [column.name for column in columns]
+        frame = open_frame_of(where, names, spelling=spelling, table=data.table)
+        return encoded(
+            frame, columns, dropped=data.dropped(), spelling=spelling, clip=data.outside == "clip"
+        )
+    table = _numbers_of(where, data)
     if not data.ranges:
         return table
     ends = [(float(low), float(high)) for low, high in data.ranges]
     return scaled(table, ends, refuse=data.outside != "clip")
+
+
+def _numbers_of(where: Any, data: DataSettings) -> Table:
+    """Records that are numbers alone, without declared columns."""
+    if where is None:
+        if data.source is None:
+            raise ConfigurationError("data needs either source or path.")
+        return Table.of(load_source(data.source))
+    if isinstance(where, Path):
+        return open_records(where, spelling=data.spelling(), table=data.table)
+    if isinstance(where, np.ndarray) or is_sparse(where):
+        return Table.of(where)
+    return numbers(frame_of(where), data.spelling())
 
 
 def _inputs(configuration: Configuration, table: Table) -> Inputs:
@@ -270,6 +372,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         domain=KindInput.of(*DOMAINS.describe(configuration.domain())),
         outside=configuration.data.outside,
         ranges=[Range(low=low, high=high) for low, high in data.ranges],
+        columns=[column.model_dump() for column in data.released()],
         adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
         epsilon=privacy.epsilon,
         delta=privacy.delta,

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from dpverify._exact import Exact
 from dpverify.accounting.composition import compose as composition
 from dpverify.certificate.certify import Announce, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
@@ -34,7 +35,6 @@ from dpverify.certificate.schema import (
     Certificate,
     Ends,
     Environment,
-    Exact,
     Inputs,
     Sha256,
     require_visible,
@@ -346,7 +346,7 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
             'most one change of both, state it: --unit "one patient\'s record".'
         )
     # One whole record is one whatever its columns' ranges; smaller changes are measured in them.
-    scales = [release.inputs.ranges for release in (first, second)]
+    scales = [(release.inputs.ranges, release.inputs.columns) for release in (first, second)]
     if word.unit is None and scales[0] != scales[1] and first.inputs.adjacency.kind != "record":
         raise CertificateError(
             f"{both} brought their attributes to [0, 1] from different ranges, and so a change of "
@@ -355,7 +355,7 @@ def _check_pair(first: _Release, second: _Release, word: OwnersWord) -> None:
             'size".'
         )
     draws = first.guarantee.draws
-    for name in ("rows", "attributes", "domain", "ranges"):
+    for name in ("rows", "attributes", "domain", "ranges", "columns"):
         if draws and draws == second.guarantee.draws:
             values = [getattr(release.inputs, name) for release in (first, second)]
             if values[0] != values[1]:

@@ -5,6 +5,7 @@ Numbers with a point are read as exact decimals: 0.1 is one tenth.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -21,9 +22,11 @@ from pydantic import (
     model_validator,
 )
 
-from dpverify._registry import ADJACENCIES, DOMAINS
+from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
 from dpverify.data.adjacency import Adjacency
+from dpverify.data.declared import cell, declared, is_dropped
 from dpverify.data.domain import Domain
+from dpverify.data.frame import Spelling
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import (
     ConfigurationError,
@@ -36,6 +39,7 @@ from dpverify.toml import read_toml
 from dpverify.visible import hidden
 
 __all__ = [
+    "CELL",
     "MAX_SEED",
     "UNDECIDED",
     "AdjacencySettings",
@@ -48,11 +52,15 @@ __all__ = [
     "PrivacySettings",
     "ProjectionSettings",
     "PurposeSettings",
+    "described",
     "load_configuration",
 ]
 
 MAX_SEED = 2**53 - 1
 """Seeds are JSON integers, which are exact up to here."""
+
+CELL = "cell"
+"""The kind of adjacency that protects one column of one record, whatever it changes to."""
 
 UNDECIDED = "DECIDE"
 """Stands in a configuration for a value that its owner has yet to choose."""
@@ -78,6 +86,16 @@ def _one_line(text: str) -> str:
     if character := hidden(line):
         raise ValueError(f"holds the hidden character {character}: leave it out")
     return line
+
+
+def _codec(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ValueError(
+            "is no encoding that Python knows: utf-8, cp1252 and latin-1 are"
+        ) from None
+    return name
 
 
 Number = Annotated[Fraction, BeforeValidator(_number)]
@@ -119,19 +137,36 @@ class DataSettings(_Section):
     """Where the records are, and the domain they are declared to keep to.
 
     `ranges` has the least and the largest value of every column, in order, which are brought to 0
-    and 1 before anything else; the domain and the adjacency are then of the scaled records.
+    and 1 before anything else; the domain and the adjacency are then of the scaled records. Where
+    there are `columns`, by name, each says itself what it may hold and how it becomes attributes.
     """
 
     source: str | None = None
     path: str | None = None
-    domain: DomainSettings
+    table: str = ""
+    encoding: Annotated[str, AfterValidator(_codec)] = "utf-8"
+    separator: Annotated[str, Field(max_length=1)] = ""
+    decimal: Annotated[str, Field(min_length=1, max_length=1)] = "."
+    thousands: Annotated[str, Field(max_length=1)] = ""
+    dates: str = ""
+    missing: list[str] = [""]
+    domain: DomainSettings | None = None
     outside: Literal["refuse", "clip"] | None = None
     ranges: list[tuple[Number, Number]] = Field(default_factory=list)
+    columns: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_origin(self) -> DataSettings:
-        if (self.source is None) == (self.path is None):
+        if self.source is not None and self.path is not None:
             raise ValueError("needs either source or path, and not both")
+        if self.decimal == self.thousands:
+            raise ValueError(f"decimal and thousands are both {self.decimal!r}")
+        if self.columns:
+            if self.domain is not None or self.ranges or self.source is not None:
+                raise ValueError("columns say what they may hold: leave out domain, ranges, source")
+            return self
+        if self.domain is None:
+            raise ValueError("needs a domain, or columns by name")
         for column, (low, high) in enumerate(self.ranges, start=1):
             if not low < high:
                 ends = f"{exact_string(low)} must be below {exact_string(high)}"
@@ -141,6 +176,25 @@ class DataSettings(_Section):
                 "ranges bring every column to [0, 1], and need domain = { low = 0, high = 1 }"
             )
         return self
+
+    def spelling(self) -> Spelling:
+        """How a file of texts writes what it holds."""
+        return Spelling(
+            encoding=self.encoding,
+            separator=self.separator,
+            decimal=self.decimal,
+            thousands=self.thousands,
+            date=self.dates,
+            missing=tuple(self.missing),
+        )
+
+    def released(self) -> list[Any]:
+        """The declared columns, each checked, but for those that are dropped."""
+        return declared(self.columns) if self.columns else []
+
+    def dropped(self) -> list[str]:
+        """Names of the columns that are left out."""
+        return [name for name, column in self.columns.items() if is_dropped(column)]
 
 
 class PrivacySettings(_Section):
@@ -218,10 +272,19 @@ class Configuration(_Section):
     def domain(self) -> Domain:
         """The declared domain."""
         outside = {} if self.data.outside is None else {"outside": self.data.outside}
-        return DOMAINS.make(self.data.domain.kind, self.data.domain.numbers(), **outside)
+        declared = self.data.domain
+        kind, numbers = (declared.kind, declared.numbers()) if declared else _UNIT
+        return DOMAINS.make(kind, numbers, **outside)
 
     def adjacency(self) -> Adjacency:
         """Whom the release protects."""
+        if self.privacy.adjacency.kind == CELL:
+            if not self.data.columns or self.privacy.adjacency.numbers():
+                raise ConfigurationError(
+                    f'privacy.adjacency "{CELL}" is one column of one record, for data.columns, '
+                    "and has no number."
+                )
+            return cell(self.data.released())
         return ADJACENCIES.make(self.privacy.adjacency.kind, self.privacy.adjacency.numbers())
 
 
@@ -249,11 +312,69 @@ def load_configuration(source: Path | str | Mapping[str, Any]) -> Configuration:
             f'Replace each "{UNDECIDED}" by your decision; the comments beside it say which.'
         )
     try:
-        return Configuration.model_validate(content)
+        configuration = Configuration.model_validate(content)
+        configuration.data.released()
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {_first_problem(error)}") from None
     except DPVerifyError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    return configuration
+
+
+def described(
+    *,
+    mechanism: str,
+    epsilon: Any,
+    delta: Any = 0,
+    adjacency: Any,
+    columns: Mapping[str, Any] | None = None,
+    domain: Any = None,
+    outside: str | None = None,
+    seed: int = 0,
+    **others: Any,
+) -> dict[str, Any]:
+    """The tables of a configuration from keywords, for data that are given with it.
+
+    Parameters
+    ----------
+    mechanism : its name
+    epsilon, delta : the target
+    adjacency : whom the release protects: an `Adjacency`, or the name of a kind without numbers:
+        "cell" for one column of one record, "record" for all of it
+    columns : by name, as `dpv.Integers(0, 120)`, or settings as in the table ``[data.columns]``
+    domain : of data that are numbers alone, in place of `columns`
+    outside : "refuse" or "clip", for what lies outside
+    seed : of the public randomness
+    others : the mechanism's own parameters; `purpose`, `audit` and `owner` as in a configuration
+    """
+    data: dict[str, Any] = {"columns": dict(columns or {})}
+    if domain is not None:
+        data["domain"] = _as_kind(DOMAINS, domain)
+        outside = outside or getattr(domain, "outside", None)
+    if outside is not None:
+        data["outside"] = outside
+    tables = {name: others.pop(name) for name in ("purpose", "audit", "owner") if name in others}
+    return tables | {
+        "data": data,
+        "mechanism": {"name": mechanism, **others},
+        "privacy": {
+            "epsilon": epsilon,
+            "delta": delta,
+            "adjacency": _as_kind(ADJACENCIES, adjacency),
+        },
+        "projection": {"seed": seed},
+    }
+
+
+def _as_kind(kinds: Kinds[Any], given: Any) -> Mapping[str, Any]:
+    """What is given as a configuration has it: a kind by its name, with its numbers."""
+    match given:
+        case str():
+            return {"kind": given}
+        case Mapping():
+            return given
+    kind, numbers = kinds.describe(given)
+    return {"kind": kind, **numbers}
 
 
 def _undecided(value: Any, where: str = "") -> Iterator[str]:

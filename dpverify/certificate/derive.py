@@ -38,9 +38,12 @@ from dpverify.certificate.schema import (
     WhiteBoxFinding,
 )
 from dpverify.certificate.usefulness import judge as judge_usefulness
+from dpverify.data.declared import synthetic_rows
+from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, require
 from dpverify.estimation import moments
+from dpverify.guarantee import Guarantee
 from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable, Estimator, Pair, Request
 from dpverify.sampling.words import ReplayableWords
@@ -52,6 +55,7 @@ __all__ = [
     "collect",
     "derive",
     "misfits",
+    "protected_unit",
     "synthetic",
     "worth",
 ]
@@ -83,6 +87,7 @@ def build(inputs: Inputs) -> Certifiable:
             f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
             "one."
         )
+    _check_columns(inputs)
     check_target(inputs.epsilon, inputs.delta)
     mechanism = family.make(
         Request(
@@ -98,6 +103,32 @@ def build(inputs: Inputs) -> Certifiable:
     )
     check_release(inputs, mechanism)
     return mechanism
+
+
+def _check_columns(inputs: Inputs) -> None:
+    """Refuse columns that don't make up the attributes, or a unit that they don't fit."""
+    if not inputs.columns:
+        return
+    if sum(len(column.attributes) for column in inputs.columns) != inputs.attributes:
+        raise ConfigurationError(f"the columns don't make {inputs.attributes} attributes.")
+    if inputs.declared_domain() != Box(0, 1, outside=inputs.outside or "refuse") or inputs.ranges:
+        raise ConfigurationError("columns become attributes in [0, 1], without other ranges.")
+    wide = [column.name for column in inputs.columns if len(column.attributes) > 1]
+    if wide and inputs.adjacency.kind not in ("l1-ball", "record"):
+        raise ConfigurationError(
+            f"adjacency.kind={inputs.adjacency.kind} isn't for columns of several attributes "
+            f'({", ".join(wide)}), which move together. Protect a "cell", one column of one '
+            'record, or a "record".'
+        )
+
+
+def protected_unit(inputs: Inputs, guarantee: Guarantee) -> str:
+    """Whom a release protects, in words: one cell of the table, where its columns are declared."""
+    numbers = inputs.adjacency.numbers
+    reach = {"attribute": "beta", "l1-ball": "radius"}.get(inputs.adjacency.kind)
+    if inputs.columns and reach and numbers[reach] >= 1:
+        return "one column of one record, whatever it changes to"
+    return guarantee.adjacency.unit
 
 
 def canonical(inputs: Inputs) -> Inputs:
@@ -242,7 +273,7 @@ def derive(plan: AuditPlan, evidence: Evidence) -> Derived:
     guarantee = mechanism.guarantee()
     predicted = _predictions(plan.estimators[0], plan.probes)
     return Derived(
-        protects=guarantee.adjacency.unit,
+        protects=protected_unit(inputs, guarantee),
         guarantee=GuaranteeStatement(
             notion=guarantee.notion,
             epsilon=Ends.of(guarantee.curve.epsilon_at(plan.delta)),
@@ -389,8 +420,17 @@ def _probe_estimates(plan: AuditPlan) -> list[str]:
 
 
 def synthetic(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
-    """Synthetic arguments of the estimators: neighbours of nobody, and made from no data."""
-    return mechanism.probes(ReplayableWords(inputs.audit_seed, "synthetic"))
+    """Synthetic arguments of the estimators: neighbours of nobody, and made from no data.
+
+    Where columns are declared, records of them: a box has far more room than they fill.
+    """
+    rng = ReplayableWords(inputs.audit_seed, "synthetic")
+    if not inputs.columns:
+        return mechanism.probes(rng)
+    return [
+        Pair(name=f"synthetic {number}", record=record, neighbour=other)
+        for number, (record, other) in enumerate(synthetic_rows(inputs.columns, rng), start=1)
+    ]
 
 
 def _statistic(value: float) -> str:

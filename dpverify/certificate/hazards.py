@@ -184,6 +184,7 @@ def _declared_bounds(case: Case) -> Reply:
         f"{name} = {exact(value)}" for name, value in sorted(domain.numbers.items())
     )
     ranges = ", and a range of each attribute" if case.inputs.ranges else ""
+    ranges = ", and what each column may hold" if case.inputs.columns else ranges
     return Reply(
         "needs_owner",
         f"Declared: {domain.kind}{' with ' + numbers if numbers else ''}{ranges}. Where do "

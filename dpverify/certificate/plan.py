@@ -16,16 +16,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dpverify._registry import ADJACENCIES
 from dpverify._tables import html_table, text_table
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.catalogue import families
 from dpverify.certificate import meaning
-from dpverify.certificate.certify import configured
+from dpverify.certificate.certify import Empty, configured, requested
 from dpverify.certificate.configuration import Configuration
-from dpverify.certificate.derive import build, synthetic, worth
+from dpverify.certificate.derive import build, protected_unit, synthetic, worth
 from dpverify.certificate.rounding import about, at_most, percent_at_most
 from dpverify.certificate.schema import AttackerRate, Ends, Inputs, KindInput, SizeError, Usefulness
 from dpverify.certificate.usefulness import recall
+from dpverify.data.adjacency import Attribute
+from dpverify.data.declared import cell
 from dpverify.enclosure import exact_string
 from dpverify.errors import DPVerifyError
 from dpverify.privacy import Certifiable
@@ -121,7 +124,8 @@ class Plan:
         rows = [
             ("protects", self.protects),
             ("mechanism", f"{inputs.mechanism} {settings}".rstrip()),
-            ("data", f"{inputs.rows:,} rows, {inputs.attributes:,} columns"),
+            ("data", f"{inputs.rows:,} rows, {_width(inputs)}"),
+            *(("" if number else "columns", str(c)) for number, c in enumerate(inputs.columns)),
             ("guarantee", f"epsilon = {exact_string(inputs.epsilon)}, delta <= {self.delta.upper}"),
             *(("risk" if number == 0 else "", _risk(r)) for number, r in enumerate(self.attacker)),
             ("verdict", self.verdict),
@@ -149,18 +153,24 @@ class Plan:
 
 
 def plan(
-    configuration: Configuration | Path | str | Mapping[str, Any],
+    source: Any = None,
     *,
+    configuration: Configuration | Path | str | Mapping[str, Any] | None = None,
     base: Path | str | None = None,
+    rows: int | None = None,
+    **settings: Any,
 ) -> Plan:
     """What a configuration will guarantee, and what its release will be worth.
 
     Parameters
     ----------
-    configuration : a TOML file, or its tables as dictionaries. Its table ``[purpose]`` has the
-        range of interest, `low` and `high`, of what the first estimator estimates; without it the
-        range is that of synthetic records
+    source : a configuration, or data, as for `certify`. Of data only the number of rows and the
+        types of columns are read
+    configuration, settings : of data, as for `certify`. The range of interest, of what the first
+        estimator estimates, is `purpose`, in a configuration the table ``[purpose]``; without it
+        that of synthetic records
     base : folder that a relative data path starts from; the configuration file's by default
+    rows : how many there are, in place of data, for declared `columns`
 
     Raises
     ------
@@ -171,9 +181,27 @@ def plan(
     --------
     >>> import dpverify as dpv
     >>> print(dpv.plan("release.toml"))  # doctest: +SKIP
+    >>> columns = {"age": dpv.Integers(0, 120), "sex": dpv.Categories("f", "m")}
+    >>> plan = dpv.plan(
+    ...     rows=5000,
+    ...     columns=columns,
+    ...     mechanism="raw-data-g-opt",
+    ...     noise="laplace",
+    ...     epsilon=8,
+    ...     adjacency="cell",
+    ... )
+    >>> plan.protects, plan.verdict.partition(":")[0]
+    ('one column of one record, whatever it changes to', 'coarse')
     """
-    _, inputs, mechanism = configured(configuration, base)
+    asked = requested(source if rows is None else Empty(rows), configuration, base, settings)
+    _, inputs, mechanism = configured(asked)
     return _planned(inputs, mechanism)
+
+
+def _width(inputs: Inputs) -> str:
+    if not inputs.columns:
+        return f"{inputs.attributes:,} columns"
+    return f"{len(inputs.columns):,} columns, which become {inputs.attributes:,} attributes"
 
 
 def _planned(inputs: Inputs, mechanism: Certifiable) -> Plan:
@@ -185,7 +213,7 @@ def _planned(inputs: Inputs, mechanism: Certifiable) -> Plan:
     compares = mechanism.estimators()[0].compares == "records"
     return Plan(
         inputs=inputs,
-        protects=guarantee.adjacency.unit,
+        protects=protected_unit(inputs, guarantee),
         epsilon=Ends.of(guarantee.curve.epsilon_at(inputs.delta)),
         delta=Ends.of(guarantee.curve.delta_at(inputs.epsilon)),
         attacker=tuple(meaning.attacker_rates(guarantee.curve)),
@@ -286,11 +314,13 @@ def _advice(
             )
     if inputs.adjacency.kind == "record" and inputs.domain.kind == "box":
         ends = inputs.domain.numbers
-        attribute = KindInput(kind="attribute", numbers={"beta": ends["high"] - ends["low"]})
-        forecast = _forecast("attribute", inputs, adjacency=attribute)
+        unit = cell(inputs.columns) if inputs.columns else Attribute(ends["high"] - ends["low"])
+        smaller = KindInput.of(*ADJACENCIES.describe(unit))
+        forecast = _forecast("attribute", inputs, adjacency=smaller)
         if forecast is not None:
+            name = "cell (one column of one record)" if inputs.columns else "attribute"
             yield (
-                "Protecting one attribute in place of a whole record is a weaker promise: with it, "
+                f"Protecting one {name} in place of a whole record is a weaker promise: with it, "
                 f"{_short(forecast.usefulness)}."
             )
     yield (

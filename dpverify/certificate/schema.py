@@ -12,7 +12,6 @@ outwards, statistics are strings of nine significant digits.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -21,20 +20,19 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
+from dpverify._exact import Exact
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
 from dpverify.certificate.rounding import about
 from dpverify.data.adjacency import Adjacency
+from dpverify.data.declared import DeclaredColumn
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError, place
@@ -55,7 +53,6 @@ __all__ = [
     "EventCounts",
     "EventFinding",
     "Evidence",
-    "Exact",
     "GuaranteeStatement",
     "HazardAnswer",
     "Inputs",
@@ -78,32 +75,9 @@ __all__ = [
 
 SCHEMA = "dpverify-certificate/1"
 
-EXACT = r"^-?[0-9]{1,1000}(\.[0-9]{1,1000})?(/[0-9]{1,1000})?$"
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Answer = Literal["pass", "fail", "needs_owner", "not_applicable"]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-def _read(value: object) -> Fraction:
-    """An exact number, or the one text of it: nothing else is read, however long it is."""
-    text = exact_string(value) if isinstance(value, Fraction) else value
-    if not isinstance(text, str) or not re.fullmatch(EXACT, text):
-        raise ValueError("must be an exact number of at most 1000 digits")
-    try:
-        number = Fraction(text)
-    except ZeroDivisionError:
-        number = None
-    if number is None or exact_string(number) != text:
-        raise ValueError("must be an exact number in its one form, as certify writes it")
-    return number
-
-
-Exact = Annotated[
-    Fraction,
-    BeforeValidator(_read),
-    PlainSerializer(exact_string, return_type=str),
-    WithJsonSchema({"pattern": EXACT, "type": "string"}),
-]
 
 
 def _nine_digits(text: str) -> str:
@@ -197,7 +171,8 @@ class Inputs(_Part):
     """What the owner chose, and what the owner says.
 
     Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
-    and all that a certificate says of records is of the scaled ones. `purpose` is the range of what
+    and all that a certificate says of records is of the scaled ones. Where there are `columns`,
+    they became the attributes, in order (`dpverify.data.declared`). `purpose` is the range of what
     the first estimator estimates, of records as the mechanism reads them.
     """
 
@@ -208,6 +183,7 @@ class Inputs(_Part):
     domain: KindInput
     outside: Literal["refuse", "clip"] | None
     ranges: list[Range] = Field(default_factory=list)
+    columns: list[DeclaredColumn] = Field(default_factory=list)
     adjacency: KindInput
     epsilon: Exact
     delta: Exact

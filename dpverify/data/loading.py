@@ -1,13 +1,13 @@
-"""Reading records and matrices: .npy, .npz, .csv, .parquet, and named sources.
+"""Reading records: matrices in .npy, .npz and .csv, tables of columns, and named sources.
 
-Nothing is executed: numpy files are read without pickle. A file is one table of numbers. One of
-.npy or .parquet may be larger than memory: `open_records` reads it block by block.
+Nothing is executed: numpy files are read without pickle. What may be larger than memory, .npy and
+the tables that `frames` reads, is read block by block.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,17 +18,20 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverify.data.domain import as_matrix, is_sparse, require_finite
+from dpverify.data.domain import as_matrix, dense, is_sparse
+from dpverify.data.encoding import numbers
+from dpverify.data.frame import Frame, Spelling, check_names, refuse_index
+from dpverify.data.frames import frame_of, open_frame
+from dpverify.data.records import Table
 from dpverify.errors import DPVerifyError, RecordsError, did_you_mean, extra
 
 __all__ = [
     "SOURCES",
     "Shape",
-    "Table",
     "load_records",
     "load_source",
+    "open_frame_of",
     "open_records",
-    "scaled",
     "shape_of",
 ]
 
@@ -36,155 +39,68 @@ _ROWS = 1024  # records that are read at once
 _REASON = 200  # characters of what a parser says: it may quote the whole file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Records that can be read more than once, as a whole or block by block.
-
-    Attributes
-    ----------
-    shape : rows and attributes
-    read : starts reading blocks of rows, dense doubles or scipy sparse
-    """
-
-    shape: tuple[int, int]
-    read: Callable[[], Iterator[Any]]
-
-    @classmethod
-    def of(cls, matrix: Any) -> Table:
-        """A matrix in memory, as one block."""
-        records = as_matrix(matrix)
-        return cls(shape=records.shape, read=lambda: iter([records]))
-
-    def whole(self) -> Any:
-        """All records as one matrix."""
-        blocks = list(self.read())
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-
-
-def open_records(path: Path) -> Table:
-    """Records of a file, of which one block at a time is in memory where its format allows.
+def open_records(path: Path, *, spelling: Spelling | None = None, table: str = "") -> Table:
+    """Records of a file of numbers, of which a block at a time is in memory where that can be.
 
     Parameters
     ----------
-    path : as for `load_records`; .npy and .parquet are read in blocks, others as a whole
+    path : a .npy file; an .npz file that holds one array, or a sparse one of scipy; a .csv file of
+        numbers, with or without one line of names; or a table of numbers that `open_frame` reads
+    spelling : of a file of texts
+    table : of a database
 
     Raises
     ------
     RecordsError
         Here or while reading, if the file can't be read or doesn't hold a table of numbers.
     """
-    openers = {".npy": _open_npy, ".parquet": _open_parquet}
-    opener = openers.get(path.suffix.lower())
-    if opener is None:
-        return Table.of(load_records(path))
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        return _blocks_of_npy(path)
+    if kind in _MATRICES and (kind != ".csv" or spelling in (None, Spelling())):
+        with _damaged(path):
+            return Table.of(_numbers(path, _MATRICES[kind](path)))
+    spelling = spelling or Spelling()
+    return numbers(open_frame(path, spelling=spelling, table=table), spelling)
+
+
+def load_records(path: Path) -> Any:
+    """Matrix of doubles from a file, dense or scipy sparse; see `open_records`."""
+    return open_records(path).whole()
+
+
+def open_frame_of(data: Any, names: Sequence[str], *, spelling: Spelling, table: str) -> Frame:
+    """A table of named columns: a file, a data frame, or a matrix with names for its columns.
+
+    Raises
+    ------
+    RecordsError
+        As `open_frame` and `frame_of`.
+    """
+    if not isinstance(data, Path):
+        return frame_of(data, names)
+    if data.suffix.lower() in (".npy", ".npz"):
+        return frame_of(dense(load_records(data)), names)
+    return open_frame(data, spelling=spelling, table=table)
+
+
+def _blocks_of_npy(path: Path) -> Table:
     with _damaged(path):
-        shape, read = opener(path)
+        shape, read = _open_npy(path)
     if len(shape) != 2 or 0 in shape:
         as_matrix(np.empty(shape))  # refuses it, and says why
 
     def blocks() -> Iterator[Any]:
-        count = 0
         with _damaged(path):
             for block in read():
                 yield _numbers(path, block)
-                count += len(block)
-        if count != shape[0]:
-            raise RecordsError(f"{path}: had {shape[0]} records, and then {count}: it was changed.")
 
     return Table(shape=(shape[0], shape[1]), read=blocks)
 
 
-def scaled(table: Table, ranges: Sequence[tuple[float, float]], *, refuse: bool) -> Table:
-    """The table with every column brought from its own range to [0, 1].
-
-    Each value is mapped by itself, (x − low)/(high − low) in doubles, so that what differs in one
-    attribute of one record still does, and in nothing else. The subtraction and the division are
-    monotone as rounded, and give 0 and 1 at the ends exactly: what was inside is inside.
-
-    Parameters
-    ----------
-    ranges : least and largest value of every column, low < high
-    refuse : whether a value outside its column's range is an error here, in the column's own unit;
-        if not it is left to the domain, as a number outside [0, 1]
-
-    Raises
-    ------
-    RecordsError
-        If there are more or fewer ranges than columns; while reading, if records are sparse, not
-        finite, or outside.
-    """
-    columns = table.shape[1]
-    if len(ranges) != columns:
-        raise RecordsError(
-            f"data.ranges has {len(ranges)} ranges, and the records have {columns} columns. Give "
-            "one for each, in order."
-        )
-    low, high = np.array(ranges, dtype=np.float64).T
-    if not np.all(low < high):  # decimals that differ may be one double
-        raise RecordsError(
-            f"data.ranges: that of column {int(np.argmin(low < high)) + 1} is empty, read as "
-            "doubles. Widen it."
-        )
-    with np.errstate(over="ignore"):
-        width = high - low
-    if not np.all(np.isfinite(width)):
-        raise RecordsError("data.ranges: a range is wider than the largest double. Narrow it.")
-
-    def blocks() -> Iterator[Any]:
-        first = 0
-        for block in table.read():
-            if is_sparse(block):
-                raise RecordsError("data.ranges are for dense records, and these are sparse.")
-            require_finite(block)
-            outside = (block < low) | (block > high)
-            if refuse and outside.any():
-                row, column = np.argwhere(outside)[0].tolist()
-                raise RecordsError(
-                    f", column {column + 1} is {block[row, column]}, outside its range "
-                    f"[{low[column]:g}, {high[column]:g}]. Widen the range if it was declared too "
-                    'narrow, or set outside = "clip".',
-                    record=first + row,
-                )
-            first += len(block)
-            with np.errstate(over="ignore"):
-                unit = (block - low) / width
-            yield np.clip(unit, -1, 2)  # finite, and outside [0, 1] all the same
-
-    return Table(shape=table.shape, read=blocks)
-
-
-def load_records(path: Path) -> NDArray[np.float64]:
-    """Matrix of doubles from a file.
-
-    Parameters
-    ----------
-    path : a .npy file; an .npz file that holds one array; a .csv file of numbers, with or without
-        one line of names; a .parquet file of numeric columns (needs the extra ``parquet``)
-
-    Returns
-    -------
-    (n, p) float64 array. Shape and domain are the mechanism's to check.
-
-    Raises
-    ------
-    RecordsError
-        If the file can't be read, is truncated, or holds something else than numbers.
-    """
-    readers: dict[str, Callable[[Path], Any]] = {
-        ".npy": _npy,
-        ".npz": _npz,
-        ".csv": _csv,
-        ".parquet": _parquet,
-    }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        known = ", ".join(readers)
-        raise RecordsError(f"{path}: ending {path.suffix!r} must be one of {known}.")
-    with _damaged(path):
-        return _numbers(path, reader(path))
-
-
-def _numbers(path: Path, values: Any) -> NDArray[np.float64]:
+def _numbers(path: Path, values: Any) -> Any:
+    if is_sparse(values):
+        return values
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise RecordsError(f"{path}: holds {array.dtype}, and records must be numbers.")
@@ -200,6 +116,11 @@ def _damaged(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise RecordsError(f"{path}: there is no such file.") from None
+    except UnicodeError:
+        raise RecordsError(
+            f'{path}: isn\'t UTF-8. Declare its encoding: data.encoding = "cp1252" or "latin-1" '
+            "are common."
+        ) from None
     except Exception as error:  # a damaged file can make a parser raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RecordsError(
@@ -271,6 +192,8 @@ def _open_npy(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]
 
 def _npz(path: Path) -> Any:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        if {"format", "shape", "data"} <= set(archive.files):
+            return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         if len(archive.files) != 1:
             names = ", ".join(archive.files) or "none"
             raise RecordsError(f"{path}: must hold one array, and holds {names[:_REASON]}.")
@@ -289,6 +212,8 @@ def _csv(path: Path) -> NDArray[np.float64]:
             except ValueError:
                 if number == 1 and not any(_is_number(field) for field in fields):
                     names = fields
+                    check_names(str(path), names)
+                    refuse_index(str(path), names)
                     continue
                 raise _no_number(path, number, fields, names) from None
             if rows and len(row) != len(rows[0]):
@@ -297,6 +222,10 @@ def _csv(path: Path) -> NDArray[np.float64]:
                     f"{len(rows[0])}."
                 )
             rows.append(row)
+    if not rows:
+        if names:
+            raise _no_number(path, 1, names, [])
+        raise RecordsError(f"{path}: is empty.")
     return np.array(rows, dtype=np.float64)
 
 
@@ -305,9 +234,12 @@ def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> Re
     for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if any(separator in field for field in fields):
             return RecordsError(
-                f"{path}, line {line}: the values look separated by {name}. Separate them by "
-                "commas, and write numbers with a point: 1.5."
+                f"{path}, line {line}: the values look separated by {name}. Declare "
+                "data.separator and data.decimal, or separate them by commas and write 1.5 with a "
+                "point."
             )
+    if not any(map(_is_number, fields)) and line == 1:
+        return RecordsError(f"{path}: has no rows under its line of names.")
     place = next(i for i, field in enumerate(fields) if not _is_number(field))
     column = f" ({names[place]})" if place < len(names) else ""
     where = f"{path}, line {line}, column {place + 1}{column}"
@@ -338,24 +270,7 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _parquet(path: Path) -> Any:
-    _, read = _open_parquet(path)
-    return np.concatenate(list(read()))
-
-
-def _open_parquet(path: Path) -> tuple[tuple[int, ...], Callable[[], Iterator[Any]]]:
-    with extra("parquet", f"{path}: reading .parquet"):
-        from pyarrow import parquet
-    with path.open("rb") as file:
-        about = parquet.ParquetFile(file).metadata
-
-    def read() -> Iterator[Any]:
-        with path.open("rb") as file:
-            # Buffered ahead, all row groups would stay in memory.
-            for batch in parquet.ParquetFile(file, pre_buffer=False).iter_batches(_ROWS):
-                yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns])
-
-    return (about.num_rows, about.num_columns), read
+_MATRICES: Mapping[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv}
 
 
 def _mnist() -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
 from dpverify.cli import _run
-from dpverify.data.loading import Table, scaled
+from dpverify.data.records import Table, scaled
 from dpverify.errors import ConfigurationError, RecordsError
 
 SURVEY = "age,income,answer\n18,250000,5\n100,0,1\n59,125000,3\n40,9000,2\n"

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpverify.certificate import _releasing
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY
-from dpverify.data.loading import Table, load_records, open_records
+from dpverify.data.loading import load_records, open_records
+from dpverify.data.records import Table
 from dpverify.errors import OutputError, RecordsError
 from dpverify.sampling.words import ReplayableWords
 from dpverify_mechanisms.linear.sketch import LinearSketch

@@ -116,7 +116,7 @@ def test_bits_have_their_domain_by_type(tmp_path: Path) -> None:
     [
         ("name,age\nada,36\n", "line 2, column 1 (name): 'ada' is not a number"),
         ("a,b\n1,\n", "line 2, column 2 (b): the value is missing"),
-        ("a,b\n", "of shape (0,)"),
+        ("a,b\n", "no rows under its line of names"),
     ],
 )
 def test_what_is_no_table_of_numbers(

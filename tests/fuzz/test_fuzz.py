@@ -30,7 +30,8 @@ from dpverify.certificate.open_release import open_release
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
 from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside
-from dpverify.data.loading import Table, load_records, open_records, shape_of
+from dpverify.data.loading import load_records, open_records, shape_of
+from dpverify.data.records import Table
 from dpverify.errors import DPVerifyError
 from tests.conftest import CONFIGURATION
 from tests.fuzz.mutations import HTML, bytes_of, json_of, npy, npz, toml_of

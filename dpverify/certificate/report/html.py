@@ -213,6 +213,8 @@ def _domain(certificate: Certificate) -> str:
     numbers = inputs.domain.numbers
     match inputs.domain.kind:
         case "box":
+            if inputs.columns:
+                return "columns, each with what it may hold, brought to [0, 1]"
             if inputs.ranges:
                 return "every attribute brought from its own range to [0, 1]"
             return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"

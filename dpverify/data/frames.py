@@ -1,0 +1,252 @@
+"""Tables of named columns: files, databases and data frames, as batches of Arrow columns.
+
+pyarrow reads nearly all of them, and is what pandas and polars hand their columns over by. One
+batch at a time is in memory, but of a database and of a data frame, which is there already.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpverify.data.frame import Frame, Spelling, check_names, ending, readable
+from dpverify.data.text_files import TEXTS, open_texts
+from dpverify.errors import RecordsError, did_you_mean, extra
+
+__all__ = ["DATABASES", "frame_of", "is_frame", "open_frame"]
+
+DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+_SETS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "feather"}
+_ROWS = 1024  # rows that are read at once
+
+
+_PLAIN = Spelling()
+
+
+def is_frame(path: str | Path) -> bool:
+    """Whether a path is of a table that `open_frame` reads."""
+    kind = ending(path)
+    return kind in TEXTS or kind in _SETS or kind in DATABASES or not kind
+
+
+def open_frame(path: Path, *, spelling: Spelling = _PLAIN, table: str = "") -> Frame:
+    """The table in a file, a folder, files that match a pattern, or a database.
+
+    Parameters
+    ----------
+    path : of texts, .csv, .tsv or .txt with a line of names, which may be compressed (.gz, .bz2,
+        .zst, .lz4); .parquet, .arrow or .feather, one, a folder of them, or a pattern as
+        ``part-*.parquet``; a database, .sqlite or .duckdb
+    spelling : of a file of texts
+    table : of a database; may be left out where it has one
+
+    Raises
+    ------
+    RecordsError
+        If there is no such file, it can't be read, or names stand twice.
+    MissingExtraError
+        If pyarrow isn't installed, or duckdb for its databases.
+    """
+    with extra("arrow", f"{path}: reading a table"):
+        import pyarrow as pa  # noqa: F401
+    kind = ending(path)
+    with readable(path):
+        if kind in TEXTS:
+            frame = open_texts(path, spelling)
+        elif kind in DATABASES:
+            frame = _of_database(path, table)
+        else:
+            frame = _of_set(path)
+    check_names(frame.label, frame.names)
+    if frame.rows == 0:
+        raise RecordsError(f"{path}: has no rows under its line of names.")
+    return frame
+
+
+def frame_of(data: Any, names: Sequence[str] = ()) -> Frame:
+    """The table in a data frame of pandas, polars or another library, or in a matrix.
+
+    Parameters
+    ----------
+    data : anything with the Arrow interface, a pandas data frame, whose index is left out, or a
+        matrix, whose columns have no names
+    names : of the columns of a matrix, in order
+
+    Raises
+    ------
+    RecordsError
+        If it is none of these, or columns hold values of several types.
+    """
+    with extra("arrow", "a data frame"):
+        import pyarrow as pa
+    if isinstance(data, np.ndarray):
+        table = _of_matrix(data, names)
+    elif type(data).__module__.partition(".")[0] == "pandas":
+        table = _of_pandas(data)
+    elif hasattr(data, "__arrow_c_stream__"):
+        table = pa.table(data)
+    else:
+        raise RecordsError(
+            f"{type(data).__name__} is no table: a path, a data frame or a matrix is needed."
+        )
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise RecordsError("the data frame has no rows or no columns.")
+
+    def read(chosen: Sequence[str]) -> Iterator[Any]:
+        yield from table.select(list(chosen)).to_batches(max_chunksize=_ROWS)
+
+    return Frame(
+        label="the data frame",
+        names=tuple(table.schema.names),
+        kinds=tuple(table.schema.types),
+        rows=table.num_rows,
+        read=read,
+    )
+
+
+def _of_matrix(data: Any, names: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    if data.ndim != 2 or data.shape[1] != len(names):
+        raise RecordsError(
+            f"a matrix of shape {data.shape} must have a column for each of the {len(names)} "
+            "declared ones."
+        )
+    if data.dtype.kind not in "biuf":
+        raise RecordsError(f"a matrix of {data.dtype} must be one of numbers. Give a data frame.")
+    return pa.table({name: data[:, place] for place, name in enumerate(names)})
+
+
+def _of_pandas(data: Any) -> Any:
+    import pyarrow as pa
+
+    if not data.columns.is_unique:
+        raise RecordsError("columns of the data frame share a name. Give each its own.")
+    made, mixed = {}, []
+    for name in data.columns:
+        try:
+            made[str(name)] = pa.array(data[name], from_pandas=True)
+        except pa.ArrowException:  # what it says quotes a value
+            mixed.append(f"{name} ({data[name].dtype})")
+    if mixed:
+        raise RecordsError(
+            f"the data frame has columns of values of several types: {', '.join(mixed)}. Give each "
+            "one type, by astype(str) for example."
+        )
+    return pa.table(made)
+
+
+# Files of columns, and databases
+
+
+def _of_set(path: Path) -> Frame:
+    from pyarrow import dataset
+
+    files = [path]
+    if not path.exists():
+        files = sorted(path.parent.glob(path.name))
+    elif path.is_dir():
+        files = sorted(file for file in path.rglob("*") if ending(file) in _SETS)
+    kinds = {ending(file) for file in files}
+    if not files and not path.is_dir():
+        raise FileNotFoundError
+    if len(kinds) != 1 or not kinds <= _SETS.keys():
+        known = ", ".join([*TEXTS, *_SETS, *DATABASES, ".npy", ".npz"])
+        raise RecordsError(
+            f"{path}: must end with one of {known}, or be a folder of files that end with one of "
+            f"{', '.join(_SETS)}."
+        )
+    source = str(path) if path.is_dir() else [str(file) for file in files]
+    kind = _SETS[kinds.pop()]
+
+    def opened() -> Any:  # anew for each reading: a file that was changed is read as it is then
+        return dataset.dataset(source, format=kind)
+
+    found = opened()
+    nested = [field.name for field in found.schema if field.type.num_fields]
+    if nested:
+        raise RecordsError(
+            f"{path}: columns hold lists or structures: {', '.join(nested)}. Leave them out of the "
+            "file, or make columns of them."
+        )
+
+    def read(chosen: Sequence[str]) -> Iterator[Any]:
+        # Buffered ahead, all row groups would stay in memory.
+        late = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        with readable(path):
+            yield from opened().to_batches(
+                columns=list(chosen),
+                batch_size=_ROWS,
+                batch_readahead=1,
+                fragment_readahead=1,
+                use_threads=False,
+                fragment_scan_options=late if kind == "parquet" else None,
+            )
+
+    return Frame(
+        label=str(path),
+        names=tuple(found.schema.names),
+        kinds=tuple(found.schema.types),
+        rows=found.count_rows(),
+        read=read,
+    )
+
+
+def _of_database(path: Path, table: str) -> Frame:
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise RecordsError(f"{path}: there is no such file.")
+    query = _duckdb if ending(path) == ".duckdb" else _sqlite
+    known = [row[0] for row in query(path, _TABLES)[1]]
+    if not table and len(known) == 1:
+        table = known[0]
+    if table not in known:
+        hint = did_you_mean(table, known) if table else f"It has {', '.join(known) or 'none'}."
+        raise RecordsError(f"{path}: data.table must be a table of this database. {hint}")
+    quoted = table.replace('"', '""')
+    names, rows = query(path, f'SELECT * FROM "{quoted}"')  # noqa: S608 - a table that it has
+    made, mixed = [], []
+    for place, name in enumerate(names):
+        try:
+            made.append(pa.array([row[place] for row in rows]))
+        except pa.ArrowException:
+            mixed.append(name)
+    if mixed:
+        raise RecordsError(
+            f"{path}: columns hold values of several types: {', '.join(mixed)}. Give each one type."
+        )
+    whole = pa.table(made, names=names)
+
+    def read(chosen: Sequence[str]) -> Iterator[Any]:
+        yield from whole.select(list(chosen)).to_batches(max_chunksize=_ROWS)
+
+    return Frame(
+        label=str(path),
+        names=tuple(names),
+        kinds=tuple(whole.schema.types),
+        rows=whole.num_rows,
+        read=read,
+    )
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+
+
+def _sqlite(path: Path, statement: str) -> tuple[list[str], list[Any]]:
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        cursor = connection.execute(statement)
+        return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+def _duckdb(path: Path, statement: str) -> tuple[list[str], list[Any]]:
+    with extra("duckdb", f"{path}: reading .duckdb"):
+        import duckdb
+    with closing(duckdb.connect(str(path), read_only=True)) as connection:
+        cursor = connection.execute(statement)
+        return [column[0] for column in cursor.description], cursor.fetchall()

@@ -1,0 +1,107 @@
+"""Files of texts, as CSV: a line of names, and the texts of a row in every other line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpverify.data.frame import Frame, Spelling, ending, readable
+from dpverify.errors import RecordsError
+
+__all__ = ["TEXTS", "open_texts"]
+
+TEXTS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+"""Separators by the ending of a file."""
+_SHOWN = 3  # rows that are named
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+
+
+def open_texts(path: Path, spelling: Spelling) -> Frame:
+    """The table in a file of texts, of which a part at a time is in memory.
+
+    Raises
+    ------
+    RecordsError
+        If it can't be read, has no rows or no separator that was declared, or some rows have more
+        or fewer values than there are names.
+    """
+    with readable(path):
+        if path.stat().st_size == 0:
+            raise RecordsError(f"{path}: is empty.")
+        file = _Texts(path=path, spelling=spelling)
+        names = file.names()
+        rows = sum(batch.num_rows for batch in file.batches(len(names)))
+
+    def read(chosen: Sequence[str]) -> Iterator[Any]:
+        with readable(path):
+            for batch in file.batches(len(names)):
+                yield batch.select([str(names.index(name)) for name in chosen])
+
+    return Frame(
+        label=str(path), names=tuple(names), kinds=("text",) * len(names), rows=rows, read=read
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    path: Path
+    spelling: Spelling
+
+    def names(self) -> list[str]:
+        """Of the columns, where the separator is the right one."""
+        import pyarrow as pa
+
+        try:
+            names: list[str] = self._opened([], []).schema.names
+        except pa.ArrowInvalid as error:
+            if "Empty" in str(error):
+                raise RecordsError(f"{self.path}: has no rows under its line of names.") from None
+            raise
+        for separator, name in _SEPARATORS.items():
+            if len(names) == 1 and separator in names[0]:
+                written = "\\t" if separator == "\t" else separator
+                raise RecordsError(
+                    f"{self.path}: the values look separated by {name}. Declare "
+                    f'data.separator = "{written}".'
+                )
+        return names
+
+    def batches(self, columns: int) -> Iterator[Any]:
+        """All rows as texts, in columns that are called by their place: names may stand twice."""
+        ragged: list[int] = []
+        yield from self._opened([str(place) for place in range(columns)], ragged)
+        if ragged:
+            named = ", ".join(map(str, ragged[:_SHOWN])) + (", ..." if len(ragged) > _SHOWN else "")
+            raise RecordsError(
+                f"{self.path}: {len(ragged):,} rows ({named}) don't have {columns} values, as the "
+                "line of names does. Quote values that hold the separator."
+            )
+
+    def _opened(self, columns: Sequence[str], ragged: list[int]) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        def skip(row: Any) -> str:
+            ragged.append((row.number or 1) - 1)
+            return "skip"
+
+        return csv.open_csv(
+            pa.input_stream(str(self.path), compression="detect"),
+            read_options=csv.ReadOptions(
+                use_threads=False,
+                encoding=self.spelling.encoding,
+                skip_rows=1 if columns else 0,
+                column_names=list(columns) or None,
+                block_size=1 << 22,
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=self.spelling.separator or TEXTS[ending(self.path)],
+                newlines_in_values=True,
+                invalid_row_handler=skip,
+            ),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=False, column_types=dict.fromkeys(columns, pa.string())
+            ),
+        )

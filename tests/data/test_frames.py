@@ -1,0 +1,219 @@
+"""Tables of named columns are the same wherever they lie, and what is no table says why."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from pyarrow import feather, parquet
+
+from dpverify.data.declared import declared
+from dpverify.data.domain import dense
+from dpverify.data.encoding import encoded
+from dpverify.data.frame import Spelling
+from dpverify.data.frames import frame_of, open_frame
+from dpverify.data.loading import load_records, open_records
+from dpverify.errors import RecordsError
+
+PEOPLE = pa.table(
+    {"name": ["Zoë", "Max", "Ann"], "age": [31, 60, 90], "smokes": [True, False, True]}
+)
+TEXT = "name,age,smokes\nZoë,31,true\nMax,60,false\nAnn,90,true\n"
+COLUMNS = declared(
+    {
+        "age": {"type": "whole", "low": 0, "high": 120},
+        "smokes": {"type": "boolean"},
+        "name": {"type": "category", "categories": ["Ann", "Max", "Zoë"]},
+    }
+)
+ROWS = [[31 / 120, 1, 0, 0, 0.5], [0.5, 0, 0, 0.5, 0], [0.75, 1, 0.5, 0, 0]]
+
+
+def database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE people (name TEXT, age INTEGER, smokes INTEGER)")
+        rows = [(row["name"], row["age"], row["smokes"]) for row in PEOPLE.to_pylist()]
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+        connection.commit()
+
+
+def duck(path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.register("given", PEOPLE)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+    for number in range(2):
+        part = PEOPLE.slice(2 * number, 2)
+        parquet.write_table(part, path / f"part-{number}.parquet")
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "people.csv": lambda path: path.write_text(TEXT, encoding="utf-8"),
+    "bom.csv": lambda path: path.write_text(TEXT, encoding="utf-8-sig"),
+    "people.tsv": lambda path: path.write_text(TEXT.replace(",", "\t"), encoding="utf-8"),
+    "people.csv.gz": lambda path: path.write_bytes(gzip.compress(TEXT.encode())),
+    "people.parquet": lambda path: parquet.write_table(PEOPLE, path),
+    "people.feather": lambda path: feather.write_feather(PEOPLE, str(path)),
+    "people.arrow": lambda path: pl.DataFrame(PEOPLE).write_ipc(path),
+    "people.sqlite": database,
+    "people.duckdb": duck,
+    "people": folder,
+}
+
+
+def rows_of(frame: Any) -> Any:
+    return encoded(frame, COLUMNS, spelling=Spelling(), clip=False).whole()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_file_has_the_same_rows(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    frame = open_frame(path)
+    assert (frame.names, frame.rows) == (("name", "age", "smokes"), 3)
+    for _ in range(2):
+        assert rows_of(frame) == pytest.approx(np.array(ROWS))
+
+
+def test_a_pattern_of_files(tmp_path: Path) -> None:
+    folder(tmp_path / "people")
+    assert rows_of(open_frame(tmp_path / "people" / "part-*.parquet")) == pytest.approx(
+        np.array(ROWS)
+    )
+    assert open_frame(tmp_path / "people" / "part-1*").rows == 1
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        PEOPLE,
+        pl.DataFrame(PEOPLE),
+        pl.DataFrame(PEOPLE).with_columns(pl.col("name").cast(pl.Categorical)),
+        PEOPLE.to_pandas().set_index(pd.Index([7, 8, 9])),
+        PEOPLE.to_pandas().astype({"name": "category", "age": "Int64"}),
+        PEOPLE.to_pandas().astype({"name": object}),
+    ],
+    ids=["arrow", "polars", "categorical", "pandas", "nullable", "object"],
+)
+def test_every_data_frame_has_the_same_rows(frame: Any) -> None:
+    assert rows_of(frame_of(frame)) == pytest.approx(np.array(ROWS))
+
+
+def test_categories_that_are_numbers() -> None:
+    """Where some are missing, pandas has whole numbers as doubles."""
+    frame = pd.DataFrame({"grade": [1, None, 3]})
+    columns = declared(
+        {"grade": {"type": "category", "categories": [1, 2, 3], "missing": "indicator"}}
+    )
+    rows = encoded(frame_of(frame), columns, spelling=Spelling(), clip=False).whole()
+    assert (2 * rows).tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+
+
+def test_a_matrix_has_the_declared_names() -> None:
+    matrix = np.array([[30.0, 1.0], [60.0, 0.0]])
+    frame = frame_of(matrix, ["age", "smokes"])
+    assert encoded(frame, COLUMNS[:2], spelling=Spelling(), clip=False).whole().tolist() == [
+        [0.25, 1],
+        [0.5, 0],
+    ]
+    with pytest.raises(RecordsError, match=r"a column for each of the 1 declared"):
+        frame_of(matrix, ["age"])
+
+
+def test_sparse_matrices(tmp_path: Path) -> None:
+    records = scipy.sparse.csr_array(np.eye(4))
+    scipy.sparse.save_npz(tmp_path / "sets.npz", records)
+    loaded = load_records(tmp_path / "sets.npz")
+    assert scipy.sparse.issparse(loaded)
+    assert np.array_equal(dense(loaded), dense(records))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", b"", "is empty"),
+        ("a.tsv", b"a\tb\n", "no rows under its line of names"),
+        ("a.tsv", b"a\tb", "no rows under its line of names"),
+        ("a.tsv", b"a,b\n1,2\n", 'separated by commas. Declare data.separator = ","'),
+        ("a.tsv", b"a\ta\n1\t2\n", "columns share a name: 'a'"),
+        ("a.tsv", b"a\tb\n1\n1\t2\n1\t2\t3\n", r"2 rows (1, 3) don't have 2 values"),
+        ("a.tsv", "a\n\u00e4\n".encode("latin-1"), 'data.encoding = "cp1252"'),
+        ("a.tsv", "\u00e4\n1\n".encode("latin-1"), 'data.encoding = "cp1252"'),
+        ("a.xlsx", b"PK", "must end with one of .csv, .tsv"),
+        ("a.parquet", b"PAR1", "can't be read"),
+        ("a.sqlite", b"nothing at all", "can't be read"),
+    ],
+)
+def test_what_is_no_table(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(RecordsError) as caught:
+        open_frame(tmp_path / name)
+    assert said in str(caught.value)
+
+
+def test_no_file_and_no_table(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match="no such file"):
+        open_frame(tmp_path / "nothing.parquet")
+    with pytest.raises(RecordsError, match="no such file"):
+        open_frame(tmp_path / "*.parquet")
+    database(tmp_path / "x.sqlite")
+    with pytest.raises(RecordsError, match="Did you mean people"):
+        open_frame(tmp_path / "x.sqlite", table="peolpe")
+
+
+def test_columns_of_several_types_are_named_and_not_shown() -> None:
+    frame = pd.DataFrame({"a": [1, "SECRET"], "b": [1, 2]})
+    with pytest.raises(RecordsError, match=r"several types: a \(object\)") as caught:
+        frame_of(frame)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_columns_of_lists_are_named(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"visits": [[1, 2]], "age": [3]}), tmp_path / "x.parquet")
+    with pytest.raises(RecordsError, match="lists or structures: visits"):
+        open_frame(tmp_path / "x.parquet")
+
+
+def test_columns_must_be_declared_or_dropped() -> None:
+    frame = frame_of(PEOPLE)
+    with pytest.raises(RecordsError, match="that aren't declared: name, smokes"):
+        encoded(frame, COLUMNS[:1], spelling=Spelling(), clip=False)
+    with pytest.raises(RecordsError, match=r"has no column nane\. Did you mean name"):
+        encoded(frame, COLUMNS, dropped=["nane"], spelling=Spelling(), clip=False)
+    table = encoded(frame, COLUMNS[:1], dropped=["name", "smokes"], spelling=Spelling(), clip=False)
+    assert table.shape == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.tsv"])
+def test_the_numbers_of_rows_are_no_attribute(tmp_path: Path, name: str) -> None:
+    separator = "," if name.endswith(".csv") else "\t"
+    pd.DataFrame({"age": [1, 2]}).to_csv(tmp_path / name, sep=separator)
+    with pytest.raises(RecordsError, match="looks like the numbers of the rows"):
+        open_records(tmp_path / name)
+
+
+def test_tables_of_numbers_need_no_columns(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"a": [1, 2], "b": [0.5, 0.25]}), path)
+    assert open_records(path).whole().tolist() == [[1, 0.5], [2, 0.25]]
+    parquet.write_table(pa.table({"a": ["SECRET", "2"], "b": [0.5, None]}), path)
+    with pytest.raises(RecordsError, match="2 columns are not of numbers: a, b") as caught:
+        open_records(path).whole()
+    notes = "\n".join(caught.value.__notes__)
+    assert "a: 1 not numbers (row 1)" in notes
+    assert "dpverify init" in notes
+    assert "SECRET" not in notes
