@@ -72,7 +72,7 @@ def test_all_is_the_namespace() -> None:
 
 _IN_EXTRAS_ALONE = (
     *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed", "pandas", "polars"),
-    *("duckdb", "hypothesis", "pytest"),
+    *("duckdb", "hypothesis", "numba", "pytest"),
 )
 _WITHOUT_EXTRAS = f"""
 import sys

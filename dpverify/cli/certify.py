@@ -16,6 +16,7 @@ from dpverify.certificate.schema import Certificate, Usefulness
 from dpverify.cli.output import emit_json, json_option, progress_bar, say, talk, talk_options
 from dpverify.cli.where import where_options, workers_option
 from dpverify.enclosure import exact_string
+from dpverify.execution.compiled import loops_by
 
 __all__ = ["certify"]
 
@@ -72,7 +73,7 @@ def certify(
             announce=start,
             workers=workers,
         )
-    talk(f"released after {perf_counter() - began:.1f} s", detail=True)
+    talk(f"released after {perf_counter() - began:.1f} s; loops by {loops_by()}", detail=True)
     if as_json:
         emit_json("certify", certified.to_dict())
     else:

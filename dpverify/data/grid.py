@@ -59,6 +59,12 @@ class Grid:
         """⌊value/h + ½⌋."""
         return math.floor(value / self.step + Fraction(1, 2))
 
+    @property
+    def whole_inverse(self) -> float | None:
+        """1/h where that is a power of two: multiplying by it is exact."""
+        inverse, plain = _inverse(self.step.numerator, self.step.denominator)
+        return inverse if plain else None
+
     def width(self, domain: Box) -> int:
         """Steps from one end of the domain to the other."""
         low, high = (self.steps(Fraction(end)) for end in domain.ends)

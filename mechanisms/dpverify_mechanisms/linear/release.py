@@ -10,6 +10,7 @@ the curve of the ideal noise holds for it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
@@ -29,6 +30,7 @@ from dpverify.enclosure import (
 from dpverify.errors import NumericalError
 from dpverify.privacy import Prepared
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.linear._one_pass import one_pass
 from dpverify_mechanisms.linear.calibration import Noise
 from dpverify_mechanisms.linear.distance import check_sums
 from dpverify_mechanisms.projections.base import Projection, single_is_exact
@@ -75,7 +77,13 @@ class NoisyProduct(Prepared):
 
     def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
         """What the noise is added to, in steps: the product, or the records."""
-        admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
+        p = self.projection.p
+        if self.at == "output" and self.projection.signs_a_row is not None:
+            # As little is done with each record as its admission takes: both are done together.
+            products = admitted_blocks(records, _Product(sketch=self), attributes=p)
+            yield from row_blocks(products, at_once=sys.maxsize)
+            return
+        admitted = admitted_blocks(records, self.domain, attributes=p)
         if self.at == "input":
             for block in row_blocks(admitted):
                 yield dense(self._gridded(block)).astype(np.int64)
@@ -98,7 +106,20 @@ class NoisyProduct(Prepared):
 
     def noiseless(self, records: Any) -> NDArray[np.float64]:
         """Exact product in steps, without noise: for likelihoods and tests, never for release."""
-        return self._product(self.domain.admit(records, attributes=self.projection.p), np.float64)
+        return self.admitted(records, np.float64)
+
+    def admitted(self, records: Any, dtype: Any) -> NDArray[Any]:
+        """Exact product in steps of records that the domain admits."""
+        product = one_pass(
+            records,
+            domain=self.domain,
+            grid=self.grid,
+            projection=self.projection,
+            largest_sum=self._largest_sum,
+        )
+        if product is not None:
+            return product.astype(dtype, copy=False)
+        return self._product(self.domain.admit(records, attributes=self.projection.p), dtype)
 
     def _product(self, x: Any, dtype: Any) -> NDArray[Any]:
         """Exact product in steps of admitted records, which are gridded a few rows at a time.
@@ -157,3 +178,15 @@ class NoisyProduct(Prepared):
         the other sketch follows from its own projection.
         """
         return evolve(self, projection=evolve(self.projection, seed=seed))
+
+
+@frozen(kw_only=True)
+class _Product:
+    """Admission of records by a domain, as their product in steps."""
+
+    sketch: NoisyProduct
+
+    def admit(self, records: Any, *, attributes: int | None = None) -> NDArray[np.int64]:
+        """The product of records inside the domain; RecordsError if they aren't."""
+        del attributes  # the sketch's own
+        return self.sketch.admitted(records, np.int64)

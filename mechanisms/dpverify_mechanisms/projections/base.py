@@ -157,7 +157,7 @@ class Projection(ABC):
         if not self.stored:
             return self._apply_blocks(steps)
         if is_sparse(steps) and self.signs_a_row is not None:
-            return self._scatter(scipy.sparse.csr_array(steps), self.signs_a_row)
+            return self._scatter(scipy.sparse.csr_array(steps))
         if steps.dtype == np.float32:
             return np.asarray(steps @ self._remember("single", self._single))
         return dense(steps @ self.matrix)
@@ -180,20 +180,20 @@ class Projection(ABC):
         """How many entries ±1 a row of a sparse P has, where all have as many and no others."""
         return None
 
-    def _scatter(self, steps: scipy.sparse.csr_array, entries: int) -> NDArray[np.float64]:
+    def _scatter(self, steps: scipy.sparse.csr_array) -> NDArray[np.float64]:
         """The product with sparse records: every term is looked up and added once, in one pass.
 
         Columns from k on collect what is to be subtracted. A CSR array with repeated columns stands
         for their sum, which `toarray` forms.
         """
-        places = self._remember("places", lambda: self._places(entries))
+        entries = self.places.shape[1]
         product = np.empty((steps.shape[0], self.k))
         for start in range(0, steps.shape[0], _ROWS):
             ends = steps.indptr[start : start + _ROWS + 1]
             attributes, sizes = (x[ends[0] : ends[-1]] for x in (steps.indices, steps.data))
             terms = (
                 np.repeat(sizes, entries),
-                places.take(attributes, axis=0).ravel(),
+                self.places.take(attributes, axis=0).ravel(),
                 (ends - ends[0]) * entries,
             )
             sums = scipy.sparse.csr_array(terms, shape=(len(ends) - 1, 2 * self.k)).toarray()
@@ -201,10 +201,15 @@ class Projection(ABC):
             np.subtract(*halves, out=product[start : start + _ROWS])
         return product
 
-    def _places(self, entries: int) -> NDArray[Any]:
-        """Columns of every row, of shape (p, entries), k more where the sign is negative."""
+    @property
+    def places(self) -> NDArray[Any]:
+        """Columns of every row, of shape (p, `signs_a_row`), k more where the sign is negative."""
+        known: NDArray[Any] = self._remember("places", self._places)
+        return known
+
+    def _places(self) -> NDArray[Any]:
         columns = self.matrix.indices + self.k * (self.matrix.data < 0).astype(np.int32)
-        return np.asarray(columns.reshape(self.p, entries))
+        return np.asarray(columns.reshape(self.p, self.signs_a_row))
 
     def row(self, attribute: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Columns and values of the non-zeros in one row of the integer matrix."""

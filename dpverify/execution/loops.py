@@ -1,0 +1,96 @@
+"""Loops over arrays that `compiled` makes machine code of.
+
+They are plain Python, so that they can be run, and are tested, without a compiler. Arithmetic is
+that of IEEE 754 in the order that is written: neither is reordered, and no product is fused with a
+sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["SIGNATURES", "add_up"]
+
+_COLUMNS = 512  # values a stretch: what is kept of them stays in the first-level cache
+
+SIGNATURES = {
+    "add_up": "boolean(Array(float64, 2, 'C', True), float64, float64, float64, "
+    "Array(intp, 2, 'C', True), int64, float64, Array(int64, 2, 'C'))",
+}
+"""Types of the arguments of each, by name; True is for arrays that may be read-only."""
+
+
+def add_up(
+    records: Any,
+    low: float,
+    high: float,
+    inverse: float,
+    places: Any,
+    digits: int,
+    base: float,
+    product: Any,
+) -> bool:
+    """Check records, put them on the grid and add them up in bins, in one pass.
+
+    Whether all values are in [low, high], which a NaN isn't; if not, `product` is spoiled.
+
+    **The grid.** 1/h is a power of two, so that q = x·inverse is x/h (what underflows is far from a
+    half). With f = ⌊q⌋ and d = q − f a value becomes f + 1 where d ≥ ½, else f: ⌊q + ½⌋, if d is
+    computed without error, or on the right side of ½. It is: for q ≥ 1 and for q ≤ −½ the numbers
+    q and f are within a factor of 2 of each other, and their difference is exact (Sterbenz); for
+    0 ≤ q < 1 it is q; for −½ < q < 0 it is more than ½ before it is rounded, so at least ½ after.
+
+    **Several rows at once.** Sums of at most L steps, with base > 2L a power of two, are digits of
+    a number, Σ S_r·baseʳ for as many rows as base^digits ≤ 2⁵³ has room for. Such numbers are added
+    without error, and taken apart again by rounding S/base, which is exact: the lower digits are
+    less than half of it.
+
+    Parameters
+    ----------
+    records : (n, p) doubles
+    low, high : ends of the domain
+    inverse : 1/h, a power of two
+    places : (entries, p); the bin of each attribute, + k where it is subtracted
+    digits, base : rows that are added up at once, 1 to 3, and the base of their numbers
+    product : (n, k), to be filled
+    """
+    n, p = records.shape
+    k = product.shape[1]
+    steps, sums = np.empty(_COLUMNS), np.empty(2 * k)
+    fraction = 1.0 / base
+    second = base if digits > 1 else 0.0
+    third = base * base if digits > 2 else 0.0
+    for row in range(0, n, digits):
+        sums[:] = 0.0
+        outside = 0
+        for start in range(0, p, _COLUMNS):
+            width = min(_COLUMNS, p - start)
+            # The last rows may be taken twice, and come out twice the same.
+            one = records[row, start : start + width]
+            two = records[min(row + 1, n - 1), start : start + width]
+            three = records[min(row + 2, n - 1), start : start + width]
+            for j in range(width):
+                x, y, z = one[j], two[j], three[j]
+                inside = (low <= x) & (x <= high) & (low <= y) & (y <= high)
+                outside += not (inside & (low <= z) & (z <= high))
+                x, y, z = x * inverse, y * inverse, z * inverse
+                a, b, c = np.floor(x), np.floor(y), np.floor(z)
+                a += 1.0 if x - a >= 0.5 else 0.0
+                b += 1.0 if y - b >= 0.5 else 0.0
+                c += 1.0 if z - c >= 0.5 else 0.0
+                steps[j] = a + second * b + third * c
+            for entry in range(places.shape[0]):
+                bins = places[entry, start : start + width]
+                for j in range(width):
+                    sums[bins[j]] += steps[j]
+        if outside:
+            return False
+        for j in range(k):
+            left = sums[j] - sums[k + j]
+            for r in range(digits):
+                above = np.rint(left * fraction)
+                product[min(row + r, n - 1), j] = int(left - above * base)
+                left = above
+    return True
