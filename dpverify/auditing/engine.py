@@ -65,8 +65,10 @@ from dpverify.auditing.outputs.samples import (
     display_name,
     over_the_draw,
     sample_pair,
+    valued,
     whole,
 )
+from dpverify.auditing.outputs.values import MOST
 from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
@@ -407,7 +409,7 @@ def _trials(
 
     Whether draws are kept, and whether all outputs are whole numbers.
     """
-    unfit, still, all_whole = {}, [], True
+    unfit, still, all_whole, large = {}, [], True, False
     here = evolve(config, workers=1)
     for pair in pairs:
         sample = partial(sample_pair, mechanism, pair, here, "trial")
@@ -420,6 +422,7 @@ def _trials(
             unfit[pair.name] = str(error)
             continue
         all_whole = all_whole and all(whole(side) for side in sides)
+        large = large or any(output.cut for side in sides for output in side if valued(side))
         if any(constant(side).any() for side in sides):
             still.append(pair)
     reasons = [remembers(mechanism, pair, copied, config) for pair in still if copied]
@@ -431,6 +434,10 @@ def _trials(
         with suppress(DrawError):  # what is late is so in an audit too, which then says so
             effects = side_effects(mechanism, fit, config)
             notes, leaks = effects.notes, [effects.leak] if effects.leak else []
+    if large:
+        said = f"releases more than {MOST:,} parts; those beyond are audited by their number"
+        name = display_name(mechanism)
+        notes = (*notes, f"{name} {said}, sum, extremes and checksum alone.")
     return {
         "unfit": unfit,
         "remembers": [reason for reason in reasons if reason][:1],

@@ -42,11 +42,11 @@ CLAIM: dict[str, Any] = {
 LIMITS = {"hangs": 0.2}
 _TURNED = "keeps state: from some release on it gave"
 FAULTS = {
-    "raises": f"{_TURNED} raises RuntimeError where it had given numbers of shape (1, 1)",
+    "raises": f"{_TURNED} raises RuntimeError where it had given float64 array of shape (1, 1)",
     "hangs": "took longer than",
-    "NaN": f"{_TURNED} numbers of shape (1, 1), NaN among them",
-    "shape": f"{_TURNED} numbers of shape (2, 1)",
-    "text": f"{_TURNED} array of list[list[str]] where it had given numbers of shape (1, 1)",
+    "NaN": f"{_TURNED} float64 array of shape (1, 1), NaN among them",
+    "shape": f"{_TURNED} float64 array of shape (2, 1)",
+    "text": f"{_TURNED} array of list[list[str]] where it had given float64 array of shape (1, 1)",
 }
 
 

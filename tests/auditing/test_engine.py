@@ -15,6 +15,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.white_box import WhiteBoxAttack
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import BandEvidence, Finding
+from dpverify.auditing.outputs import values
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
@@ -32,6 +33,9 @@ UNIT = Attribute(beta=Fraction(1))
 EIGHT = Box(low=Fraction(0), high=Fraction(8))
 DELTA = Fraction(1, 1000)
 GAUSSIAN = Gaussian(sigma=1)
+
+
+PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 
 
 def gaussian(record: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -127,6 +131,18 @@ def test_a_pair_that_is_shown_whole_says_no_more() -> None:
     pair = Pair(name="mine", record=np.zeros((2, 2)), neighbour=np.ones((2, 2)))
     found = Finding(audit="black-box", verdict="violation", statement="Wrong.", pair=pair)
     assert "->" not in str(found)
+
+
+def test_parts_that_have_no_names_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST", 20)
+
+    def long(record: NDArray[np.float64], rng: np.random.Generator) -> Any:
+        return [None] * 30 + [record[0] + rng.laplace() / 99]
+
+    report = audited(long, GAUSSIAN, pairs=[PAIR], kinds=["black-box"], draws=20, delta=DELTA)
+    (note,) = report.notes
+    assert "releases more than 4,096 parts; those beyond are audited by their number" in note
+    assert "beyond the first 4096 parts ≥" in report.findings[0].statement
 
 
 def test_bets_are_against_the_whole_curve() -> None:

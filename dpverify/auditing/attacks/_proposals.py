@@ -182,7 +182,8 @@ def confirm(
     if proposal.event is None:
         training = sample_pair(mechanism, pair, config, f"{audit} training")
         choice = choose(*training, delta=float(delta), classifiers=False)
-        counts = choice.count(*sample_pair(mechanism, pair, config, f"{audit} counted"))
+        counted = sample_pair(mechanism, pair, config, f"{audit} counted", like=training[0])
+        counts = choice.count(*counted)
         event, swapped = choice.event, choice.swapped
     else:
         event, draws = proposal.event.name, config.draws * (plan.times if plan else 1)

@@ -193,7 +193,7 @@ class BlackBoxAttack(Attack):
         try:
             training = sample_pair(mechanism, pair, config, _TRAINING, draws=_TRAINED * draws)
             choice = choose(*training, delta=float(delta), lines=lines, unpack=self.unpack)
-            counted = sample_pair(mechanism, pair, config, COUNTED)
+            counted = sample_pair(mechanism, pair, config, COUNTED, like=training[0])
         except DrawError as error:
             return undrawn(self.name, error, level=config.alpha, pair=pair)
         finding = _judged(choice, choice.count(*counted), claim, pair, delta, config.alpha)

@@ -40,7 +40,13 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import always_raises, both_sides, display_name, sample_pair
+from dpverify.auditing.outputs.samples import (
+    always_raises,
+    both_sides,
+    display_name,
+    joined,
+    sample_pair,
+)
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line
@@ -83,7 +89,8 @@ def columns(outputs: NDArray[Any]) -> Scores:
 def _memberships(outputs: NDArray[Any]) -> Scores:
     values = np.zeros((len(outputs), _MOST_COLUMNS + 1))
     for row, output in zip(values, outputs, strict=True):
-        items = output if isinstance(output, frozenset) else getattr(output, "raw", None) or ()
+        held = getattr(output, "raw", output)
+        items = held if isinstance(held, set | frozenset) else ()
         row[[zlib.crc32(repr(item).encode()) % _MOST_COLUMNS for item in items]] = 1
         row[-1] = len(items)
     return values
@@ -147,7 +154,10 @@ def bet(
         If the mechanism can't be drawn from.
     """
     require(bool(lines), "lines", lines, "at least one")
-    score = score or _scores_of(mechanism, pair, config)
+    like = None
+    if score is None:
+        layout = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
+        score, like = _scores_of(layout), layout[0]
     bettor = _Bettor(np.array(lines, dtype=np.float64))
     seen, wealth, silent = 0, 0.0, True
     own = other = np.empty((0, 0))
@@ -156,7 +166,7 @@ def bet(
     for stop in _blocks(config.draws):
         while len(own) < stop:
             number = len(own) // CHUNK
-            sides = _drawn(mechanism, pair, number, config)
+            sides = _drawn(mechanism, pair, number, like, config)
             silent = silent and all(map(always_raises, sides))
             scores = [_scored(mechanism, pair, side, score) for side in sides]
             if scores[0].shape != scores[1].shape or (
@@ -294,11 +304,8 @@ def _fitted(scores: Scores, weights: Scores) -> Scores:
     return np.column_stack([scores, scores @ weights])
 
 
-def _scores_of(
-    mechanism: Mechanism, pair: Pair, config: AuditConfig
-) -> Callable[[NDArray[Any]], Scores]:
+def _scores_of(sides: tuple[NDArray[Any], NDArray[Any]]) -> Callable[[NDArray[Any]], Scores]:
     """How outputs become scores, by draws of their own, which aren't bet on."""
-    sides = sample_pair(mechanism, pair, config, "sequential layout", draws=_LAYOUT)
     layout = features(np.concatenate(sides), unpack=False)
     centre = 0.0
     if sides[0].dtype != object:
@@ -310,7 +317,7 @@ def _scores_of(
             values = columns(outputs if fits else layout.matrix(outputs))
             alone = values.shape[1] == 1
             return np.column_stack([values, np.abs(values - centre)]) if alone else values
-        if isinstance(sides[0][0], frozenset):
+        if isinstance(sides[0][0], set | frozenset):
             return columns(outputs if outputs.dtype == object else outputs.astype(object))
         return layout.matrix(outputs)[:, :_MOST_COLUMNS]
 
@@ -318,11 +325,12 @@ def _scores_of(
 
 
 def _drawn(
-    mechanism: Mechanism, pair: Pair, number: int, config: AuditConfig
+    mechanism: Mechanism, pair: Pair, number: int, like: NDArray[Any] | None, config: AuditConfig
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """A chunk of both sides."""
     key = (config.seed, "sequential", f"pair {pair.name}", number)
-    return both_sides(mechanism, pair, CHUNK, key, config.time_limit)
+    drawn = both_sides(mechanism, pair, CHUNK, key, config.time_limit)
+    return joined(drawn, like)
 
 
 def _scored(

@@ -195,11 +195,10 @@ class TradeOffAttack(Attack):
         if isinstance(mechanism, WhiteBox):
             score = "log-likelihood ratio"
             sides = sample_pair(mechanism, pair, config, "trade-off counted")
-            for side, outputs in enumerate(sides):
-                require_numbers(outputs, mechanism, pair, side)
+            taken = (require_numbers(side, mechanism, pair, n) for n, side in enumerate(sides))
             own, other = (
                 np.asarray(mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour))
-                for outputs in sides
+                for outputs in taken
             )
         else:
             training = sample_pair(mechanism, pair, config, "trade-off training")
@@ -208,7 +207,9 @@ class TradeOffAttack(Attack):
             score = choice.event
             own, other = (
                 choice.score(choice.columns.matrix(side))
-                for side in sample_pair(mechanism, pair, config, "trade-off counted")
+                for side in sample_pair(
+                    mechanism, pair, config, "trade-off counted", like=training[0]
+                )
             )
         if np.any(np.isnan(own)) or np.any(np.isnan(other)):
             named = f"{display_name(mechanism)}: the {score}"

@@ -224,7 +224,7 @@ def _chunk(
 ) -> NDArray[np.float64]:
     if not redraw:
         outputs = one_side(mechanism, pair, side, size, key, time_limit)
-        require_numbers(outputs, mechanism, pair, side)
+        outputs = require_numbers(outputs, mechanism, pair, side)
 
         def score() -> NDArray[np.float64]:
             return mechanism.log_likelihood_ratio(outputs, pair.record, pair.neighbour)

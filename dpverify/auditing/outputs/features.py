@@ -12,12 +12,14 @@ alone. What only a counted output says, a key that no training draw had, is left
 - *values*, whatever else there is (`dpverify.auditing.outputs.values`), or outputs of several of
   these kinds: for each frequent leaf its number; whether it is there at all, if it isn't always;
   whether it is one of the words, or of the numbers that come again and again, that were seen most.
+  Of more leaves than have columns, and of longer arrays, those that differ most between the sides.
 
 An output that isn't of the kind that all training outputs were has zeros, or no items.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,8 +43,11 @@ _LEAST = 2  # training outputs in which something came that has a column
 _WORDS = 40  # of one leaf
 _REPEATED = 4  # numbers of one leaf
 _OFTEN = 5  # training outputs in which such a number came
+_ZEROS = 64  # places that have columns for −0
 _COLUMNS = 400  # of values; fewer where there are many draws
 _CELLS = 40_000_000  # of a matrix of values
+_DISTINCT = 4_000_000  # numbers that are counted, of all leaves
+_LARGE = 1e100  # whose square is a number
 
 
 class Truth(str):
@@ -69,27 +74,35 @@ def features(outputs: NDArray[Any], *, unpack: bool = True) -> Features:
 
     Parameters
     ----------
-    outputs : training outputs of shape (draws, …), or `frozenset` or `Value` objects of shape
-        (draws,)
+    outputs : training outputs of shape (draws, …), or sets or `Value` objects of shape
+        (draws,); the first half of one side, the second of the other
     unpack : whether bytes are eight bits each, the first the highest; else they are numbers
     """
     if outputs.dtype == object:
-        if all(isinstance(output, frozenset) for output in outputs):
+        if all(isinstance(output, set | frozenset) for output in outputs):
             return _Sets(items=_items(outputs))
         return _Values.of([value_of(output) for output in outputs])
     shape = outputs.shape[1:]
-    kind: Literal["numbers", "bits"] = "numbers"
     if unpack and outputs.dtype == np.uint8:
-        kind = "bits"
-    return _Numbers(kind=kind, shape=shape)
+        return _Numbers(kind="bits", shape=shape)
+    zeros = np.flatnonzero(_negative_zeros(outputs).any(axis=0))[:_ZEROS].tolist()
+    return _Numbers(kind="numbers", shape=shape, zeros=tuple(zeros))
+
+
+def _negative_zeros(outputs: NDArray[Any]) -> NDArray[np.bool_]:
+    flat = outputs.reshape(len(outputs), -1)
+    if flat.dtype.kind != "f":
+        return np.zeros(flat.shape, dtype=np.bool_)
+    return np.asarray((flat == 0) & np.signbit(flat))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbers:
-    """Arrays of one shape."""
+    """Arrays of one shape; with columns of their own for −0 in the places where it came."""
 
     kind: Literal["numbers", "bits"]
     shape: tuple[int, ...]
+    zeros: tuple[int, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,7 +112,8 @@ class _Numbers:
         if shape[:1] == (1,):
             shape = shape[1:]  # a data set of one row
         word = "bit" if self.kind == "bits" else "output"
-        return tuple(word + (str(list(place)) if place else "") for place in np.ndindex(*shape))
+        names = [word + (str(list(place)) if place else "") for place in np.ndindex(*shape)]
+        return (*names, *(Truth(f"{names[place]} is -0.0") for place in self.zeros))
 
     def matrix(self, outputs: NDArray[Any]) -> Matrix:
         if outputs.dtype == object or outputs.shape[1:] != self.shape:
@@ -107,7 +121,10 @@ class _Numbers:
         flat = outputs.reshape(len(outputs), -1)
         if self.kind == "bits":
             return np.unpackbits(flat.astype(np.uint8), axis=1)
-        return np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
+        numbers = np.clip(flat.astype(np.float64), -_INFINITE, _INFINITE)
+        if not self.zeros:
+            return numbers
+        return np.column_stack([numbers, _negative_zeros(flat)[:, self.zeros]])
 
     def _fitting(self, output: Any) -> NDArray[Any]:
         """The output, or zeros if it isn't of this kind; of this output alone."""
@@ -133,7 +150,7 @@ class _Sets:
         counted = np.zeros((len(outputs), len(self.items) + 1))
         for row, output in enumerate(outputs):
             held = output.raw if isinstance(output, Value) else output
-            if isinstance(held, frozenset):
+            if isinstance(held, set | frozenset):
                 counted[row, [place[item] for item in held if item in place]] = 1
                 counted[row, -1] = len(held)
         return counted
@@ -141,13 +158,14 @@ class _Sets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
-    """Where a leaf goes; `first` is None for what has no column."""
+    """Where a leaf goes, None for what has no column; of an array these places of this shape."""
 
     present: int | None
     number: int | None
     words: Mapping[str, int]
     repeated: Mapping[float, int]
     shape: tuple[int, ...] | None
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,14 +179,23 @@ class _Values:
     def of(cls, values: list[Value]) -> _Values:
         """Learn which leaves there are, and what is frequent in them."""
         seen: dict[str, _Seen] = {}
+        distinct = max(_DISTINCT // len(values[0].leaves), _WORDS)
         for row, value in enumerate(values):
             for name, leaf in value.leaves:
-                seen.setdefault(name, _Seen()).note(row, leaf)
-        # The structure first: of events that show as much, scores prefer the first column's.
-        order = sorted(seen, key=lambda name: (name != "structure", -seen[name].rows, name))
+                if name not in seen:
+                    seen[name] = _Seen(distinct)
+                seen[name].note(row, leaf, 2 * row >= len(values))
+        most = min(_COLUMNS, max(_CELLS // len(values), _WORDS))
+        crowded = len(seen) > most // 2
+
+        def place(name: str) -> tuple[bool, float, int, str]:
+            # The structure first: of events that show as much, scores prefer the first column's.
+            told = seen[name].apart(len(values)) if crowded else 0.0
+            return name != "structure", -told, -seen[name].rows, name
+
+        order = sorted(seen, key=place)
         names: list[str] = []
         leaves = {}
-        most = min(_COLUMNS, max(_CELLS // len(values), _WORDS))
         for name in order[:_LEAVES]:
             if len(names) < most and seen[name].rows >= _LEAST:
                 leaves[name] = seen[name].columns(name, len(values), names)
@@ -190,7 +217,7 @@ def _filled(columns: _Columns, leaf: Any) -> Iterator[tuple[Any, Any]]:
         yield columns.present, 1.0
     if isinstance(leaf, Block):
         if columns.number is not None and leaf.shape == columns.shape:
-            numbers = leaf.numbers[:_COLUMNS]
+            numbers = leaf.numbers[columns.places]
             yield slice(columns.number, columns.number + numbers.size), numbers
     elif isinstance(leaf, str):
         if leaf in columns.words:
@@ -205,21 +232,36 @@ def _filled(columns: _Columns, leaf: Any) -> Iterator[tuple[Any, Any]]:
 class _Seen:
     """What training outputs had in one leaf."""
 
-    def __init__(self) -> None:
+    def __init__(self, distinct: int) -> None:
         self.rows, self.last = 0, -1
+        self.distinct = distinct
         self.words: Counter[str] = Counter()
         self.numbers: Counter[float] = Counter()
-        self.shapes: Counter[tuple[int, ...]] = Counter()
+        self.sides = _Moments(), _Moments()
+        self.word_sides: Counter[tuple[bool, str]] = Counter()
+        self.blocks: dict[tuple[int, ...], tuple[_Moments, _Moments]] = {}
 
-    def note(self, row: int, leaf: Any) -> None:
+    def note(self, row: int, leaf: Any, second: bool) -> None:
         self.rows += row != self.last
         self.last = row
         if isinstance(leaf, Block):
-            self.shapes[leaf.shape] += 1
+            shape = self.blocks.setdefault(leaf.shape, (_Moments(), _Moments()))
+            shape[second].add(np.clip(leaf.numbers, -_LARGE, _LARGE))
         elif isinstance(leaf, str):
             self.words[leaf] += 1
+            self.word_sides[second, leaf] += 1
         else:
-            self.numbers[leaf] += 1
+            self.sides[second].add(min(max(leaf, -_LARGE), _LARGE))
+            if len(self.numbers) < self.distinct or leaf in self.numbers:
+                self.numbers[leaf] += 1
+
+    def apart(self, draws: int) -> float:
+        """By how many standard errors the sides differ, about."""
+        shares = [self.word_sides[False, word] - self.word_sides[True, word] for word in self.words]
+        shares.append(self.sides[0].count - self.sides[1].count)
+        parts = [self.sides, *self.blocks.values()]
+        told = [float(np.max(_apart(*part), initial=0.0)) for part in parts]
+        return max(*told, *(abs(share) / math.sqrt(draws) for share in shares))
 
     def columns(self, name: str, draws: int, names: list[str]) -> _Columns:
         """Columns of the leaf, whose names are added; what was always the same has none."""
@@ -231,13 +273,17 @@ class _Seen:
         always = self.rows == draws
         present = None if always else added(Truth(f"there is {name}"))
         number, shape = None, None
+        places = np.zeros(0, dtype=np.int64)
         if len(self.numbers) > 1 or (self.numbers and self.words):
             number = added(name)
-        elif self.shapes and not self.numbers:
-            shape = max(self.shapes, key=lambda each: (self.shapes[each], each))
+        elif self.blocks and not self.numbers:
+            counts = {each: own.count + other.count for each, (own, other) in self.blocks.items()}
+            shape = max(counts, key=lambda each: (counts[each], each))
             number = len(names)
-            places = list(np.ndindex(shape))[:_COLUMNS]
-            names += [f"{name}{list(place)}" for place in places]
+            told = _apart(*self.blocks[shape])
+            places = np.sort(np.argsort(-told, kind="stable")[:_COLUMNS])
+            at = np.unravel_index(places, shape)
+            names += [f"{name}{[*map(int, place)]}" for place in zip(*at, strict=True)]
         often = [n for n, count in self.numbers.items() if count >= _OFTEN]
         often.sort(key=lambda n: (-self.numbers[n], n))
         return _Columns(
@@ -252,6 +298,7 @@ class _Seen:
                 n: added(Truth(f"{name} is {n:g}")) for n in often[:_REPEATED] if self._many()
             },
             shape=shape,
+            places=places,
         )
 
     def _frequent(self) -> list[str]:
@@ -264,6 +311,34 @@ class _Seen:
     def _many(self) -> bool:
         """Whether the number itself doesn't say as much."""
         return len(self.numbers) > 2
+
+
+class _Moments:
+    """Count, sum and sum of squares."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum: Any = 0.0
+        self.squares: Any = 0.0
+
+    def add(self, number: Any) -> None:
+        self.count += 1
+        self.sum = self.sum + number
+        self.squares = self.squares + number * number
+
+
+def _apart(own: _Moments, other: _Moments) -> NDArray[np.float64]:
+    """By how many standard errors means differ, about."""
+    if not (own.count and other.count):
+        return np.zeros_like(np.asarray(own.sum + other.sum))
+    means = [side.sum / side.count for side in (own, other)]
+    errors = [
+        np.maximum(side.squares / side.count - mean**2, 0) / side.count
+        for side, mean in zip((own, other), means, strict=True)
+    ]
+    gap = np.abs(means[0] - means[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(gap > 0, gap / np.sqrt(errors[0] + errors[1]), 0.0))
 
 
 def _items(outputs: NDArray[Any]) -> tuple[Any, ...]:

@@ -25,14 +25,14 @@ import math
 import os
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 import numpy as np
@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
-from dpverify.auditing.outputs.values import Value, kept, objects, value_of
+from dpverify.auditing.outputs.values import Value, kept, objects, types_of, value_of
 from dpverify.errors import DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
@@ -51,6 +51,7 @@ __all__ = [
     "CHUNK",
     "OVERDUE",
     "AlwaysRaisedError",
+    "Drawn",
     "alone",
     "always_raises",
     "as_numbers",
@@ -59,12 +60,14 @@ __all__ = [
     "copied",
     "display_name",
     "foreign_code",
+    "joined",
     "one_side",
     "over_the_draw",
     "raised_in",
     "releaser",
     "require_numbers",
     "sample_pair",
+    "valued",
     "whole",
 ]
 
@@ -94,6 +97,9 @@ def whole(outputs: NDArray[Any]) -> bool:
 
     Doubles beyond 2⁵³ are all whole: of those alone, nothing says that they were meant to be.
     """
+    if valued(outputs):  # also of several types
+        raws = (output.raw for output in outputs)
+        return all(isinstance(raw, np.ndarray) and whole(raw) for raw in raws)
     return outputs.dtype.kind in "biu" or (
         outputs.dtype.kind == "f"
         and bool(np.all(outputs == np.floor(outputs)) and np.any(np.abs(outputs) < 2**53))
@@ -107,6 +113,7 @@ def sample_pair(
     stream: str,
     *,
     draws: int | None = None,
+    like: NDArray[Any] | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Independent releases of the pair's record and of its neighbour, by separate calls.
 
@@ -117,12 +124,12 @@ def sample_pair(
     config : a release that takes longer than its time limit is stopped before twice as long
     stream : what the draws are for, in at least 3 letters; different streams are independent
     draws : on each side, if not the configured number
+    like : training outputs: where these are of several types, so are the new ones told apart
 
     Returns
     -------
-    For each side an array of shape (draws, …) of numbers; or of shape (draws,) of `frozenset`
-    objects, or of `Value` objects for anything else, also where outputs of a side are of several
-    kinds or shapes.
+    For each side an array of shape (draws, …) of numbers of one type; or of shape (draws,) of sets,
+    or of `Value` objects for anything else, also where outputs are of several types or shapes.
 
     Raises
     ------
@@ -141,7 +148,7 @@ def sample_pair(
         for number, size in enumerate(sizes)
     ]
     chunks = list(by_chunks(both_sides, tasks, config))
-    own, other = _joined([side for sides in chunks for side in sides])
+    own, other = joined([side for sides in chunks for side in sides], like)
     if always_raises(own) and always_raises(other):
         raise AlwaysRaisedError(str(_error(mechanism, pair, f"raised {own[0].raised}")))
     return own, other
@@ -266,7 +273,7 @@ def both_sides(
     size: int,
     key: tuple[int | str, ...],
     time_limit: float,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[Drawn, Drawn]:
     """Releases of both sides in turn, each side from a stream of its own.
 
     Parameters
@@ -292,8 +299,33 @@ def both_sides(
                 break
 
     foreign_code(draw, mechanism, pair, None, _Total(outputs), time_limit)
-    own, other = (_stacked(outputs[side], mechanism, pair, side) for side in (0, 1))
+    own, other = (Drawn.of(outputs[side], mechanism, pair, side) for side in (0, 1))
     return own, other
+
+
+class Drawn(NamedTuple):
+    """Outputs of one side.
+
+    Attributes
+    ----------
+    outputs : of shape (draws, …), as `sample_pair` gives them
+    types : of each, where outputs are numbers
+    """
+
+    outputs: NDArray[Any]
+    types: Hashable
+
+    @classmethod
+    def of(cls, outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> Drawn:
+        """One array of them; of values where they are of several types."""
+        types = set(map(types_of, outputs))
+        if len(types) > 1:
+            outputs = [value_of(output) for output in outputs]
+        return cls(_stacked(outputs, mechanism, pair, side), types.pop())
+
+    def values(self) -> list[Value]:
+        """Each output by itself."""
+        return [value_of(output, self.types) for output in self.outputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,10 +404,10 @@ def foreign_code(
 
 
 def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:
-    """One array of all: numbers, frozensets, or values."""
-    if all(isinstance(output, frozenset) for output in outputs):
+    """One array of all: numbers, sets, or values."""
+    if all(isinstance(output, set | frozenset) for output in outputs):
         return objects(outputs)
-    if not any(isinstance(output, frozenset | Value) for output in outputs):
+    if not any(isinstance(output, set | frozenset | Value) for output in outputs):
         with suppress(ValueError):  # ragged
             numbers = as_numbers(outputs)
             if numbers.dtype.kind in "biuf" and numbers.size and not np.isnan(numbers).any():
@@ -407,16 +439,27 @@ def _turned(structures: Sequence[str]) -> str:
     return ""
 
 
-def require_numbers(outputs: NDArray[Any], mechanism: Mechanism, pair: Pair, side: int) -> None:
-    """Refuse, by a `DrawError`, outputs that a score for arrays of one shape can't take."""
-    if outputs.dtype == object:
-        values = [output for output in outputs if isinstance(output, Value)]
-        raising = next((value.raised for value in values if value.raised), "")
-        if values:
-            structures = dict.fromkeys(value.structure for value in values)
-            said = f"raised {raising}" if raising else f"released {' and '.join(structures)}"
-            way = " Its likelihood ratio takes arrays of numbers, all of one shape, without NaN."
-            raise _error(mechanism, pair, said, side, way)
+def require_numbers(
+    outputs: NDArray[Any], mechanism: Mechanism, pair: Pair, side: int
+) -> NDArray[Any]:
+    """Outputs as a score for arrays of one shape takes them, or sets.
+
+    Raises
+    ------
+    DrawError
+        If they are others.
+    """
+    if not valued(outputs):
+        return outputs
+    with suppress(ValueError):  # of several shapes, or none
+        numbers = np.array([output.raw for output in outputs])
+        if numbers.dtype.kind in "biuf" and not np.isnan(numbers).any():
+            return numbers
+    raising = next((value.raised for value in outputs if value.raised), "")
+    structures = dict.fromkeys(value.structure for value in outputs)
+    said = f"raised {raising}" if raising else f"released {' and '.join(structures)}"
+    way = " Its likelihood ratio takes arrays of numbers, all of one shape, without NaN."
+    raise _error(mechanism, pair, said, side, way)
 
 
 def always_raises(outputs: NDArray[Any]) -> bool:
@@ -470,28 +513,28 @@ def _whole(output: Any) -> Iterator[int]:
             yield int(output)
 
 
-def _joined(chunks: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Chunks of both sides in turn: an array for each side, of values if they are of two kinds."""
+def joined(
+    chunks: Sequence[Drawn], like: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Chunks of both sides in turn: an array for each side, of values if they are of two kinds.
+
+    Parameters
+    ----------
+    chunks : of record and neighbour in turn
+    like : as for `sample_pair`
+    """
     sides = chunks[0::2], chunks[1::2]
-    kinds = {(chunk.dtype == object, chunk.shape[1:]) for chunk in chunks}
-    if len(kinds) == 1:
-        own, other = (np.concatenate(side) for side in sides)
-        mixed = own.dtype == object and len({type(output) for output in (*own, *other)}) > 1
-        if not mixed and not any(
-            _inexact(joined, side) for joined, side in zip((own, other), sides, strict=True)
-        ):
-            return own, other
-    own, other = (
-        objects([value_of(output) for chunk in side for output in chunk]) for side in sides
-    )
+    kinds = {(chunk.types, chunk.outputs.dtype, chunk.outputs.shape[1:]) for chunk in chunks}
+    if len(kinds) == 1 and (like is None or not valued(like)):
+        own, other = (np.concatenate([chunk.outputs for chunk in side]) for side in sides)
+    else:
+        own, other = (objects([v for chunk in side for v in chunk.values()]) for side in sides)
     return own, other
 
 
-def _inexact(joined: NDArray[Any], chunks: Sequence[NDArray[Any]]) -> bool:
-    """Whether doubles took the place of whole numbers that they don't hold."""
-    return joined.dtype.kind == "f" and any(
-        float(n) != n for chunk in chunks for n in _whole(chunk)
-    )
+def valued(outputs: NDArray[Any]) -> bool:
+    """Whether they are of several types, or of such as have parts."""
+    return outputs.dtype == object and isinstance(outputs[0], Value)
 
 
 def _error(

@@ -6,15 +6,18 @@ arrays of them and sets stay as they are; of everything else there is a `Value`,
 
 - *numbers*: ``output[2]``, ``output['age']``, ``output.coef_``, ``len(output)``, and numbers that
   stand in a text. A whole number beyond 2⁵³ has its last 32 bits apart, a fraction its numerator
-  and denominator;
+  and denominator, a decimal its exponent;
 - *words*: text (where a number stands it has ``#``, and the length is a number), None, NaN, −0, a
   type that has no parts;
 - *blocks*: arrays of more numbers than are named one by one.
 
+Of what is long (a text, parts beyond the first 4,096) the end isn't cut off: it has a checksum, and
+numbers their sum and both extremes.
+
 A list is read by place, and by what is in it: ``'ann' in output`` says that a text is there, and
 the numbers beside it (of a row of a table, say) are named by it, wherever in the list it stands.
-One word, the structure, tells the types of all parts. An exception is a value too: its type, and
-its message as text.
+One word, the structure, tells the types of all parts: what `type`, `repr` or `==` tells apart,
+leaves do. An exception is a value too: its type, and its message as text.
 
 Everything is a function of the output alone: not of others that were drawn with it, nor of where it
 lies in memory. Hence to look at leaves is post-processing, whatever the outputs of other draws are.
@@ -25,8 +28,18 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import struct
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -46,15 +59,22 @@ from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
 from dpverify.visible import raised, shown
 
-__all__ = ["Block", "Leaf", "Value", "kept", "objects", "value_of"]
+__all__ = ["MOST", "Block", "Leaf", "Value", "kept", "objects", "types_of", "value_of"]
 
 _NAMED = 64  # numbers of an array that have names of their own
-_MOST = 4096  # leaves of one output
+MOST = 4096
+"""Leaves of one output that have names."""
+_PARTS = 1_000_000  # of one output; more can't be read
+_BEYOND = f"beyond the first {MOST} parts"
 _NUMBERS = (float, int, np.number, np.bool_)
+_MEMBERS = (str, bytes, int, np.generic)  # of sets that are kept
+_PLAIN = (float, int, np.float64, np.int64)
+_APART = frozenset((str, bytes, int))  # types of which no two have equal members
 _DEPTH = 8  # of what lies within one another
 _WORDS = 50  # of one text
 _LONGEST = 300  # characters of a word that are told apart
 _READ = 2000  # characters of a text that are read; of the rest there is a checksum
+_NAN = struct.pack(">d", math.nan).hex()
 _EXACT = 2**53  # up to here doubles hold whole numbers
 _PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
@@ -95,6 +115,11 @@ class Value:
     raised: str = ""
     raw: Any = field(default=None, compare=False)
 
+    @property
+    def cut(self) -> bool:
+        """Whether some parts have no leaves of their own."""
+        return len(self.leaves) > MOST + 1
+
     @classmethod
     def of_raised(cls, error: BaseException) -> Value:
         """An exception that came instead of an output."""
@@ -106,7 +131,7 @@ class Value:
 
 
 def kept(output: Any) -> Any:
-    """An output as it is now: numbers and tuples and arrays of them, a frozenset, or a `Value`."""
+    """An output as it is now: numbers, lists, tuples and arrays of them, a set, or a `Value`."""
     if type(output) is np.ndarray:
         if output.dtype.kind in "biuf":
             return output.copy()
@@ -114,28 +139,63 @@ def kept(output: Any) -> Any:
             return kept(output.item())
     if isinstance(output, _NUMBERS):
         return output
-    if isinstance(output, set | frozenset):
-        return frozenset(output)
+    if type(output) in (set, frozenset) and all(isinstance(each, _MEMBERS) for each in output):
+        return output.copy()
     numbers = _numbers(output)
     return value_of(output) if numbers is None else numbers
 
 
-def value_of(output: Any) -> Value:
-    """Take apart what `kept` gave, or any output; the same for the same output, however it came."""
+def types_of(output: Any) -> Hashable:
+    """The types of what `kept` gave and of its parts, and the shapes of its arrays."""
+    kind: Any = type(output)
+    if kind is np.ndarray:
+        return kind, output.dtype, output.shape
+    if kind in (list, tuple):
+        return kind, tuple(map(types_of, output))
+    if kind in (set, frozenset):
+        return kind, frozenset(map(type, output)) - _APART
+    types: Hashable = kind
+    return types
+
+
+def value_of(output: Any, types: Any = None) -> Value:
+    """Take apart what `kept` gave, or any output; the same for the same output, however it came.
+
+    Parameters
+    ----------
+    output : one, or an entry of an array of several that are numbers
+    types : those of the output, where it is such an entry
+    """
     if isinstance(output, Value):
         return output
     reader = _Reader()
     numbers = _array(output)
     raw: Any = numbers
     if numbers is not None:
-        structure = f"numbers of shape {numbers.shape}"
+        structure = _told(types or types_of(output))
         structure += ", NaN among them" if np.isnan(numbers).any() else ""
         reader.array("output", numbers)
     else:
         structure = reader.walk(output, "output", _DEPTH)
-        raw = output if isinstance(output, frozenset) else None
-    leaves = (("structure", structure[:_LONGEST]), *reader.leaves)
+        raw = output if isinstance(output, set | frozenset) else None
+    leaves = (("structure", _cut(structure)), *reader.leaves, *reader.rest)
     return Value(leaves, structure, raw=raw)
+
+
+def _told(types: Any) -> str:
+    """Types in words."""
+    match types:
+        case (kind, dtype, shape):
+            return f"{dtype} array of shape {shape}"
+        case (kind, parts):
+            return f"{kind.__name__}[{_alike(map(_told, parts))}]"
+    return str(types.__name__)
+
+
+def _alike(structures: Iterable[str]) -> str:
+    """Structures in order, each with how often it comes in a row."""
+    alike = [(structure, len(list(group))) for structure, group in groupby(structures)]
+    return ", ".join(f"{each} × {n}" if n > 1 else each for each, n in alike)
 
 
 def objects(outputs: Sequence[Any]) -> NDArray[Any]:
@@ -146,12 +206,12 @@ def objects(outputs: Sequence[Any]) -> NDArray[Any]:
 
 
 def _numbers(output: Any, depth: int = _DEPTH) -> Any:
-    """Lists and tuples of nothing but numbers, as tuples; None for anything else."""
+    """A copy of lists and tuples of nothing but numbers; None for anything else."""
     if isinstance(output, _NUMBERS):
         return output
     if type(output) is np.ndarray and output.dtype.kind in "biuf":
         return output.copy()
-    if not isinstance(output, list | tuple) or depth == 0:
+    if type(output) not in (list, tuple) or depth == 0:
         return None
     parts = []
     for part in output:
@@ -159,7 +219,7 @@ def _numbers(output: Any, depth: int = _DEPTH) -> Any:
         if number is None:
             return None
         parts.append(number)
-    return tuple(parts)
+    return type(output)(parts)
 
 
 def _array(output: Any) -> NDArray[Any] | None:
@@ -193,27 +253,70 @@ def _unplaced(text: str) -> str:
     return _PLACE.sub("", text)
 
 
+def _cut(text: str) -> str:
+    """A text that isn't long, with a checksum in place of an end that is left out."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}… {zlib.crc32(text.encode(errors='replace')):08x}"
+
+
 @dataclass(slots=True)
 class _Reader:
-    """Collects the leaves of one output."""
+    """Collects the leaves of one output: the first by their names, then what they say together."""
 
     leaves: list[tuple[str, Leaf]] = field(default_factory=list)
+    parts: int = 0
+    beyond: int = 0
+    numbers: list[float] = field(default_factory=list)
+    checksum: int = 0
 
     @property
-    def full(self) -> bool:
-        return len(self.leaves) >= _MOST
+    def rest(self) -> Iterator[tuple[str, Leaf]]:
+        """What leaves beyond the first 4,096 say together."""
+        if not self.beyond:
+            return
+        yield f"parts {_BEYOND}", float(self.beyond)
+        yield f"checksum of words {_BEYOND}", f"{self.checksum:08x}"
+        if self.numbers:
+            with np.errstate(all="ignore"):
+                numbers = np.nan_to_num(np.array(self.numbers))
+                yield f"sum of numbers {_BEYOND}", float(numbers.sum())
+                yield f"least of numbers {_BEYOND}", float(numbers.min())
+                yield f"largest of numbers {_BEYOND}", float(numbers.max())
+
+    def add(self, name: str, leaf: Leaf) -> None:
+        """A leaf."""
+        if len(self.leaves) < MOST:
+            self.leaves.append((name, leaf))
+            return
+        self.beyond += 1
+        if isinstance(leaf, Block):
+            self.numbers += leaf.numbers.tolist()
+        elif isinstance(leaf, str):
+            self.checksum = zlib.crc32(f"{name}: {leaf}".encode(errors="replace"), self.checksum)
+        else:
+            self.numbers.append(leaf)
 
     def word(self, name: str, word: str) -> None:
         """A leaf that is compared and nothing else."""
-        self.leaves.append((name, word[:_LONGEST]))
+        self.add(name, _cut(word))
 
     def number(self, name: str, number: Any) -> None:
         """A leaf of a number, or several that hold it exactly."""
+        if type(number) in _PLAIN and 0 < abs(number) < _EXACT:  # nearly all, and no NaN
+            self.add(name, float(number))
+            return
         if isinstance(number, complex):
             self.number(f"{name}.real", number.real)
             self.number(f"{name}.imag", number.imag)
             return
-        if isinstance(number, Decimal) and number.is_finite():
+        if isinstance(number, Decimal):
+            if not number.is_finite():  # NaN has digits of its own
+                self.word(name, str(number))
+                return
+            self.add(f"{name}.exponent", float(number.as_tuple().exponent))
+            if number == 0 and number.is_signed():
+                self.word(name, "-0")
             number = Fraction(number)
         if isinstance(number, Fraction):
             self.number(f"{name}.numerator", number.numerator)
@@ -226,20 +329,21 @@ class _Reader:
             self.word(name, _unplaced(shown(number)))
             return
         if math.isnan(double):
-            self.word(name, "NaN")
+            bits = struct.pack(">d", double).hex()
+            self.word(name, "NaN" if bits == _NAN else f"NaN {bits}")
             return
-        self.leaves.append((name, double))
+        self.add(name, double)
         if double == 0 and math.copysign(1, double) < 0:
             self.word(name, "-0.0")
         if abs(double) > _EXACT and not isinstance(number, Fraction):
             whole = int(number) if isinstance(number, int) or math.isfinite(double) else 0
-            self.leaves.append((f"{name} mod 2**32", float(whole % 2**32)))
+            self.add(f"{name} mod 2**32", float(whole % 2**32))
 
     def array(self, name: str, array: NDArray[Any]) -> None:
         """An array of numbers."""
         flat = array.ravel()
         if array.ndim:
-            self.leaves.append((f"len({name})", float(len(array))))
+            self.add(f"len({name})", float(len(array)))
         if flat.size <= _NAMED:
             for place, number in zip(_places(array.shape), flat.tolist(), strict=True):
                 self.number(name + place, number)
@@ -251,13 +355,16 @@ class _Reader:
             return
         double = flat.astype(np.float64)
         undefined = np.isnan(double)
-        if undefined.any():
-            self.leaves.append((f"NaN in {name}", float(undefined.sum())))
-            double = np.where(undefined, 0.0, double)
-        self.leaves.append((name, Block(array.shape, double.tobytes())))
+        negative = (double == 0) & np.signbit(double)
+        for told, places in (("NaN", undefined), ("-0.0", negative)):
+            if places.any():
+                self.add(f"number of {told} in {name}", float(places.sum()))
+                self.add(f"{told} in {name}", Block(array.shape, places.astype(float).tobytes()))
+        double = np.where(undefined | negative, 0.0, double)
+        self.add(name, Block(array.shape, double.tobytes()))
         if flat.dtype.kind in "iu" and np.any(np.abs(double) > _EXACT):
             low = (flat & 0xFFFFFFFF).astype(np.float64)
-            self.leaves.append((f"{name} mod 2**32", Block(array.shape, low.tobytes())))
+            self.add(f"{name} mod 2**32", Block(array.shape, low.tobytes()))
 
     def text(self, name: str, text: str) -> None:
         """A text: as a word, without its numbers; the numbers; its words, if it has several."""
@@ -268,18 +375,22 @@ class _Reader:
         told = _NUMBER.sub("#", text)
         self.word(name, told)
         if told != text:  # 1.50 and 1.5 are one number
-            self.leaves.append((f"len({name})", float(len(text))))
+            self.add(f"len({name})", float(len(text)))
         for place, match in enumerate(islice(_NUMBER.finditer(text), _WORDS)):
             self.number(f"number {place} in {name}", float(match[0]))
         words = text.split()
         for word in sorted(set(words[:_WORDS])) if len(words) > 1 else ():
-            self.leaves.append((f"{word[:_LONGEST]!r} in {name}", 1.0))
+            self.add(f"{_cut(word)!r} in {name}", 1.0)
 
     def walk(self, value: Any, name: str, depth: int) -> str:  # noqa: C901 - a type a line
         """Collect the leaves of a part; its structure."""
         kind = type(value).__name__
-        if self.full:
-            return "…"
+        self.parts += 1
+        if self.parts > _PARTS:
+            raise DrawError(f"What is released has more than {_PARTS:,} parts: release fewer.")
+        if type(value) in _PLAIN:
+            self.number(name, value)
+            return kind
         if depth == 0:  # read as its representation says it, which also ends what holds itself
             self.text(name, _unplaced(shown(value)))
             return kind
@@ -288,6 +399,7 @@ class _Reader:
                 self.word(name, str(value))
             case np.generic() if value.dtype.kind in "Mm":
                 self.number(name, int(value.astype(np.int64)))
+                return str(value.dtype)
             case str():
                 self.text(name, str(value))
             case bytes() | bytearray():
@@ -296,31 +408,32 @@ class _Reader:
                 self.number(name, value.item())
             case Number():
                 self.number(name, value)
-            case datetime.datetime():
-                aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
-                self.number(name, (aware - _EPOCH).total_seconds())
-            case datetime.date():
-                self.number(name, value.toordinal())
-            case datetime.timedelta():
-                self.number(name, value.total_seconds())
+            case datetime.datetime() | datetime.date() | datetime.timedelta():
+                return self._time(value, name, kind)
             case AbstractSet():
                 return self._members(value, name, kind)
             case Mapping():
                 self.number(f"len({name})", len(value))
-                if 1 < len(value) <= _WORDS:  # dicts keep the order in which they were filled
-                    keys = (_unplaced(shown(key)) for key in value)
-                    self.word(f"order of {name}", ", ".join(keys))
+                if len(value) > 1:  # dicts keep the order in which they were filled
+                    self.word(f"order of {name}", ", ".join(map(_label, value)))
                 return f"{kind}{{{self._entries(value, name, depth)}}}"
             case tuple() if hasattr(value, "_fields"):
                 fields = dict(zip(value._fields, value, strict=True))
                 return f"{kind}({self._entries(fields, name, depth)})"
-            case np.ndarray() if not np.ma.isMaskedArray(value):
+            case np.ma.MaskedArray():  # what lies under the mask is released with it
+                mask = self.walk(np.ma.getmaskarray(value), f"mask of {name}", depth - 1)
+                return f"{kind} of {self.walk(value.data, name, depth - 1)}, {mask}"
+            case np.ndarray():
                 return self._array(value, name, depth)
             case _ if (parts := _parts(value)) is not None:
-                if hasattr(value, "columns") and hasattr(value, "dtypes"):  # also of no rows
-                    types = ((each, getattr(each, "categories", ())) for each in value.dtypes)
+                if hasattr(value, "dtypes"):  # also of no rows
+                    columns = value.dtypes if hasattr(value, "columns") else [value.dtypes]
+                    types = ((each, getattr(each, "categories", ())) for each in columns)
                     told = ", ".join(f"{each} {[*among]}" for each, among in types)
                     self.word(f"types of {name}", told)
+                for said in ("name", "attrs"):  # pandas
+                    if getattr(value, said, None):
+                        self.walk(getattr(value, said), f"{name}.{said}", depth - 1)
                 return f"{kind}[{self._list(parts, name, depth)}]"
             case _ if hasattr(value, "__array__") and not isinstance(value, type):
                 return f"{kind} of {self.walk(np.asarray(value), name, depth - 1)}"
@@ -328,21 +441,37 @@ class _Reader:
                 return self._object(value, name, depth)
         return kind
 
+    def _time(self, value: datetime.date | datetime.timedelta, name: str, kind: str) -> str:
+        match value:
+            case datetime.datetime():
+                aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+                self.number(name, (aware - _EPOCH).total_seconds())
+                self.number(f"{name}.microsecond", value.microsecond)
+                return f"{kind} of {value.tzinfo}"
+            case datetime.date():
+                self.number(name, value.toordinal())
+            case _:
+                self.number(name, value.total_seconds())
+                self.number(f"{name}.microseconds", value.microseconds)
+        return kind
+
     def _members(self, value: AbstractSet[Any], name: str, kind: str) -> str:
         self.number(f"len({name})", len(value))
-        for member in sorted(_unplaced(shown(member)) for member in islice(value, _MOST)):
-            self.leaves.append((f"{member[:_LONGEST]} in {name}", 1.0))
+        for member in sorted(_unplaced(shown(member)) for member in value):
+            self.add(f"{_cut(member)} in {name}", 1.0)
         return kind
 
     def _entries(self, entries: Mapping[Any, Any], name: str, depth: int) -> str:
         structures = []
         for key, part in entries.items():
-            label = _unplaced(shown(key))[:_LONGEST]
+            label = _label(key)
             structures.append(f"{label}: {self.walk(part, f'{name}[{label}]', depth - 1)}")
         return ", ".join(sorted(structures))
 
     def _array(self, value: NDArray[Any], name: str, depth: int) -> str:
         dtype = f"{value.dtype}"
+        if type(value) is not np.ndarray:
+            dtype = f"{type(value).__name__} of {dtype}"
         if value.dtype.kind in "Mm":
             value = value.astype(np.int64)
         if value.dtype.kind == "c":
@@ -358,28 +487,25 @@ class _Reader:
         self.number(f"len({name})", len(parts))
         structures = []
         for place, part in enumerate(parts):
-            if self.full:
-                break
             structures.append(self.walk(part, f"{name}[{place}]", depth - 1))
             self._keyed(part, name)
-        if parts and not self.full:
+        if parts:
             self.walk(parts[-1], f"{name}[-1]", depth - 1)
         if parts and all(isinstance(part, int | float | np.number) for part in parts):
             self.number(f"sum({name})", float(np.sum(np.array(parts, dtype=float))))
-        alike = [(structure, len(list(group))) for structure, group in groupby(structures)]
-        return ", ".join(f"{s} × {n}" if n > 1 else s for s, n in alike)
+        return _alike(structures)
 
     def _keyed(self, part: Any, name: str) -> None:
         """What stands in a list, whatever its place: a text, or the numbers in a row beside one."""
         if isinstance(part, str):
-            self.leaves.append((f"{part[:_LONGEST]!r} in {name}", 1.0))
+            self.add(f"{_cut(part)!r} in {name}", 1.0)
             return
         if not isinstance(part, Mapping | list | tuple):
             return
         row = list(part.items() if isinstance(part, Mapping) else enumerate(part))
-        texts = ", ".join(repr(each[:_LONGEST]) for _, each in row if isinstance(each, str))
+        texts = ", ".join(repr(_cut(each)) for _, each in row if isinstance(each, str))
         if texts:
-            self.leaves.append((f"{texts} in {name}", 1.0))
+            self.add(f"{texts} in {name}", 1.0)
             for key, each in row:
                 if isinstance(each, int | float | np.number):
                     self.number(f"{name}[{texts}][{key!r}]", float(each))
@@ -404,12 +530,24 @@ class _Reader:
         if isinstance(state, tuple) and len(state) == 2:  # also of slots
             state = {**(state[0] or {}), **(state[1] or {})}
         if isinstance(state, Mapping) and state:
-            for attribute, part in state.items():
-                if not callable(part):
-                    self.walk(part, f"{name}.{attribute}", depth - 1)
-        else:
-            self.text(name, _unplaced(shown(value)))
+            structures = [
+                f"{attribute}: {self.walk(part, f'{name}.{attribute}', depth - 1)}"
+                for attribute, part in state.items()
+                if not callable(part)
+            ]
+            return f"{kind}({', '.join(structures)})"
+        self.text(name, _unplaced(shown(value)))
         return kind
+
+
+def _label(key: Any) -> str:
+    """A key in words."""
+    return _text_label(key) if type(key) is str else _cut(_unplaced(shown(key)))
+
+
+@lru_cache(maxsize=4096)
+def _text_label(key: str) -> str:
+    return _cut(_unplaced(shown(key)))
 
 
 @lru_cache(maxsize=1024)
@@ -424,11 +562,9 @@ def _parts(value: Any) -> list[Any] | None:
         return None
     if isinstance(value, list | tuple):
         return list(value)
-    if np.ma.isMaskedArray(value):
-        return list(value.tolist()) if value.ndim else [value.tolist()]
     if hasattr(value, "reset_index"):  # pandas: what an index names is an output too
-        numbered = type(value.index).__name__ == "RangeIndex"
-        table = value if numbered else value.reset_index()
+        plain = str(value.index) == f"RangeIndex(start=0, stop={len(value)}, step=1)"
+        table = value if plain else value.reset_index()
         if not hasattr(table, "columns"):
             return list(table.tolist())
         columns = [table.iloc[:, place].tolist() for place in range(len(table.columns))]
@@ -437,5 +573,5 @@ def _parts(value: Any) -> list[Any] | None:
         if callable(getattr(value, way, None)):
             return list(getattr(value, way)())
     if isinstance(value, Iterator):
-        return list(islice(value, _MOST))
-    return list(islice(value, _MOST)) if isinstance(value, Collection) else None
+        return list(islice(value, _PARTS))
+    return list(value) if isinstance(value, Collection) else None

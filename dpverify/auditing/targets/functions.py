@@ -48,7 +48,7 @@ from dpverify.visible import raised, shown
 
 __all__ = ["Adapted", "adapt"]
 
-_MOST = 4096  # items of an iterator that is released
+_MOST = 1_000_000  # items of an iterator that is released for one row of several
 Takes = Literal["data", "number", "numbers"]
 Element = Literal["any", "float", "whole", "truth"]
 
@@ -142,7 +142,7 @@ class Adapted(Mechanism):
         )
 
     def release(self, records: Any, *, rng: Words) -> Any:
-        """One output of a data set; of a function of one record, an array with one for each row."""
+        """One output of a data set, or of one record; of several records, one for each of them."""
         return self.releaser(records, 1, rng=rng)()
 
     def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], Any]:
@@ -525,18 +525,15 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 def _stacked(answers: list[Any]) -> Any:
     """An array of numbers, a row each; of other answers a list, or the only one as it is."""
-    if len(answers) == 1 and _plain(answers[0]):
-        return np.array(answers)
+    if len(answers) == 1:
+        return answers[0]
     # An iterator is read once: whoever looks at it again finds it empty.
     answers = [list(islice(a, _MOST)) if isinstance(a, Iterator) else a for a in answers]
-    if not any(isinstance(kept(answer), frozenset | Value) for answer in answers):
+    if all(type(answer) is type(answers[0]) for answer in answers) and not any(
+        isinstance(kept(answer), set | frozenset | Value) for answer in answers
+    ):
         with suppress(ValueError):  # ragged
             numbers = as_numbers(answers)
             if numbers.dtype != object:
                 return numbers
-    return answers if len(answers) > 1 else answers[0]
-
-
-def _plain(answer: Any) -> bool:
-    """Whether it is a double, or an array of numbers that doubles or 64 bits hold: most are."""
-    return type(answer) is float or (type(answer) is np.ndarray and answer.dtype.char in "?bhilqfd")
+    return answers

@@ -272,7 +272,7 @@ class Faulty(Transparent):
     [
         ("raises", "raised RuntimeError"),
         ("NaN", "released .*, NaN among them"),
-        ("shape", "released numbers of shape .* and numbers of shape"),
+        ("shape", "released .* array of shape .* and .* array of shape"),
     ],
 )
 def test_a_mechanism_at_fault_is_named_with_its_pair(fault: str, says: str) -> None:

@@ -99,6 +99,11 @@ def test_an_audit_killed_at_any_step_ends_with_the_same_report(
     assert shown(resumed) == shown(uninterrupted)
 
 
+def but_pace(journal: bytes) -> list[bytes]:
+    """Its lines but those that say how long a release took."""
+    return [line for line in journal.splitlines() if b'"pace"' not in line]
+
+
 @pytest.mark.parametrize("first", day_and_night(3, 0))
 def test_a_torn_last_line_is_done_again(tmp_path: Path, uninterrupted: Report, first: int) -> None:
     path = tmp_path / "journal"
@@ -110,7 +115,7 @@ def test_a_torn_last_line_is_done_again(tmp_path: Path, uninterrupted: Report, f
     for left in torn[first:]:
         path.write_bytes(left)
         assert shown(audited(path)) == shown(uninterrupted)
-        assert path.read_bytes() == whole
+        assert but_pace(path.read_bytes()) == but_pace(whole)
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
@@ -214,7 +219,7 @@ def test_the_command_line_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_bytes(b"".join(rows[: len(rows) // 2]))
     assert _run(words) == code
     assert capsys.readouterr().out == first
-    assert path.read_bytes() == b"".join(rows)
+    assert but_pace(path.read_bytes()) == but_pace(b"".join(rows))
     assert _run([*words, "--seed", "1"]) == 2
     assert "is the journal of another audit" in capsys.readouterr().err
 

@@ -6,17 +6,20 @@ import datetime
 import math
 from collections import namedtuple
 from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 
+from dpverify.auditing.outputs import values
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import _joined, _stacked, raised_in
+from dpverify.auditing.outputs.samples import Drawn, joined, raised_in
 from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
@@ -153,13 +156,16 @@ def test_other_draws_have_no_part_in_an_output() -> None:
     """Alone, among numbers, or beside another kind: the same leaves, hence the same features."""
     for odd in (None, "x", [1, 2, 3], math.nan, {"a": 1}, 2**70, frozenset("a")):
         for output in (1.5, 3, True, [1.0, 2.0], (4, 5), np.array([6, 7]), 2.0**60, {"b"}):
-            alone = _stacked([kept(output)], MECHANISM, PAIR, 0)
-            among = _stacked([kept(output), kept(odd)], MECHANISM, PAIR, 0)
-            assert value_of(alone[0]) == value_of(among[0])
-            joined, _ = _joined([alone, alone, among, alone])
-            assert value_of(joined[0]) == value_of(alone[0])
-            learned = features(alone)
-            assert np.array_equal(learned.matrix(alone)[0], learned.matrix(among)[0])
+            alone = Drawn.of([kept(output)], MECHANISM, PAIR, 0)
+            among = Drawn.of([kept(output), kept(odd)], MECHANISM, PAIR, 0)
+            assert alone.values()[0] == among.values()[0]
+            both, _ = joined([alone, alone, among, alone])
+            assert value_of(both[0]) == alone.values()[0]
+            told, _ = joined([alone, alone], like=objects([value_of(None)]))
+            assert told[0] == alone.values()[0]
+            learned = features(alone.outputs)
+            features_of = [learned.matrix(each.outputs)[0] for each in (alone, among)]
+            assert np.array_equal(*features_of)
 
 
 def test_features_are_learned_from_training_outputs_alone() -> None:
@@ -190,3 +196,94 @@ def test_a_number_of_digits_is_seen() -> None:
 def test_what_gives_values_when_it_is_called_is_refused(lazy: Any) -> None:
     with pytest.raises(DrawError, match="an audit reads values alone: release what it gives"):
         value_of(lazy)
+
+
+SAME = [*range(99)]
+TOLD_APART = {
+    "exponent": (Decimal("1.0"), Decimal("1.00")),
+    "exponent within": ([Decimal("1.0"), "x"], [Decimal("1.00"), "x"]),
+    "sign of a decimal zero": (Decimal("0"), Decimal("-0")),
+    "digits of a decimal NaN": (Decimal("NaN"), Decimal("NaN1")),
+    "truth": (True, 1),
+    "truth within": ((True, 1), (1, 1)),
+    "truth deep within": ([[True]], [[1]]),
+    "one truth of many": ([True, *SAME], [1, *SAME]),
+    "truth in a set": ({True}, {1}),
+    "kind of set": ({1}, frozenset({1})),
+    "whole or not": (1, 1.0),
+    "whole or not within": ([1, 2], [1, 2.0]),
+    "numpy's or Python's": (1.0, np.float64(1)),
+    "precision": (np.float32(1), np.float64(1)),
+    "width of an array": (np.array([1], np.int8), np.array([1])),
+    "order of bytes": (np.array([1], ">i4"), np.array([1], "<i4")),
+    "list or tuple": ([1, 2], (1, 2)),
+    "list or array": ([1, 2], np.array([1, 2])),
+    "number or array": (np.array(1.0), np.float64(1)),
+    "text or bytes": ("ab", b"ab"),
+    "bytes or array": (b"ab", bytearray(b"ab")),
+    "sign of zero": (0.0, -0.0),
+    "sign of zero within": ([0.0], [-0.0]),
+    "sign of one zero of many": (np.zeros(100), np.r_[-0.0, np.zeros(99)]),
+    "place of NaN among many": (np.r_[math.nan, 0, SAME], np.r_[0, math.nan, SAME]),
+    "sign of NaN": (math.nan, -math.nan),
+    "class of numbers": (1.0, type("Euros", (float,), {})(1)),
+    "class of lists": ([1], type("Row", (list,), {})([1])),
+    "class of arrays": (np.ones((1, 1)), np.ones((1, 1)).view(np.matrix)),
+    "key": ({1: 0}, {True: 0}),
+    "order of many keys": (dict.fromkeys(SAME), dict.fromkeys(SAME[::-1])),
+    "attribute": (SimpleNamespace(a=1), SimpleNamespace(a=1.0)),
+    "zone": (datetime.datetime(1, 1, 1), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)),
+    "unit": (np.datetime64(1, "s"), np.datetime64(1, "D")),
+    "microsecond": tuple(datetime.datetime(9999, 1, 1, 0, 0, 0, n) for n in (1, 2)),
+    "end of a word": ("y" * 310 + "a", "y" * 310 + "b"),
+    "end of a member": ({"y" * 310 + "a"}, {"y" * 310 + "b"}),
+    "end of a key": ({"y" * 310 + "a": 1}, {"y" * 310 + "b": 1}),
+    "under a mask": tuple(np.ma.array([1, n], mask=[0, 1]) for n in (1, 2)),
+    "part beyond the named ones": ([None] * 5000 + [0], [None] * 5000 + [1]),
+    "word beyond the named ones": ([None] * 5000 + ["a"], [None] * 5000 + ["b"]),
+}
+
+
+@pytest.mark.parametrize("name", TOLD_APART)
+def test_what_python_tells_apart_is_told_apart(name: str) -> None:
+    """By itself, stacked with others of its kind, and stacked with the other."""
+    own, other = (kept(output) for output in TOLD_APART[name])
+    assert value_of(own).leaves != value_of(other).leaves
+    sides = [Drawn.of([each] * 6, MECHANISM, PAIR, 0) for each in (own, other)]
+    learned = features(np.concatenate(joined(sides)))
+    told = [learned.matrix(side) for side in joined(sides)]
+    assert not np.array_equal(*told)
+    assert np.array_equal(told[0], np.tile(told[0][0], (6, 1)))
+
+
+def test_tables_are_told_apart_by_what_is_beside_their_values() -> None:
+    pandas = pytest.importorskip("pandas")
+    plain, said = pandas.DataFrame({"a": [1]}), pandas.DataFrame({"a": [1]})
+    said.attrs["rows"] = 7
+    for own, other in (
+        (plain, said),
+        (plain, pandas.DataFrame({"a": np.array([1], np.int8)})),
+        (pandas.Series([1]), pandas.Series([1], dtype="int8")),
+        (pandas.Series([1], name="a"), pandas.Series([1], name="b")),
+        (pandas.Series([1, 2]), pandas.Series([1, 2], index=range(5, 7))),
+    ):
+        assert value_of(own).leaves != value_of(other).leaves
+
+
+def test_more_parts_than_can_be_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "_PARTS", 1000)
+    endless: list[Any] = []
+    endless += [endless] * 9
+    with pytest.raises(DrawError, match="more than 1,000 parts: release fewer"):
+        value_of(endless)
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_one_of_a_thousand_parts_has_a_column(array: bool) -> None:
+    rng = np.random.default_rng(1)
+    numbers = rng.normal(size=(40, 1000))
+    numbers[20:, 777] += 10
+    outputs = [{"a": row} if array else dict(enumerate(row.tolist())) for row in numbers]
+    names = features(objects([value_of(output) for output in outputs])).names
+    assert any("[777]" in name for name in names)
+    assert len(names) < 1000

@@ -123,7 +123,7 @@ def test_objects_of_libraries() -> None:
         of(Measurement())
     words = ReplayableWords(1, "key")
     record = of(Measurement(), of="record", attributes=3)
-    assert record.release(np.ones((1, 3)), rng=words).tolist() == [[1.0, 1.0, 1.0]]
+    assert record.release(np.ones((1, 3)), rng=words) == [1.0, 1.0, 1.0]
     rows = of(Measurement(), of="dataset", rows=3)
     assert rows.attributes == 1
     assert rows.release(np.ones((3, 1)), rng=words) == [1.0, 1.0, 1.0]
