@@ -164,8 +164,8 @@ def test_other_draws_have_no_part_in_an_output() -> None:
             told, _ = joined([alone, alone], like=objects([value_of(None)]))
             assert told[0] == alone.values()[0]
             learned = features(alone.outputs)
-            features_of = [learned.matrix(each.outputs)[0] for each in (alone, among)]
-            assert np.array_equal(*features_of)
+            own, beside = (learned.matrix(each.outputs)[0] for each in (alone, among))
+            assert np.array_equal(own, beside)
 
 
 def test_features_are_learned_from_training_outputs_alone() -> None:
@@ -238,7 +238,7 @@ TOLD_APART = {
     "end of a word": ("y" * 310 + "a", "y" * 310 + "b"),
     "end of a member": ({"y" * 310 + "a"}, {"y" * 310 + "b"}),
     "end of a key": ({"y" * 310 + "a": 1}, {"y" * 310 + "b": 1}),
-    "under a mask": tuple(np.ma.array([1, n], mask=[0, 1]) for n in (1, 2)),
+    "under a mask": tuple(np.ma.array([1, n], mask=[False, True]) for n in (1, 2)),
     "part beyond the named ones": ([None] * 5000 + [0], [None] * 5000 + [1]),
     "word beyond the named ones": ([None] * 5000 + ["a"], [None] * 5000 + ["b"]),
 }
@@ -251,9 +251,9 @@ def test_what_python_tells_apart_is_told_apart(name: str) -> None:
     assert value_of(own).leaves != value_of(other).leaves
     sides = [Drawn.of([each] * 6, MECHANISM, PAIR, 0) for each in (own, other)]
     learned = features(np.concatenate(joined(sides)))
-    told = [learned.matrix(side) for side in joined(sides)]
-    assert not np.array_equal(*told)
-    assert np.array_equal(told[0], np.tile(told[0][0], (6, 1)))
+    told, otherwise = (learned.matrix(side) for side in joined(sides))
+    assert not np.array_equal(told, otherwise)
+    assert np.array_equal(told, np.tile(told[0], (6, 1)))
 
 
 def test_tables_are_told_apart_by_what_is_beside_their_values() -> None:
