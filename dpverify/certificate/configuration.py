@@ -54,6 +54,7 @@ __all__ = [
     "PurposeSettings",
     "described",
     "load_configuration",
+    "one_line",
 ]
 
 MAX_SEED = 2**53 - 1
@@ -81,7 +82,8 @@ def _whole(value: object) -> object:
     return value
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text with single spaces; hidden characters are refused."""
     line = " ".join(text.split())
     if character := hidden(line):
         raise ValueError(f"holds the hidden character {character}: leave it out")
@@ -255,7 +257,7 @@ class OwnerSettings(_Section):
     """What the owner says of a hazard of the checklist."""
 
     answer: Literal["pass", "fail", "not_applicable"]
-    reason: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_one_line)]
+    reason: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(one_line)]
 
 
 class Configuration(_Section):

@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 from dpverify.data.atomic_files import write_file
 from dpverify.errors import KeyFileError
 
-__all__ = ["key_id", "load_private_key", "load_public_key", "new_key"]
+__all__ = ["key_id", "load_private_key", "load_public_key", "new_key", "no_passphrase"]
 
 _MAX_BYTES = 1 << 16
 _PUBLIC = b"-----BEGIN PUBLIC KEY-----"
@@ -75,6 +75,11 @@ def new_key(path: Path, *, passphrase: str | None = None) -> tuple[Path, str]:
         public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
     return public, key_id(key.public_key())
+
+
+def no_passphrase() -> str:
+    """Where nobody can be asked for one."""
+    raise KeyFileError("the key is encrypted: give passphrase, a function that returns it.")
 
 
 def load_private_key(path: Path, *, passphrase: Callable[[], str]) -> Ed25519PrivateKey:

@@ -37,12 +37,13 @@ from dpverify.certificate.checks import (
     read_own_file,
 )
 from dpverify.certificate.compose import check_document
-from dpverify.certificate.keys import key_id, load_private_key
+from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
 from dpverify.data.atomic_files import writing
-from dpverify.errors import CertificateError, KeyFileError
+from dpverify.errors import CertificateError
 
 __all__ = [
     "PAYLOAD_TYPE",
+    "STATEMENT",
     "Envelope",
     "Signature",
     "add_signature",
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
-_STATEMENT = "https://in-toto.io/Statement/v1"
+STATEMENT = "https://in-toto.io/Statement/v1"
 
 
 class Signature(BaseModel):
@@ -84,7 +85,17 @@ class Envelope(BaseModel):
         CertificateError
             If there is none, or it isn't one byte for byte as `add_signature` writes it.
         """
-        content = read_own_file(path)
+        return cls.parse(read_own_file(path), str(path))
+
+    @classmethod
+    def parse(cls, content: bytes, where: str) -> Envelope:
+        """The envelope that a text is; `where` it was read names it in the error.
+
+        Raises
+        ------
+        CertificateError
+            As `read`.
+        """
         try:
             envelope = cls.model_validate(json.loads(content))
             standard = all(
@@ -95,7 +106,7 @@ class Envelope(BaseModel):
         except (ValueError, RecursionError):  # not JSON, or not an envelope's
             pass
         raise CertificateError(
-            f"{path}: is not a DSSE envelope in canonical JSON and standard base64, "
+            f"{where}: is not a DSSE envelope in canonical JSON and standard base64, "
             "or was changed after it was written."
         )
 
@@ -136,7 +147,7 @@ def statement(fields: Mapping[str, Any], report: str | None = None) -> dict[str,
     files += [] if report is None else [(REPORT, report)]
     name, _, version = fields["schema"].removeprefix("dpverify-").partition("/")
     return {
-        "_type": _STATEMENT,
+        "_type": STATEMENT,
         "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in files],
         "predicateType": f"urn:dpverify:{name}:{version}",
         "predicate": fields,
@@ -149,7 +160,7 @@ def envelope_beside(certificate: Path) -> Path:
 
 
 def sign(
-    certificate: Path | str, key: Path | str, *, passphrase: Callable[[], str] | None = None
+    certificate: Path | str, key: Path | str, *, passphrase: Callable[[], str] = no_passphrase
 ) -> Path:
     """Sign a certificate together with its released files and its report.
 
@@ -178,7 +189,7 @@ def sign(
     >>> dpv.sign("out", "signer.pem").name  # doctest: +SKIP
     'certificate.dsse.json'
     """
-    private = load_private_key(Path(key), passphrase=passphrase or _no_passphrase)
+    private = load_private_key(Path(key), passphrase=passphrase)
     path = certificate_path(certificate)
     fields = read_certificate(path)
     for check in check_document(fields, path.parent, replay=False):
@@ -189,10 +200,6 @@ def sign(
     envelope = envelope_beside(path)
     add_signature(fields, envelope, private)
     return envelope
-
-
-def _no_passphrase() -> str:
-    raise KeyFileError("the key is encrypted: give passphrase, a function that returns it.")
 
 
 def add_signature(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envelope:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpverify._tables import html_table, text_table
+from dpverify.certificate.answer import answers_beside, check_answers
 from dpverify.certificate.certify import Announce
 from dpverify.certificate.checks import Check, certificate_path, read_certificate
 from dpverify.certificate.compose import check_document
@@ -64,6 +65,7 @@ def verify(
     certificate: Path | str,
     *,
     keys: Sequence[Path | str] = (),
+    answer_keys: Sequence[Path | str] = (),
     replay: bool = True,
     announce: Announce = lambda _: lambda _: None,
     workers: int = -1,
@@ -75,6 +77,7 @@ def verify(
     certificate : its file, or the folder that `certify` wrote. Released files, report and signature
         are looked for beside it; the released files of a composed certificate one folder below, too
     keys : files of public keys, each of which must have signed it
+    answer_keys : those of people who signed answers to its hazards alone
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
     announce : called once per certificate with the number of draws to replay; returns the progress
         callback
@@ -95,7 +98,9 @@ def verify(
     >>> dpv.verify("out").status  # doctest: +SKIP
     'agrees'
     """
-    signers = [load_public_key(Path(key)) for key in keys]
+    signers, answerers = (
+        [load_public_key(Path(key)) for key in several] for several in (keys, answer_keys)
+    )
     path = certificate_path(certificate)
     fields = read_certificate(path)
     checks = check_document(fields, path.parent, replay=replay, announce=announce, workers=workers)
@@ -104,6 +109,8 @@ def verify(
         checks += check_signatures(fields, envelope, signers)
     else:
         checks.append(Check(name="signature", status="not_checked", detail=_UNSIGNED))
+    if os.path.lexists(answers_beside(path)):
+        checks += check_answers(fields, answers_beside(path), [*signers, *answerers])
     return Verification(path=path, checks=tuple(checks))
 
 

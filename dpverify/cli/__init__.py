@@ -18,6 +18,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS = {
     "account": ("dpverify.cli.account", "What a noise level or a mechanism guarantees."),
+    "answer": ("dpverify.cli.answer", "Answer hazards of a certificate after its release."),
     "audit": ("dpverify.cli.audit", "Attack what a mechanism claims."),
     "audit-scores": ("dpverify.cli.audit_scores", "Bound epsilon by scores in a file."),
     "budget": ("dpverify.cli.budget", "Keep a privacy budget, and spend from it."),

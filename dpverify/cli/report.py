@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
+from dpverify.certificate.answer import answers_beside, read_answers
 from dpverify.certificate.certify import REPORT
 from dpverify.certificate.checks import certificate_path, read_certificate
+from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.schema import Certificate
 from dpverify.certificate.sign import envelope_beside
 from dpverify.cli.output import emit_json, json_option, say, talk, talk_options
 from dpverify.cli.verify import exit_code, tell, verify_aloud
 from dpverify.data.atomic_files import write_file
-from dpverify.errors import CertificateError
+from dpverify.errors import CertificateError, ConfigurationError
 
 __all__ = ["report"]
 
@@ -27,9 +29,17 @@ __all__ = ["report"]
     help="The page to write; report.html beside the certificate by default, in place of what is "
     "there.",
 )
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Public key of one who answered hazards after the release: the page, which needs --out, "
+    "shows those answers. May be repeated.",
+)
 @json_option
 @talk_options
-def report(certificate: Path, out: Path | None, as_json: bool) -> int:
+def report(certificate: Path, out: Path | None, keys: tuple[Path, ...], as_json: bool) -> int:
     """Render the page that belongs to CERTIFICATE, whatever page came with it.
 
     Everything but the replay of the audits is checked first, and a certificate that doesn't agree
@@ -38,6 +48,12 @@ def report(certificate: Path, out: Path | None, as_json: bool) -> int:
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
     path = certificate_path(certificate)
+    if keys and out is None:
+        raise ConfigurationError(
+            "--key asks for a page with later answers, which isn't the one that belongs to the "
+            "certificate: give --out with another place."
+        )
+    public = [load_public_key(key) for key in keys]
     fields = read_certificate(path)
     if "parts" in fields:
         raise CertificateError(
@@ -54,7 +70,10 @@ def report(certificate: Path, out: Path | None, as_json: bool) -> int:
         say("No report was written.", err=True)
         return code
     out = path.with_name(REPORT) if out is None else out
-    write_file(out, render(Certificate.model_validate(fields)).encode())
+    beside = answers_beside(path)
+    later = list(read_answers(fields, beside, public)) if public and beside.exists() else []
+    held = [answered for answered in later if answered.holds]
+    write_file(out, render(Certificate.model_validate(fields), held).encode())
     signed = os.path.lexists(envelope_beside(path))
     if as_json:
         emit_json("report", {"report": str(out), "envelope": signed})

@@ -37,6 +37,13 @@ replay_option = click.option(
     type=click.Path(path_type=Path),
     help="Public key whose signature must hold; may be repeated.",
 )
+@click.option(
+    "--answer-key",
+    "answer_keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Public key of one who signed answers alone; may be repeated.",
+)
 @replay_option
 @click.option("--allow-inconclusive", is_flag=True, help="Exit with 0 in place of 3.")
 @json_option
@@ -45,6 +52,7 @@ replay_option = click.option(
 def verify(
     certificate: Path,
     keys: tuple[Path, ...],
+    answer_keys: tuple[Path, ...],
     replay: bool,
     allow_inconclusive: bool,
     as_json: bool,
@@ -59,7 +67,12 @@ def verify(
     """
     with progress_bar("replaying") as start:
         result = verifying.verify(
-            certificate, keys=keys, replay=replay, announce=start, workers=workers
+            certificate,
+            keys=keys,
+            answer_keys=answer_keys,
+            replay=replay,
+            announce=start,
+            workers=workers,
         )
     if as_json:
         emit_json("verify", [check.to_dict() for check in result.checks])

@@ -7,11 +7,12 @@ rounded is rounded to the safe side, or said to be about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 
+from dpverify.certificate.answered import Answered
 from dpverify.certificate.hazards import EDITION
 from dpverify.certificate.meaning import SIZES
 from dpverify.certificate.report import plots
@@ -58,12 +59,14 @@ class _Fact:
     enclosure: Ends | None
 
 
-def render(certificate: Certificate) -> str:
+def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
     """Report of a certificate, as one self-contained HTML page.
 
     Parameters
     ----------
     certificate : the only source; the same certificate gives the same bytes
+    later : answers to its hazards that were given after the release, oldest first, whose signatures
+        hold; the page with them isn't the one that belongs to the certificate
 
     Returns
     -------
@@ -75,8 +78,10 @@ def render(certificate: Certificate) -> str:
     findings = list(_findings(certificate))
     factor = decimal_of(inputs.epsilon, ROUND_CEILING)
     excess = decimal_of(power.smallest_excess)
+    answered = {hazard: answers for answers in later for hazard in answers.answers}
     return template("report.html.j2").render(
         certificate=certificate,
+        later=answered,
         inputs=inputs,
         evidence=certificate.evidence,
         derived=derived,
@@ -106,7 +111,11 @@ def render(certificate: Certificate) -> str:
         edition=EDITION,
         words=Counter(answer.answer for answer in certificate.checklist),
         owned=[answer for answer in certificate.checklist if answer.owner],
-        asked=[answer for answer in certificate.checklist if answer.answer == "needs_owner"],
+        asked=[
+            answer
+            for answer in certificate.checklist
+            if answer.answer == "needs_owner" and answer.id not in answered
+        ],
         chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
         best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
         figures={

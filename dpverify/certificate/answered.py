@@ -1,0 +1,34 @@
+"""What somebody answered of a certificate's hazards after its release."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from dpverify.certificate.configuration import OwnerSettings, one_line
+
+__all__ = ["Answered"]
+
+_Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
+
+
+class Answered(BaseModel):
+    """What one person answered at one time.
+
+    Attributes
+    ----------
+    by : who answers, in their own words
+    at : when, by the clock of their machine: UTC, to the second
+    answers : by hazard
+    keyid : `key_id` of the key that signed it
+    holds : whether the signature holds under a key that was given; None where none was
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    by: _Line
+    at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    answers: Annotated[dict[str, OwnerSettings], Field(min_length=1)]
+    keyid: str = Field(default="", exclude=True)
+    holds: bool | None = Field(default=None, exclude=True)
