@@ -1,9 +1,12 @@
-"""``dpverify init``: a commented configuration for a file, from its shape and type alone."""
+"""``dpverify init``: a commented configuration for a file, from its shape and types alone."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
@@ -12,7 +15,9 @@ import click
 from dpverify.certificate.configuration import UNDECIDED
 from dpverify.cli.output import emit_json, emit_table, json_option, talk, talk_options
 from dpverify.data.atomic_files import write_file
-from dpverify.data.loading import Shape, shape_of
+from dpverify.data.frame import Spelling
+from dpverify.data.loading import Shape, is_headless, shape_of
+from dpverify.data.proposals import Proposal, Proposals, propose
 from dpverify.errors import OutputError
 
 __all__ = ["configuration_text", "init"]
@@ -20,17 +25,18 @@ __all__ = ["configuration_text", "init"]
 _SKETCHED = 64
 """Attributes from which a sketch is proposed: with fewer, noise on the records loses less."""
 
+_DOMAIN = {"data.domain": "the least and the largest value that an attribute may have"}
+_DECLARED = {"data.columns": "what each column may hold: ranges, categories; which are dropped"}
 _DECISIONS = {
-    "data.domain": "the least and the largest value that an attribute may have",
     "privacy.epsilon": "how much a release may reveal, in nats",
     "privacy.delta": "the probability that is left out of that promise",
-    "privacy.adjacency": "whose privacy is protected: of an attribute, or of a whole record",
+    "privacy.adjacency": "whose privacy: of one column or attribute of a record, or of all of it",
 }
 
-_TEXT = Template("""\
+_TEXT = """\
 # A certified release of $name: $rows rows, $attributes columns.
 #
-# Written by `dpverify init` from the shape and the type of the file. No value in it was used, and
+# Written by `dpverify init` from the shape and the types of the file. No value in it was used, and
 # none should be used below: a range read off the records is a fact about the records, and it is
 # published with the certificate. Decide from what you know without looking.
 #
@@ -38,9 +44,9 @@ _TEXT = Template("""\
 
 [data]
 path = $path
-$domain
+$data
 outside = "refuse"    # a value outside stops the release; "clip" moves it to the nearest end
-
+$columns
 [mechanism]
 $mechanism
 # `dpverify mechanisms` lists the others, docs/mechanisms.md says how to choose.
@@ -52,10 +58,7 @@ epsilon = "$undecided"
 # Far less than 1/$rows, one in the number of rows: 1e-6 is common. 0 needs noise = "laplace".
 delta = "$undecided"
 # Whose privacy? One of these, in place of "$undecided":
-#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
-#                                      whole width of the domain, for any change of it)
-#   { kind = "record" }                one whole record; costs much more noise
-#   { kind = "items", changes = 1 }    of sets: one item of one set, added or removed
+$units
 # A person who is in several records is protected in none of them as a whole.
 adjacency = "$undecided"
 
@@ -77,8 +80,26 @@ seed = 0
 # [owner]
 # unit-of-privacy = { answer = "pass", reason = "Each person is in one record alone." }
 # other-releases = { answer = "pass", reason = "None was made, none is planned." }
-""")
+"""
 
+_UNITS = """\
+#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
+#                                      whole width of the domain, for any change of it)
+#   { kind = "record" }                one whole record; costs much more noise
+#   { kind = "items", changes = 1 }    of sets: one item of one set, added or removed"""
+_CELLS = """\
+#   { kind = "cell" }      one column of one record, whatever it changes to
+#   { kind = "record" }    one whole record; costs much more noise"""
+_COLUMNS = """
+# What each column may hold, from what it means: the least and the largest value, the first and the
+# last day, the categories in use. Drop what names people, and what nobody needs:
+#   NAME = { drop = true }
+# Texts are categories, or bags of words:
+#   NAME = { type = "text", buckets = 64 }
+# Where a value may be missing: missing = "indicator" shows that it is, { value = 0 } puts a value
+# of yours there.
+[data.columns]
+"""
 _BOX = """\
 # The least and the largest value that any attribute may have, in every column, from what the
 # columns mean (a percentage: 0 and 100). Are they in different units? Then low = 0, high = 1, and
@@ -88,18 +109,24 @@ _BOX = """\
 domain = { low = "$undecided", high = "$undecided" }"""
 _BITS = "domain = { low = 0, high = 1 }    # of bits, by the type of the file"
 _RAW = 'name = "raw-data-g-opt"    # noise on the records as they are; they are too short to sketch'
+_RAW_CELLS = """\
+name = "raw-data-g-opt"    # noise on the records as they are
+noise = "laplace"          # least for cells; without this line Gaussian, for whole records"""
 _SKETCH = """\
 name = "dp-oporp"     # a sketch that keeps distances between records
 k = $k                # numbers kept of each record; the report shows the error against k"""
 
 
-def configuration_text(shape: Shape, *, path: str, config: str) -> str:
+def configuration_text(
+    shape: Shape, *, path: str, config: str, proposals: Proposals | None = None
+) -> str:
     """A configuration with its decisions left open.
 
     Parameters
     ----------
     shape : all that is known of the records
     path, config : of the records and of the configuration, as they shall be written
+    proposals : of a table whose columns are declared one by one
     """
     size = 1 << max(0, (shape.attributes // 4).bit_length() - 1)
     blanks = {
@@ -112,11 +139,52 @@ def configuration_text(shape: Shape, *, path: str, config: str) -> str:
         "k": str(size),
     }
     parts = {
-        "domain": _BITS if shape.only_bits else _BOX,
+        "data": _BITS if shape.only_bits else _BOX,
+        "columns": "",
+        "units": _UNITS,
         "mechanism": _SKETCH if shape.attributes >= _SKETCHED else _RAW,
     }
     filled = {name: Template(part).substitute(blanks) for name, part in parts.items()}
-    return _TEXT.substitute(blanks | filled)
+    if proposals is not None:
+        filled |= {
+            "data": "\n".join(_spelled(proposals.spelling)),
+            "columns": _COLUMNS + "\n".join(map(_column, proposals.columns)) + "\n",
+            "units": _CELLS,
+            "mechanism": _RAW_CELLS,
+        }
+    return Template(_TEXT).substitute(blanks | filled).replace("\n\noutside", "\noutside")
+
+
+def _spelled(spelling: Spelling) -> Iterator[str]:
+    """Lines that say how a file is written, where that isn't the default."""
+    default, dates = Spelling(), {"date": "dates"}
+    for name, value in asdict(spelling).items():
+        if value != getattr(default, name):
+            given = list(value) if isinstance(value, tuple) else value
+            yield f"{dates.get(name, name)} = {json.dumps(given, ensure_ascii=False)}"
+
+
+def _column(column: Proposal) -> str:
+    """The line of a column."""
+    bare = re.fullmatch("[A-Za-z0-9_-]+", column.name)
+    name = column.name if bare else json.dumps(column.name, ensure_ascii=False)
+    if column.kind == "drop":
+        return f"{name} = {{ drop = true }}"
+    open_ = {"real": "low high", "whole": "low high", "date": "first last", "boolean": ""}
+    needed = open_.get(column.kind, "categories").split()
+    needed += ["missing"] if column.missing else []
+    settings = [f'type = "{column.kind}"', *(f'{key} = "{UNDECIDED}"' for key in needed)]
+    return f"{name} = {{ {', '.join(settings)} }}"
+
+
+def _proposals(data: Path, table: str) -> Proposals | None:
+    """Of a table whose columns are declared one by one; None where they are alike, or unnamed."""
+    if data.suffix.lower() in (".npy", ".npz") or is_headless(data):
+        return None
+    proposals = propose(data, table=table)
+    alike = all(c.kind in ("real", "whole") and not c.missing for c in proposals.columns)
+    plain = proposals.spelling == Spelling()
+    return None if alike and plain and len(proposals.columns) >= _SKETCHED else proposals
 
 
 @click.command(short_help="Begin a configuration for a file.")
@@ -126,23 +194,29 @@ def configuration_text(shape: Shape, *, path: str, config: str) -> str:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration to write; DATA's name with .toml by default. Never overwritten.",
 )
+@click.option("--table", default="", help="Of a database; its only one by default.")
 @json_option
 @talk_options
-def init(data: Path, out: Path | None, as_json: bool) -> int:
+def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
     """Write a commented configuration for the records in DATA.
 
-    It is made from the shape and the type of the file, never from its values, and leaves to you
+    It is made from the names and types of the columns, never from their values, and leaves to you
     what only you can decide: certify refuses it until that is done.
     """
     config = data.with_suffix(".toml") if out is None else out
     if config.exists():
         raise OutputError(f"{config}: is there already, and init never overwrites. Choose --out.")
-    shape = shape_of(data)
-    talk(f"{data}: its shape and the type of its numbers, and no value", detail=True)
+    proposals = _proposals(data, table)
+    if proposals is None:
+        shape = shape_of(data)
+    else:
+        shape = Shape(rows=proposals.rows, attributes=len(proposals.columns), only_bits=False)
+    talk(f"{data}: its shape and the types of its columns, and no value", detail=True)
     path = Path(os.path.relpath(data, config.parent)).as_posix()
-    text = configuration_text(shape, path=path, config=str(config))
+    text = configuration_text(shape, path=path, config=str(config), proposals=proposals)
     write_file(config, text.encode())
-    decide = {key: what for key, what in _DECISIONS.items() if not _decided(key, shape)}
+    first = _DOMAIN if proposals is None else _DECLARED
+    decide = (first | _DECISIONS) if not shape.only_bits else _DECISIONS
     if as_json:
         result = {"file": str(config), "rows": shape.rows, "attributes": shape.attributes}
         emit_json("init", result | {"decide": decide})
@@ -161,7 +235,3 @@ def init(data: Path, out: Path | None, as_json: bool) -> int:
     talk(f"  dpverify plan {config}")
     talk(f"and when it is worth it: dpverify certify {config} --out out")
     return 0
-
-
-def _decided(key: str, shape: Shape) -> bool:
-    return key == "data.domain" and shape.only_bits

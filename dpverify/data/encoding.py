@@ -43,7 +43,7 @@ from dpverify.data.frame import Frame, Spelling, refuse_index
 from dpverify.data.records import Table
 from dpverify.errors import ConfigurationError, RecordsError, did_you_mean
 
-__all__ = ["encoded", "number_pattern", "numbers"]
+__all__ = ["day_of", "encoded", "number_pattern", "numbers"]
 
 _SHOWN = 3  # rows that are named of each problem
 _MISSING, _OUTSIDE = "missing", "outside"
@@ -343,7 +343,7 @@ def _days(values: Any, spelling: Spelling) -> tuple[NDArray[np.float64], NDArray
 
     if pa.types.is_string(values.type):
         codes = pc.dictionary_encode(values)
-        read = [_day(text, spelling.date) for text in codes.dictionary.to_pylist()]
+        read = [day_of(text, spelling.date) for text in codes.dictionary.to_pylist()]
         epoch = date(1970, 1, 1)
         days = np.array([np.nan if day is None else (day - epoch).days for day in read] + [0.0])
         numbers = days[_array(pc.fill_null(codes.indices, len(read)))]
@@ -354,7 +354,8 @@ def _days(values: Any, spelling: Spelling) -> tuple[NDArray[np.float64], NDArray
     return _array(pc.fill_null(whole, 0)).astype(np.float64), np.zeros(len(values), dtype=bool)
 
 
-def _day(text: str, form: str) -> date | None:
+def day_of(text: str, form: str) -> date | None:
+    """The date in a text, by its form or in ISO form; None where there is none."""
     with suppress(ValueError):
         return datetime.strptime(text, form).date() if form else datetime.fromisoformat(text).date()
     return None

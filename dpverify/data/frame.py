@@ -93,6 +93,8 @@ def readable(path: Path) -> Iterator[None]:
                 'Declare its own: data.encoding = "cp1252" or "latin-1" are common.'
             ) from None
         reason = text.splitlines()[0] if text else type(error).__name__
+        if type(error).__module__.startswith("pyarrow"):  # it may go on with a row
+            reason = ":".join(reason.split(":")[:2])
         raise RecordsError(f"{path}: can't be read: {reason[:REASON]}") from None
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverify.data.domain import as_matrix, dense, is_sparse
+from dpverify.data.domain import as_matrix, dense, is_sparse, require_finite
 from dpverify.data.encoding import numbers
 from dpverify.data.frame import Frame, Spelling, check_names, refuse_index
 from dpverify.data.frames import frame_of, open_frame
@@ -28,6 +28,7 @@ from dpverify.errors import DPVerifyError, RecordsError, did_you_mean, extra
 __all__ = [
     "SOURCES",
     "Shape",
+    "is_headless",
     "load_records",
     "load_source",
     "open_frame_of",
@@ -151,12 +152,29 @@ def shape_of(path: Path) -> Shape:
     RecordsError
         As `open_records`.
     """
-    rows, attributes = open_records(path).shape
+    table = open_records(path)
+    for block in table.read():
+        require_finite(block)
+    rows, attributes = table.shape
     only_bits = (
         path.suffix.lower() == ".npy"
         and np.lib.format.open_memmap(path, mode="r").dtype.kind == "b"
     )
     return Shape(rows=rows, attributes=attributes, only_bits=only_bits)
+
+
+def is_headless(path: Path) -> bool:
+    """Whether a .csv file begins with a line of numbers, in place of the columns' names.
+
+    Raises
+    ------
+    RecordsError
+        If the file can't be read.
+    """
+    if path.suffix.lower() != ".csv":
+        return False
+    with _damaged(path), path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        return any(map(_is_number, next(csv.reader(file), [])))
 
 
 def load_source(name: str) -> Any:

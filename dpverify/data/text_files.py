@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ def open_texts(path: Path, spelling: Spelling) -> Frame:
                 yield batch.select([str(names.index(name)) for name in chosen])
 
     return Frame(
-        label=str(path), names=tuple(names), kinds=("text",) * len(names), rows=rows, read=read
+        label=str(path), names=tuple(names), kinds=(None,) * len(names), rows=rows, read=read
     )
 
 
@@ -79,6 +80,11 @@ class _Texts:
                 "line of names does. Quote values that hold the separator."
             )
 
+    def _codec(self) -> str:
+        """UTF-8 by a codec of Python, which refuses what isn't: a row of it can't be counted."""
+        name = codecs.lookup(self.spelling.encoding).name
+        return "utf-8-sig" if name == "utf-8" else name
+
     def _opened(self, columns: Sequence[str], ragged: list[int]) -> Any:
         import pyarrow as pa
         from pyarrow import csv
@@ -91,7 +97,7 @@ class _Texts:
             pa.input_stream(str(self.path), compression="detect"),
             read_options=csv.ReadOptions(
                 use_threads=False,
-                encoding=self.spelling.encoding,
+                encoding=self._codec(),
                 skip_rows=1 if columns else 0,
                 column_names=list(columns) or None,
                 block_size=1 << 22,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dpverify.certificate.checklist import check_answerable
@@ -14,14 +16,14 @@ from dpverify.certificate.configuration import UNDECIDED, load_configuration
 from dpverify.cli import _run
 from dpverify.cli.init import configuration_text
 from dpverify.data.loading import Shape
+from dpverify.data.proposals import propose
 from dpverify.errors import ConfigurationError
 
 DECIDED = {
-    r"low = \"DECIDE\"": "low = 0",
-    r"high = \"DECIDE\"": "high = 10",
+    r"^(c\d) = .*$": r'\1 = { type = "whole", low = 0, high = 10 }',
     r"epsilon = \"DECIDE\"": "epsilon = 2",
     r"delta = \"DECIDE\"": "delta = 1e-4",
-    r"^adjacency = \"DECIDE\"": 'adjacency = { kind = "attribute", beta = 10 }',
+    r"^adjacency = \"DECIDE\"": 'adjacency = { kind = "cell" }',
     r"^draws = 100000": "draws = 200\nmoment_draws = 50",
 }
 
@@ -37,7 +39,7 @@ def decide(path: Path) -> None:
     text = path.read_text()
     for pattern, replacement in DECIDED.items():
         text, found = re.subn(pattern, replacement, text, flags=re.MULTILINE)
-        assert found == 1
+        assert found in (1, 3)
     path.write_text(text)
 
 
@@ -57,7 +59,7 @@ def test_from_a_table_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFix
     ]
     assert _run(certify) == 2
     refused = capsys.readouterr().err
-    for key in ("data.domain.low", "data.domain.high", "privacy.epsilon", "privacy.adjacency"):
+    for key in ("data.columns.c0.low", "data.columns.c2.high", "privacy.epsilon"):
         assert key in refused
     assert not (tmp_path / "out").exists()
     decide(config)
@@ -83,7 +85,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["init", str(table(tmp_path / "visits.csv", 1)), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["result"]
     assert (result["rows"], result["attributes"]) == (8, 3)
-    assert set(result["decide"]) >= {"data.domain", "privacy.epsilon", "privacy.adjacency"}
+    assert set(result["decide"]) >= {"data.columns", "privacy.epsilon", "privacy.adjacency"}
 
 
 def test_quiet_and_verbose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,9 +116,12 @@ def test_bits_have_their_domain_by_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("name,age\nada,36\n", "line 2, column 1 (name): 'ada' is not a number"),
-        ("a,b\n1,\n", "line 2, column 2 (b): the value is missing"),
         ("a,b\n", "no rows under its line of names"),
+        ("a,a\n1,2\n", "columns share a name: 'a'"),
+        ("a,b\n1,2\n3\n", "1 rows (2) don't have 2 values"),
+        ("1,2\n3,inf\n", "attribute 1 is inf"),
+        ("1,2\n3,x\n", "line 2, column 2: 'x' is not a number"),
+        ("1,2\n3,\n", "line 2, column 2: the value is missing"),
     ],
 )
 def test_what_is_no_table_of_numbers(
@@ -146,3 +151,61 @@ def test_every_placeholder_is_named(tmp_path: Path) -> None:
         load_configuration(path)
     values = re.sub(r"#.*", "", path.read_text())
     assert str(refused.value).count(",") + 1 == values.count(f'"{UNDECIDED}"') == 5
+
+
+HOSPITAL = """\
+;Patient;Kosten;Tag;Alter;Raucher;Notiz
+0;P-1;1.204,50;1.2.2020;31;true;Husten
+1;P-2;17,5;17.12.2021;NA;false;
+"""
+PROPOSED = """\
+encoding = "cp1252"
+separator = ";"
+decimal = ","
+thousands = "."
+dates = "%d.%m.%Y"
+missing = ["", "NA"]
+outside = "refuse"
+"" = { drop = true }
+Patient = { type = "category", categories = "DECIDE" }
+Kosten = { type = "real", low = "DECIDE", high = "DECIDE" }
+Tag = { type = "date", first = "DECIDE", last = "DECIDE" }
+Alter = { type = "whole", low = "DECIDE", high = "DECIDE", missing = "DECIDE" }
+Raucher = { type = "boolean" }
+"Ärztin" = { type = "category", categories = "DECIDE", missing = "DECIDE" }
+"""
+
+
+def test_a_table_as_it_comes(tmp_path: Path) -> None:
+    """Encoding, separator, spelling and types are proposed; no value is in the configuration."""
+    data = tmp_path / "hospital.csv"
+    data.write_text(HOSPITAL.replace("Notiz", "Ärztin").replace("Husten", "Müller"), "cp1252")
+    assert _run(["init", str(data)]) == 0
+    text = (tmp_path / "hospital.toml").read_text("utf-8")
+    lines = [re.sub(r"    #.*", "", line) for line in text.splitlines()]
+    for line in PROPOSED.splitlines():
+        assert line in lines
+    for value in ("P-1", "1.204", "17,5", "2020", "31", "Müller"):
+        assert value not in text
+    with pytest.raises(ConfigurationError, match=r"data\.columns\.Patient\.categories"):
+        load_configuration(tmp_path / "hospital.toml")
+
+
+def test_types_of_a_file_of_columns(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "__index_level_0__": [0, 1],
+            "age": [1, None],
+            "weight": [0.5, 1.5],
+            "born": [date(2000, 1, 1)] * 2,
+            "sex": pl.Series(["f", "m"], dtype=pl.Categorical),
+            "smokes": [True, False],
+            "scan": [b"1", b"2"],
+        }
+    )
+    frame.write_parquet(tmp_path / "x.parquet")
+    proposals = propose(tmp_path / "x.parquet")
+    assert [(column.kind, column.missing) for column in proposals.columns] == [
+        *(("drop", False), ("whole", True), ("real", False), ("date", False)),
+        *(("category", False), ("boolean", False), ("drop", False)),
+    ]
