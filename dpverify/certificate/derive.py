@@ -88,6 +88,7 @@ def build(inputs: Inputs) -> Certifiable:
             "one."
         )
     _check_columns(inputs)
+    _check_ranges(inputs)
     check_target(inputs.epsilon, inputs.delta)
     mechanism = family.make(
         Request(
@@ -129,6 +130,19 @@ def protected_unit(inputs: Inputs, guarantee: Guarantee) -> str:
     if inputs.columns and reach and numbers[reach] >= 1:
         return "one column of one record, whatever it changes to"
     return guarantee.adjacency.unit
+
+
+def _check_ranges(inputs: Inputs) -> None:
+    """Refuse ranges that no configuration may have: a certificate may come from anyone."""
+    purpose = [] if inputs.purpose is None else [inputs.purpose]
+    for name, ranges in (("ranges", inputs.ranges), ("purpose", purpose)):
+        for one in ranges:
+            ends = f"{exact_string(one.low)} to {exact_string(one.high)}"
+            require(one.low < one.high, name, ends, "from a lower to a higher end")
+    unit = KindInput(kind="box", numbers={"low": Fraction(0), "high": Fraction(1)})
+    if inputs.ranges and inputs.domain != unit:
+        rule = "the box [0, 1], to which ranges bring every column"
+        raise ConfigurationError(f"domain={inputs.domain.kind} must be {rule}.")
 
 
 def canonical(inputs: Inputs) -> Inputs:

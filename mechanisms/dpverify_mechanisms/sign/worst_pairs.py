@@ -71,7 +71,7 @@ def _of_least_norm(sketch: RandomizedSigns, least_norm: Fraction) -> tuple[Vecto
     step = float(sketch.grid.step)
     share = math.ceil(math.sqrt(lacking / max(sketch.projection.p - 1, 1)) / step) * step
     low, high = sketch.domain.ends
-    first = np.full(sketch.projection.p, min(share, high) if high >= -low else max(-share, low))
+    first = np.full(sketch.projection.p, np.clip(share if high >= -low else -share, low, high))
     second = first.copy()
     first[0], second[0] = start, stop
     return first, second

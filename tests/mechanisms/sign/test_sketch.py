@@ -270,6 +270,17 @@ def test_a_domain_away_from_0_implies_its_least_norm() -> None:
     assert seed in declared[1][1]
 
 
+def test_pairs_of_a_least_norm_stay_in_a_domain_away_from_0() -> None:
+    for low, high in ((1, 2), (-2, -1)):
+        domain = Box(low=Fraction(low), high=Fraction(high))
+        target = TARGET | {"domain": domain}
+        sketch = SignSketch.dp_signrp_rr(
+            p=9, k=4, seed=1, delta=DELTA, least_norm=Fraction(2), **target
+        )
+        for pair in sketch.worst_pairs():
+            domain.admit(pair.record), domain.admit(pair.neighbour)
+
+
 def test_a_least_norm_that_clipping_or_the_domain_breaks_is_refused() -> None:
     clip = TARGET | {"domain": Box(low=Fraction(-1), high=Fraction(1), outside="clip")}
     least: Any = {"p": 9, "k": 4, "seed": 1, "delta": DELTA}

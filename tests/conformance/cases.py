@@ -1,0 +1,213 @@
+"""The releases that the conformance vectors are made from: one small configuration each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CASES", "WRONG", "Case"]
+
+_UNIT = {"low": 0, "high": 1}
+_WIDE = {"low": -1, "high": 2}
+_BALL = {"kind": "ball", "radius": 2}
+_SETS = {"kind": "sets", "min_size": 2, "max_size": 4}
+_RECORD = {"kind": "record"}
+_HALF = {"kind": "attribute", "beta": Decimal("0.5")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A configuration in short.
+
+    Attributes
+    ----------
+    mechanism : its name and its parameters
+    domain, adjacency : as a configuration has them
+    epsilon, delta : the target
+    shape : of the records
+    more : other keys of the table data
+    """
+
+    mechanism: Mapping[str, Any]
+    domain: Mapping[str, Any]
+    adjacency: Mapping[str, Any]
+    epsilon: Any = 2
+    delta: Any = Decimal("1e-3")
+    shape: tuple[int, int] = (3, 6)
+    more: Mapping[str, Any] | None = None
+
+    def tables(self, path: str) -> dict[str, Any]:
+        """The configuration, with records at `path`."""
+        data = {"path": path, "domain": dict(self.domain), **(self.more or {})}
+        return {
+            "data": data,
+            "mechanism": dict(self.mechanism),
+            "privacy": {
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "adjacency": dict(self.adjacency),
+            },
+            "projection": {"seed": 11},
+            "audit": {"alpha": Decimal("0.05"), "draws": 200, "moment_draws": 50, "seed": 5},
+            "owner": {"trust-model": {"answer": "pass", "reason": "One office holds them."}},
+        }
+
+    def records(self) -> NDArray[np.float64]:
+        """Records of the domain, the same at every call."""
+        rows, columns = self.shape
+        match self.domain.get("kind", "box"):
+            case "sets":
+                return np.array(
+                    [[(c + r) % columns < 3 for c in range(columns)] for r in range(rows)], float
+                )
+            case "graph":
+                return np.asarray(np.ones((rows, columns)) - np.eye(rows))
+            case "ball":
+                return np.full(self.shape, 0.25)
+        low = float(self.domain.get("low", 0))
+        if self.adjacency["kind"] == "bit-flip" or self.mechanism["name"] == "randomized-response":
+            return np.asarray(np.indices(self.shape).sum(axis=0) % 2.0)
+        return np.linspace(max(low, 0), max(low, 0) + 1, rows * columns).reshape(self.shape)
+
+
+def _linear(name: str, domain: Any = _UNIT, adjacency: Any = _HALF, **more: Any) -> Case:
+    size = {} if name == "raw-data-g-opt" else {"k": 4}
+    keys = {"epsilon", "delta", "shape", "more"}
+    own = {key: value for key, value in more.items() if key not in keys}
+    rest = {key: value for key, value in more.items() if key in keys}
+    return Case(mechanism={"name": name, **size, **own}, domain=domain, adjacency=adjacency, **rest)
+
+
+CASES: Mapping[str, Case] = {
+    "oporp": _linear("dp-oporp"),
+    "oporp-laplace": _linear("dp-oporp", noise="laplace", delta=0),
+    "oporp-l1": _linear("dp-oporp", adjacency={"kind": "l1-ball", "radius": 1}),
+    "oporp-record": _linear("dp-oporp", _WIDE, _RECORD),
+    "oporp-ranges": _linear("dp-oporp", more={"outside": "clip", "ranges": [[0, 2]] * 6}),
+    "oporp-items": _linear("dp-oporp", _SETS, {"kind": "items", "changes": 2}),
+    "oporp-sets": _linear("dp-oporp", _SETS, _RECORD),
+    "gaussian": _linear("dp-rp-g"),
+    "gaussian-opt": _linear("dp-rp-g-opt", _WIDE),
+    "gaussian-ball": _linear("dp-rp-g-opt", _BALL, _RECORD),
+    "gaussian-laplace": _linear("dp-rp-l"),
+    "gaussian-record": _linear("dp-rp-g-opt", _UNIT, _RECORD, shape=(3, 14)),
+    "rademacher": _linear("dp-rp-g-opt-b"),
+    "rademacher-laplace": _linear("dp-rp-g-opt-b", noise="laplace"),
+    "identity": _linear("raw-data-g-opt"),
+    "identity-laplace": _linear("raw-data-g-opt", noise="laplace", delta=0),
+    "uniform": _linear("private-projection", projection="uniform", sigma="kenthapadi"),
+    "achlioptas": _linear("private-projection", projection="achlioptas"),
+    "very-sparse": _linear("private-projection", projection="very-sparse", sigma="li"),
+    "dks": _linear("private-projection", projection="dks", copies=3),
+    "sjlt-block": _linear("sjlt", sparsity=2),
+    "sjlt-graph": _linear("sjlt", sparsity=2, construction="graph", noise="laplace"),
+    "sjlt-hashed": _linear("sjlt", sparsity=2, independence=4),
+    "fjlt": _linear("fjlt", density=Decimal("0.5")),
+    "fjlt-input": _linear("fjlt", density=Decimal("0.5"), at="input"),
+    "fjlt-record": _linear("fjlt", _UNIT, _RECORD, density=1, shape=(3, 8)),
+    "noise-addition": Case(mechanism={"name": "noise-addition"}, domain=_UNIT, adjacency=_HALF),
+    "noise-addition-bits": Case(
+        mechanism={"name": "noise-addition"}, domain=_UNIT, adjacency={"kind": "bit-flip"}
+    ),
+    "response": Case(
+        mechanism={"name": "randomized-response"}, domain=_UNIT, adjacency={"kind": "bit-flip"}
+    ),
+    "response-record": Case(
+        mechanism={"name": "randomized-response"}, domain=_UNIT, adjacency=_RECORD
+    ),
+    "signs": _linear("dp-signrp-rr", _WIDE, delta=0),
+    "signs-record": _linear("dp-signrp-rr", _WIDE, _RECORD, delta=Decimal("0.05")),
+    "signs-drawn": _linear("dp-signrp-rr", {"low": 1, "high": 2}, least_norm=2),
+    "signs-smooth": _linear("dp-signrp-rr-smooth", _WIDE, delta=0),
+    "signs-oporp": _linear("dp-signoporp-rr", _WIDE, repetitions=2),
+    "signs-oporp-smooth": _linear("dp-signoporp-rr-smooth", _WIDE, ladder="steepest"),
+    "min-hash": Case(
+        mechanism={"name": "rr-min-hash", "k": 4, "buckets": 4},
+        domain={"kind": "sets", "min_size": 2},
+        adjacency={"kind": "items", "changes": 1},
+    ),
+    "min-hash-realised": Case(
+        mechanism={"name": "rr-min-hash", "k": 4, "buckets": 2, "reading": "realised"},
+        domain={"kind": "sets", "min_size": 2},
+        adjacency={"kind": "items", "changes": 1},
+    ),
+    "min-hash-noisy": Case(
+        mechanism={"name": "noisy-min-hash", "k": 4, "buckets": 4},
+        domain={"kind": "sets", "min_size": 2},
+        adjacency={"kind": "items", "changes": 2},
+    ),
+    "cuts": Case(
+        mechanism={"name": "jl-graph-cuts", "sketch_rows": 1},
+        domain={"kind": "graph"},
+        adjacency={"kind": "edge", "weight": 1},
+        shape=(8, 8),
+        epsilon=8,
+        delta=Decimal("0.1"),
+    ),
+    "covariance": Case(
+        mechanism={"name": "jl-covariance", "sketch_rows": 4},
+        domain=_BALL,
+        adjacency={"kind": "row", "radius": 1},
+        shape=(5, 3),
+    ),
+}
+"""By name: every mechanism that can be certified, and every way in which its claim is computed."""
+
+_MORE: Any = {"lower": "0.1", "upper": "0.1"}
+
+WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
+    ("oporp", ("inputs", "rows"), 4, False, "digest"),
+    ("oporp", ("surprise",), 1, True, "schema"),
+    ("oporp", ("inputs", "epsilon"), "2.0", True, "schema"),
+    ("oporp", ("inputs", "epsilon"), "٢", True, "schema"),
+    ("oporp", ("inputs", "mechanism"), "dp-oporp\x1b[2J", True, "schema"),
+    ("oporp", ("inputs", "mechanism"), "dp-oprop", True, "inputs"),
+    ("oporp", ("inputs", "outside"), None, True, "inputs"),
+    ("oporp", ("inputs", "parameters", "k"), 7, True, "projection and sensitivity"),
+    ("oporp", ("inputs", "projection_seed"), 12, True, "projection and sensitivity"),
+    ("oporp", ("inputs", "epsilon"), "1", True, "projection and sensitivity"),
+    ("oporp", ("inputs", "rows"), 4, True, "release"),
+    ("oporp-ranges", ("inputs", "ranges", 0, "low"), "3", True, "inputs"),
+    ("oporp-ranges", ("inputs", "outside"), "refuse", True, "guarantee"),
+    ("oporp", ("evidence", "white_box", 0, "counts", 0, "hits"), 201, True, "evidence"),
+    ("oporp", ("evidence", "white_box", 0, "counts", 0, "hits"), 199, True, "curve"),
+    ("oporp", ("derived", "protects"), "everybody", True, "projection and sensitivity"),
+    ("oporp", ("derived", "guarantee", "epsilon", "upper"), "1", True, "guarantee"),
+    ("oporp", ("derived", "guarantee", "statements"), [], True, "guarantee"),
+    ("oporp", ("derived", "far_delta", "upper"), "0", True, "guarantee"),
+    ("oporp", ("derived", "curve", 20, "delta"), _MORE, True, "curve"),
+    ("oporp", ("derived", "curve", 3, "shown"), "0.9", True, "curve"),
+    ("oporp", ("derived", "attacker", 0, "true_positive_rate"), _MORE, True, "attacker"),
+    ("oporp", ("derived", "attacker", 0, "threshold"), "1.0", True, "attacker"),
+    ("oporp", ("derived", "white_box", "verdict"), "inconclusive", True, "attack"),
+    ("oporp", ("derived", "white_box", "findings", 0, "level"), "0.05", True, "attack"),
+    ("oporp", ("checklist", 0, "answer"), "pass", True, "checklist"),
+    ("oporp", ("release", "step"), None, True, "release"),
+    ("oporp", ("release", "sha256"), "0" * 64, True, "released file"),
+    ("oporp", ("release",), None, True, "release"),
+    ("oporp", ("release", "randomness"), "numpy", True, "schema"),
+    ("oporp-sets", ("derived", "white_box", "verdict"), "no_violation_found", True, "attack"),
+    ("gaussian-opt", ("derived", "facts", "noise", "scale_in_steps"), "1024", True,
+     "projection and sensitivity"),
+    ("gaussian-ball", ("derived", "facts", "projection", "integer_spectral_norm"), _MORE, True,
+     "projection and sensitivity"),
+    ("fjlt", ("derived", "facts", "projection", "sha256"), "0" * 64, True,
+     "projection and sensitivity"),
+    ("response", ("derived", "facts", "coins", "flip_numerator"), "1099511627776", True,
+     "projection and sensitivity"),
+    ("signs-smooth", ("derived", "facts", "noise", "flip_at_last_level"), "1/2**64", True,
+     "projection and sensitivity"),
+    ("signs-drawn", ("inputs", "parameters", "least_norm"), "4", True,
+     "projection and sensitivity"),
+    ("min-hash", ("derived", "facts", "noise", "keep"), "18446744073692774400/2**64", True,
+     "projection and sensitivity"),
+    ("noise-addition", ("derived", "facts", "sensitivity", "entries_changed"), 3, True,
+     "projection and sensitivity"),
+    ("cuts", ("release", "sha256"), "0" * 64, True, "released file"),
+)  # fmt: skip
+"""Edits: of which case, where, the new value, is the digest renewed, and which line differs."""

@@ -1,0 +1,60 @@
+"""Write the conformance vectors again: ``python -m tests.conformance.make``.
+
+Releases are drawn with secure noise, so that files differ from run to run; what is expected of them
+doesn't.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpverify.certificate.archive import SKETCH
+from dpverify.certificate.certify import CERTIFICATE, certify
+from tests.conformance.cases import CASES, WRONG
+
+VECTORS = Path(__file__).parent / "vectors"
+
+
+def main() -> None:
+    """Certify every case."""
+    shutil.rmtree(VECTORS, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for case, configuration in CASES.items():
+            np.save(folder / "records.npy", configuration.records())
+            certify(
+                configuration.tables("records.npy"),
+                folder / "out",
+                base=folder,
+                accept=lambda _: True,
+            )
+            kept = VECTORS / case
+            kept.mkdir(parents=True)
+            for file in (CERTIFICATE, SKETCH):
+                if (folder / "out" / file).exists():
+                    shutil.copy(folder / "out" / file, kept / file)
+            shutil.rmtree(folder / "out")
+    write_index()
+
+
+def write_index() -> None:
+    """List the cases, and the edits of them."""
+    index: dict[str, Any] = {
+        "right": list(CASES),
+        "wrong": [
+            {"of": case, "path": path, "value": value, "renewed": renewed, "line": line}
+            for case, path, value, renewed, line in WRONG
+        ],
+    }
+    text = json.dumps(index, indent=1, ensure_ascii=False) + "\n"
+    (VECTORS / "index.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

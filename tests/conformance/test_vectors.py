@@ -1,0 +1,110 @@
+"""The conformance vectors: what the second checker says of each, and that verify says the same."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpverify.certificate.checks import check_certificate
+from dpverify_check import dpverify_check as second
+from tests.helpers.paths import ROOT
+from tests.helpers.profiles import thinned
+
+VECTORS = ROOT / "tests" / "conformance" / "vectors"
+INDEX = json.loads((VECTORS / "index.json").read_text(encoding="utf-8"))
+CHECKER = ROOT / "audits" / "dpverify_check" / "dpverify_check.py"
+ALWAYS_LEFT = {"power", "estimators"}
+CLAIM = {"projection and sensitivity", "guarantee", "curve", "attacker", "release", "released file"}
+
+
+def certificate(case: str) -> dict[str, Any]:
+    text = (VECTORS / case / "certificate.json").read_text(encoding="utf-8")
+    fields: dict[str, Any] = json.loads(text)
+    return fields
+
+
+def edited(wrong: dict[str, Any]) -> dict[str, Any]:
+    fields = copy.deepcopy(certificate(wrong["of"]))
+    *path, last = wrong["path"]
+    holder: Any = fields
+    for key in path:
+        holder = holder[key]
+    holder[last] = wrong["value"]
+    if wrong["renewed"]:
+        fields["digest"] = second.digest_of(fields)
+    return fields
+
+
+def verified(fields: dict[str, Any], case: str) -> set[str]:
+    checks = check_certificate(fields, VECTORS / case, replay=False)
+    return {check.status for check in checks}
+
+
+@pytest.mark.parametrize("case", thinned(INDEX["right"], 6))
+def test_right_ones(case: str) -> None:
+    lines = second.check_fields(certificate(case), VECTORS / case / "sketch.npz")
+    left = {line.name for line in lines if line.status == "not checked"}
+    inputs = certificate(case)["inputs"]
+    mechanism = inputs["mechanism"]
+    if mechanism in ("noisy-min-hash", "jl-graph-cuts", "jl-covariance"):
+        assert left == ALWAYS_LEFT | CLAIM
+    else:
+        assert left <= ALWAYS_LEFT | {"attacker"}
+        laplace = mechanism == "dp-rp-l" or inputs["parameters"].get("noise") == "laplace"
+        assert ("attacker" in left) is laplace
+    differs = [line.name for line in lines if line.status == "differs"]
+    refuted = certificate(case)["release"] is None
+    assert differs == (["verdict"] if refuted else [])
+    assert bool(verified(certificate(case), case) & {"differs", "violation"}) is refuted
+
+
+@pytest.mark.parametrize("number", thinned(range(len(INDEX["wrong"])), 12))
+def test_wrong_ones(number: int) -> None:
+    wrong = INDEX["wrong"][number]
+    fields = edited(wrong)
+    lines = second.check_fields(fields, VECTORS / wrong["of"] / "sketch.npz")
+    assert wrong["line"] in {line.name for line in lines if line.status == "differs"}
+    assert "differs" in verified(fields, wrong["of"])
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = VECTORS / "oporp"
+    assert second.main([str(folder / "certificate.json")]) == 3
+    assert "agrees       released file" in capsys.readouterr().out
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(edited(INDEX["wrong"][0])), encoding="utf-8")
+    assert second.main([str(path), str(folder / "sketch.npz")]) == 1
+    path.write_text('{"a": 1, "a": 2}', encoding="utf-8")
+    assert second.main([str(path)]) == 2
+    assert "one key twice" in capsys.readouterr().err
+
+
+def test_it_shares_nothing() -> None:
+    """Nothing but the standard library and mpmath; cryptography inside of functions alone."""
+    tree = ast.parse(CHECKER.read_text(encoding="utf-8"))
+    names = {
+        (name.split(".")[0], node.col_offset == 0)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or "."]
+        )
+    }
+    foreign = {name for name in names if name[0] not in sys.stdlib_module_names}
+    assert foreign == {("mpmath", True), ("cryptography", False)}
+
+
+def test_the_index_is_of_the_cases() -> None:
+    from tests.conformance.cases import CASES, WRONG
+
+    assert INDEX["right"] == list(CASES)
+    assert [(w["of"], w["path"]) for w in INDEX["wrong"]] == [(of, list(p)) for of, p, *_ in WRONG]
+    assert sum(path.stat().st_size for path in VECTORS.rglob("*.*")) < 2 << 20
