@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 import pytest
 import yaml
 
 from dpverify.auditing.settings import PROFILES, VARIABLE
-from dpverify.cli import cli
+from dpverify.cli import _run, cli
 from tests.helpers.paths import ROOT
 
 FOLDER = ROOT / "examples" / "ci"
 WORKFLOW = FOLDER / "github-workflow.yml"
 HOOKS = FOLDER / "pre-commit-config.yaml"
+NIGHTLY = FOLDER / "library-nightly.yml"
 
 
 def loaded(path: Path) -> Any:
@@ -50,13 +53,14 @@ def parsed(line: str) -> click.Context:
         return command.make_context(name, arguments, parent=context)
 
 
-LINES = [line for path in (WORKFLOW, HOOKS) for line in shell_lines(loaded(path))]
+LINES = [line for path in (WORKFLOW, HOOKS, NIGHTLY) for line in shell_lines(loaded(path))]
 
 
 def test_all_that_they_run() -> None:
     assert [line.split()[0] for line in LINES] == [
         *("pip", "pytest", "dpverify", "dpverify", "dpverify"),
         *("dpverify", "dpverify"),
+        *("pip", "dpverify"),
     ]
 
 
@@ -92,6 +96,34 @@ def test_what_is_uploaded_is_written() -> None:
         f"{folder}/certificate.json",
         f"{folder}/report.html",
     ]
+
+
+def test_the_nightly_job_uploads_what_it_writes() -> None:
+    (job,) = loaded(NIGHTLY)["jobs"].values()
+    (line,) = (line for line in shell_lines(job) if line.startswith("dpverify "))
+    audit = parsed(line).params
+    steps = {
+        step["uses"].split("@")[0]: step.get("with") for step in job["steps"] if "uses" in step
+    }
+    assert steps["actions/upload-artifact"]["path"] == str(audit["output"])
+    assert steps["actions/cache"]["path"] == str(audit["journal"])
+    assert audit["style"] == "junit"
+    (target,) = audit["targets"]
+    assert (FOLDER / f"{target.partition(':')[0]}.py").exists()
+
+
+@pytest.mark.nightly
+def test_the_nightly_job_audits_the_suite_beside_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (line,) = (line for line in shell_lines(loaded(NIGHTLY)) if line.startswith("dpverify "))
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "audited", raising=False)
+    few = ["--draws", "200", "--kind", "black-box", "--workers", "1"]
+    assert _run([*shlex.split(line)[1:], *few]) == 0
+    suites = ElementTree.parse(tmp_path / "audit.xml").iter("testsuite")  # noqa: S314
+    assert [suite.get("name") for suite in suites] == ["count", "spent"]
 
 
 def test_the_profiles_exist() -> None:
