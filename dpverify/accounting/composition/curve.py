@@ -165,6 +165,8 @@ class Composed(PrivacyCurve):
             return closed.epsilon_at(delta)
         found: list[Enclosure] = []
         for direction in self._directions():
+            if any(math.isinf(other.lower) for other in found):
+                break  # nothing is larger
             if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
                 found.append(direction.epsilon_at(delta))
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))

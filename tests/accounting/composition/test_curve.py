@@ -250,3 +250,8 @@ def test_bad_losses() -> None:
         Composed(losses=())
     with pytest.raises(ParameterError, match="multiplicity=0"):
         Composed(losses=((GAUSS, 0),))
+
+
+def test_of_many_samples_no_finite_epsilon_holds_without_a_delta() -> None:
+    sampled = 4 * Gaussian(sigma=F(1, 2)).poisson_sampled(rate=F(1, 4))
+    assert sampled.epsilon_at(0) == Enclosure(math.inf, math.inf)

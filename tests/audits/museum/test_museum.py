@@ -6,6 +6,7 @@ By day a few with few draws, by night all of them as `python -m benchmarks.museu
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from benchmarks.kept import Kept
 from benchmarks.museum import FEW, LEVEL, measure, measured, page
 from benchmarks.wings import picture
+from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.audit import audit
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.auditing.targets.pairs import space_of
@@ -22,7 +24,8 @@ from dpverify_audits.museum import EXHIBITS as MUSEUM
 from dpverify_audits.museum import ROOMS, SUITE, AccountantExhibit, AuditorExhibit, Exhibit
 from dpverify_audits.museum.accountants import EXHIBITS as ACCOUNTANTS
 from dpverify_audits.museum.auditors import EXHIBITS as AUDITORS
-from tests.helpers.profiles import sampled
+from dpverify_audits.museum.training import DRAWN, SHUFFLED
+from tests.helpers.profiles import day_and_night, sampled
 
 ALL = (*MUSEUM, *EVERYDAY)
 UNFOUND = {"noise kept in a cache": "inconclusive"}
@@ -48,6 +51,15 @@ def test_the_museum() -> None:
         assert broken.privacy() == twin.privacy()
         assert not twin.worst_pairs()
         assert exhibit.draws == 10_000 or exhibit.why
+
+
+@pytest.mark.parametrize(
+    ("claim", "times", "sigma"), day_and_night((DRAWN, 1, 1), (SHUFFLED, 4, Fraction(1, 2)))
+)
+def test_claims_that_are_written_as_numbers(claim: Fraction, times: int, sigma: Any) -> None:
+    step = Gaussian(sigma=sigma).poisson_sampled(rate=Fraction(1, 4))
+    true = step if times == 1 else times * step
+    assert claim - Fraction(1, 10**5) < Fraction(true.delta_at("0.5").upper) <= claim
 
 
 @pytest.mark.parametrize("exhibit", sampled(ACCOUNTANTS, SHOWN_BY_DAY))
