@@ -21,6 +21,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.notions.attacker_rates import attacker_bound
 from dpverify.accounting.published import published_delta
 from dpverify.auditing.statistics.clopper_pearson import lower_limit, upper_limit
+from dpverify.certificate.rounding import exact
 from dpverify.certificate.schema import (
     AttackerRate,
     CurvePoint,
@@ -34,7 +35,7 @@ from dpverify.errors import ConfigurationError, ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Certifiable, Pair
 
-__all__ = ["FAR", "SIZES", "attacker_rates", "curve_points", "size_errors"]
+__all__ = ["FAR", "SIZES", "attacker_rates", "curve_points", "domain_in_words", "size_errors"]
 
 FALSE_POSITIVE_RATES: Final = (Decimal("0.01"), Decimal("0.05"))
 FAR: Final = 10
@@ -142,3 +143,24 @@ def _shown(limits: list[tuple[float, float]], epsilon: Fraction) -> str:
     # A difference of doubles in [0, 1] loses at most 2⁻⁵³ each.
     shown = max((p - ratio * q * (1 + _SAFE) - _SAFE for p, q in limits), default=0.0)
     return decimal_string(max(shown, 0.0), ROUND_FLOOR, digits=9)
+
+
+def domain_in_words(inputs: Inputs) -> str:
+    """The declared domain in words."""
+    numbers = inputs.domain.numbers
+    match inputs.domain.kind:
+        case "box":
+            if inputs.columns:
+                return "columns, each with what it may hold, brought to [0, 1]"
+            if inputs.ranges:
+                return "every attribute brought from its own range to [0, 1]"
+            return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"
+        case "ball":
+            return f"every record of l2 norm at most {exact(numbers['radius'])}"
+        case "sets":
+            most = f" and at most {numbers['max_size']}" if "max_size" in numbers else ""
+            return f"every record a set of at least {numbers['min_size']}{most} items"
+        case "graph":
+            return "one graph with weights in [0, 1]"
+    listed = ", ".join(f"{name} = {exact_string(value)}" for name, value in sorted(numbers.items()))
+    return f"{inputs.domain.kind} {listed}"

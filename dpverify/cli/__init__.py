@@ -30,6 +30,7 @@ _COMMANDS = {
     "key": ("dpverify.cli.key", "Make a key to sign with."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms, or describe one."),
     "plan": ("dpverify.cli.plan", "What a release would protect, and be worth."),
+    "register": ("dpverify.cli.register", "Write an entry for the registry of deployments."),
     "report": ("dpverify.cli.report", "Render a certificate's report again."),
     "sensitivity": ("dpverify.cli.sensitivity", "Sensitivity of a projection in a file."),
     "sign": ("dpverify.cli.sign", "Sign a certificate and its released file."),

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from dpverify.certificate.answered import Answered
 from dpverify.certificate.hazards import EDITION
-from dpverify.certificate.meaning import SIZES
+from dpverify.certificate.meaning import SIZES, domain_in_words
 from dpverify.certificate.report import plots
 from dpverify.certificate.rounding import (
     about,
@@ -91,7 +91,7 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
         refuted=[row for row in findings if row.finding.refuted_at is not None],
         factor=str(Context(prec=50).exp(factor)) if factor < 1000 else None,
         whole_width=_is_whole_width(certificate),
-        domain=_domain(certificate),
+        domain=domain_in_words(inputs),
         ratio=str(decimal_of(attack.epsilon_lower) / ceiling) if ceiling > 0 else None,
         bounded=decimal_of(attack.epsilon_lower) > 0,
         noise_scale=power.noise_scale,
@@ -214,25 +214,3 @@ def _is_whole_width(certificate: Certificate) -> bool:
         return False
     width = domain.numbers["high"] - domain.numbers["low"]
     return adjacency.numbers["beta"] >= width
-
-
-def _domain(certificate: Certificate) -> str:
-    """The declared domain in words."""
-    inputs = certificate.inputs
-    numbers = inputs.domain.numbers
-    match inputs.domain.kind:
-        case "box":
-            if inputs.columns:
-                return "columns, each with what it may hold, brought to [0, 1]"
-            if inputs.ranges:
-                return "every attribute brought from its own range to [0, 1]"
-            return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"
-        case "ball":
-            return f"every record of l2 norm at most {exact(numbers['radius'])}"
-        case "sets":
-            most = f" and at most {numbers['max_size']}" if "max_size" in numbers else ""
-            return f"every record a set of at least {numbers['min_size']}{most} items"
-        case "graph":
-            return "one graph with weights in [0, 1]"
-    listed = ", ".join(f"{name} = {exact_string(value)}" for name, value in sorted(numbers.items()))
-    return f"{inputs.domain.kind} {listed}"
