@@ -27,6 +27,7 @@ from dpverify.accounting.composition.theorems import (
 )
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.discrete_gaussian import DiscreteGaussian
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import (
@@ -56,6 +57,7 @@ CURVES: list[PrivacyCurve] = [
     Laplace.of_row([1, 1, 2], scale=4),
     ApproxDP(epsilon=1, delta=Fraction(1, 10**5)),
     ApproxDP.from_odds(3),
+    DiscretePair(p=[HALF, THIRD, 1 - HALF - THIRD], q=[THIRD, HALF, 1 - HALF - THIRD]),
     RandomizedResponse(keep=Fraction(3, 4), positions=3),
     RandomizedResponse.of_values(4, keep=HALF, positions=2),
     MixedResponse(keep=Fraction(3, 4), other=Fraction(1, 4), positions=3, differ=THIRD),
@@ -69,6 +71,7 @@ BOUNDS: list[PrivacyBound] = [
     ZCDP(rho=HALF),
     ZCDP(rho=HALF, conversion="bun-steinke"),
     GaussianTradeOff(mu_squared=1),
+    ApproxDP(epsilon=HALF, delta=Fraction(1, 10**5)).group(3),
     FiniteTradeOff.of_pair([(HALF, THIRD), (HALF, 1 - THIRD)]),
     BasicBound(points=POINTS),
     AdvancedBound(points=POINTS),
@@ -165,7 +168,7 @@ def test_losses_are_those_of_the_curve(curve: PrivacyCurve) -> None:
         curve + 1  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("curve", CURVES[:12], ids=str)
+@pytest.mark.parametrize("curve", CURVES[:13], ids=str)
 def test_sums_of_unlike_things_are_refused(curve: PrivacyCurve) -> None:
     made: Any = curve
     one, other = (evolve(made, adjacency=adjacency) for adjacency in ADJACENCIES)

@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Literal, Self
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._drops import Drops, has_drops
@@ -67,7 +67,7 @@ from dpverify.accounting.solve import brentq
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
-from dpverify.guarantee import PrivacyCurve, common_adjacency, to_adjacency
+from dpverify.guarantee import PrivacyBound, PrivacyCurve, common_adjacency, to_adjacency
 
 __all__ = ["Composed"]
 
@@ -119,6 +119,13 @@ class Composed(PrivacyCurve):
     def losses(self) -> Losses:
         """The losses, each with how often it occurs."""
         return self._losses
+
+    def group(self, size: int) -> PrivacyBound:
+        """That of the closed form, where there is one; else the bound that the sum alone proves."""
+        closed = self._closed()
+        if isinstance(closed, Gaussian | Laplace):
+            return evolve(closed, adjacency=self.adjacency).group(size)
+        return super().group(size)
 
     def __str__(self) -> str:
         return sum_string(self._losses) + (f", {self.unit}" if self.unit else "")

@@ -41,8 +41,8 @@ from dpverify.accounting.solve import brentq, certified_solution
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, enclose, squared, to_arb
 from dpverify.errors import NumericalError, require
-from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import to_count, to_positive
+from dpverify.guarantee import PrivacyCurve, group_adjacency, to_adjacency
+from dpverify.numbers import count, to_count, to_positive
 
 __all__ = ["DiscreteGaussian"]
 
@@ -128,6 +128,14 @@ class DiscreteGaussian(PrivacyCurve):
         with ctx.workprec(64):
             own, other = scaled._tails(first)
             return float(own), float(other)
+
+    def group(self, size: int) -> DiscreteGaussian:
+        """The noise against so many times the change: exact."""
+        return DiscreteGaussian(
+            sigma=self.sigma,
+            sensitivity=count("size", size) * self.sensitivity,
+            adjacency=group_adjacency(self.adjacency, size),
+        )
 
     def losses(self) -> Losses:
         """The privacy loss, for composition."""

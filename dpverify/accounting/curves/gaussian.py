@@ -45,8 +45,8 @@ from dpverify.enclosure import (
     to_arb,
 )
 from dpverify.errors import NumericalError, require
-from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import positive, positive_rational, to_positive
+from dpverify.guarantee import PrivacyCurve, group_adjacency, to_adjacency
+from dpverify.numbers import count, positive, positive_rational, to_positive
 
 __all__ = ["Gaussian", "delta_gaussian", "epsilon_gaussian", "sigma_gaussian"]
 
@@ -238,6 +238,14 @@ class Gaussian(PrivacyCurve):
         mu = float(self.mu_squared) ** 0.5
         own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
         return math.erfc(-own / 2**0.5) / 2, math.erfc(-other / 2**0.5) / 2
+
+    def group(self, size: int) -> Gaussian:
+        """The noise against so many times the sensitivity: exact."""
+        return Gaussian(
+            sigma=self.sigma,
+            sensitivity=SquareRoot(count("size", size) ** 2 * squared(self.sensitivity)),
+            adjacency=group_adjacency(self.adjacency, size),
+        )
 
     def losses(self) -> Losses:
         """The privacy loss, for composition."""

@@ -54,6 +54,7 @@ from attrs import field, frozen
 from flint import arb, arb_poly, fmpz, fmpz_poly
 from numpy.typing import NDArray
 
+from dpverify import numbers
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import LaplaceLoss
@@ -70,7 +71,7 @@ from dpverify.enclosure import (
     to_arb,
 )
 from dpverify.errors import NumericalError, ParameterError, require
-from dpverify.guarantee import PrivacyCurve, to_adjacency
+from dpverify.guarantee import PrivacyBound, PrivacyCurve, group_adjacency, to_adjacency
 from dpverify.numbers import positive, positive_rational, to_positive_rational, whole
 
 __all__ = [
@@ -235,6 +236,16 @@ class Laplace(PrivacyCurve):
         # Seen from the other side S is ε₀ − S, so L ≥ t there where S ≥ (ε₀ + t)/2 here.
         least = math.ceil((reach + threshold) / 2 / step - 1e-6) * step
         return at_most((reach - threshold) / 2), 1.0 - at_most(least - step)
+
+    def group(self, size: int) -> PrivacyBound:
+        """The noise against so many times the move: exact for one coordinate, else the bound."""
+        if len(self.shifts) > 1 or self.shifts[0][1] > 1:
+            return super().group(size)
+        return Laplace(
+            scale=self.scale,
+            sensitivity=numbers.count("size", size) * self.sensitivity,
+            adjacency=group_adjacency(self.adjacency, size),
+        )
 
     def losses(self) -> Losses:
         """The privacy losses of the coordinates, for composition."""

@@ -45,8 +45,8 @@ from dpverify.accounting.solve import bisected
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, Real, enclose, floor_of, rational, short_string, to_arb
 from dpverify.errors import ParameterError, require
-from dpverify.guarantee import PrivacyCurve, to_adjacency
-from dpverify.numbers import COIN, to_count, to_rational, whole
+from dpverify.guarantee import PrivacyCurve, group_adjacency, to_adjacency
+from dpverify.numbers import COIN, count, to_count, to_rational, whole
 
 __all__ = [
     "MAX_KEEP",
@@ -135,6 +135,15 @@ class RandomizedResponse(PrivacyCurve):
         of `loss`: an audit that scores outputs by the same product has no ties to break.
         """
         return _rates(self, 1.0, threshold, noise)
+
+    def group(self, size: int) -> RandomizedResponse:
+        """So many times as many answers: exact where so many can differ."""
+        return RandomizedResponse(
+            keep=self.keep,
+            other=self.other,
+            positions=count("size", size) * self.positions,
+            adjacency=group_adjacency(self.adjacency, size),
+        )
 
     def losses(self) -> Losses:
         """The privacy losses of the coordinates, for composition."""

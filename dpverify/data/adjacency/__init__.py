@@ -14,6 +14,7 @@ come, go or change places: data sets of any length, of any rows. They are for au
 from __future__ import annotations
 
 from dpverify.data.adjacency.base import Adjacency, Choose, Of, shuffled
+from dpverify.data.adjacency.groups import Group
 from dpverify.data.adjacency.moves import (
     L2,
     Attribute,
@@ -37,6 +38,7 @@ __all__ = [
     "BitFlip",
     "Choose",
     "Edge",
+    "Group",
     "Items",
     "L1Ball",
     "LInf",
