@@ -8,12 +8,15 @@ from typing import Any, get_args
 import click
 
 from dpverify.certificate.report import statements
+from dpverify.certificate.report.errata import sheet
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say
 from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
 from dpverify.errors import OutputError, did_you_mean
 from dpverify.ledger.statements import (
+    Correction,
     Judgement,
+    Reading,
     Statement,
     Verdict,
     judge,
@@ -96,17 +99,28 @@ def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users k
     emit_table(_details(judgement))
 
 
+@claims.command(short_help="What to send to a paper's authors.")
+@click.argument("paper")
+@workers_option
+def errata(paper: str, workers: int) -> None:
+    """Check the statements of PAPER and print its sheet of errata, in Markdown."""
+    titles = known_papers()
+    if paper not in titles:
+        raise click.UsageError(f"there is no paper {paper}. {did_you_mean(paper, titles)}")
+    chosen = [statement for statement in known_statements() if statement.paper == paper]
+    say(sheet(_judged(chosen, workers), titles[paper]).removesuffix("\n"), lines=True)
+
+
 def _judged(chosen: list[Statement], workers: int) -> list[Judgement]:
     with progress_bar("checking") as start:
         return judge_all(chosen, workers=workers, progress=start(len(chosen)))
 
 
 def _remark(judgement: Judgement) -> str:
-    if judgement.verdict == "misprint":
-        return f"right: {judgement.correction()}"
-    if judgement.verdict == "holds_under_reading":
-        holding = [name for name in judgement.statement.readings if judgement.others[name].holds]
-        return f"if {' or '.join(holding) or 'as printed'}"
+    if correction := judgement.correction():
+        return f"true: {correction}"
+    if reading := judgement.reading():
+        return f"if {reading}"
     if judgement.printed is None:
         return judgement.statement.reason
     return judgement.printed.counterexample or judgement.printed.slack
@@ -124,8 +138,20 @@ def _described(judgement: Judgement) -> dict[str, Any]:
         "verdict": judgement.verdict,
         "oracle": None if statement.check is None else statement.check.oracle,
         "correction": judgement.correction(),
+        "reading": judgement.reading(),
+        "beside": {
+            **{
+                name: {"place": one.place, "covers": one.covers}
+                for name, one in statement.readings.items()
+            },
+            **{
+                name: {"place": one.place, "change": one.change}
+                for name, one in statement.corrections.items()
+            },
+        },
         "mechanisms": list(statement.mechanisms),
         "reason": statement.reason,
+        "instead": statement.instead,
         "evidence": {
             name: {
                 "holds": evidence.holds,
@@ -153,14 +179,19 @@ def _details(judgement: Judgement) -> list[list[str]]:
         ["conditions", statement.conditions],
         ["verdict", judgement.verdict],
         ["oracle", "" if statement.check is None else statement.check.oracle],
-        ["right is", judgement.correction()],
+        ["true is", judgement.correction()],
+        ["holds if", judgement.reading()],
         ["mechanisms", ", ".join(statement.mechanisms)],
         ["note", statement.reason],
+        ["instead", statement.instead],
     ]
+    beside: dict[str, Reading | Correction] = {**statement.readings, **statement.corrections}
     for name, evidence in {"as printed": judgement.printed, **judgement.others}.items():
         if evidence is None:
             continue
         rows.append([name, f"{'holds' if evidence.holds else 'fails'}, {evidence.how}"])
+        if name in beside:
+            rows.append(["", beside[name].place or "a claim of ours"])
         rows += [["", text] for text in (evidence.slack, evidence.counterexample) if text]
         rows += [["", f"{key} = {value}"] for key, value in evidence.numbers.items()]
     return [row for row in rows if row[1]]

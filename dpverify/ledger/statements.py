@@ -1,34 +1,41 @@
 """Statements of papers, checked by machine: the verdict is what the check computes.
 
 A `Statement` holds what is printed, what else may have been meant, and a check that tries one
-formula: it returns an `Evidence`, never a verdict. `judge` runs the check on the printed formula,
-then on the readings and corrections, and derives the verdict from the results:
+formula: it returns an `Evidence`, never a verdict. What is printed is judged first, at the settings
+that it covers; readings and corrections stand beside it, as claims of ours that the same check has
+to confirm. `judge` derives the verdict by one rule:
 
-| printed | others | verdict |
+| printed | beside it | verdict |
 |---|---|---|
 | an equality that holds, or a bound that is reached, exactly | – | confirmed_exactly |
-| the same, by simulation with a stated margin | – | confirmed_statistically |
+| the same, by simulation at a stated level | – | confirmed_statistically |
 | a bound that holds and is never reached | – | conservative |
-| holds under one reading of its conditions and fails under another | – | holds_under_reading |
-| fails | a correction holds | misprint |
-| fails | none does | refuted |
+| fails | a `Reading` holds | holds_under_reading |
+| fails | a `Correction` of the paper's own holds | misprint |
+| fails | nothing of the paper's holds | refuted |
 | no check is possible | – | not_checkable |
 
-So a formula that is changed in the ledger's source changes its verdict, and `perturbed` statements
-show that every check can fail.
+- A `Reading` needs the place of the paper that supports it, quoted, and why it covers the settings
+  that the paper itself uses. A condition that the paper doesn't have is no reading.
+- A `Correction` is the paper's own if it changes one symbol, sign, constant or missing word of what
+  is printed, as another place of the paper has it: it names both. Every other correction is ours,
+  and a statement that only ours makes true is refuted.
+- Where a reading or a correction stands, the statement says why in words, and what to do instead.
 
-Two rules keep the words true. What is called exact is fractions or proven enclosures: a check never
-compares doubles, and says at how many points it tried a formula. And a guarantee whose proof draws
-something that is public and is drawn once is asked for both uses, over the draw and for the one
-that was drawn: where the first holds and the second doesn't, it holds under the reading that its
-proof has, in every paper alike, and the statement quotes the place.
+A statement that lacks what the rule asks for is an error when it is made. A formula that is changed
+in the ledger's source changes its verdict; `perturbed` formulas and `mistaken` oracles show that
+every check can fail.
+
+One fact has one verdict: a guarantee whose proof draws something that is public and is drawn once
+is asked for both uses, over the draw and for the one that was drawn. Where the first holds and the
+second doesn't, it holds under the reading that its proof has, in every paper alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -40,12 +47,15 @@ from dpverify.execution.parallel import spread
 from dpverify.ledger.checks import Check, Evidence, Formula
 
 __all__ = [
+    "Correction",
     "Judgement",
+    "Reading",
     "Statement",
     "Verdict",
     "judge",
     "judge_all",
     "known_papers",
+    "known_statement",
     "known_statements",
     "mistaken",
     "perturbed",
@@ -62,6 +72,55 @@ Verdict = Literal[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a paper means, by its own text, where it leaves something open.
+
+    Attributes
+    ----------
+    formula : what is printed, under this reading
+    place : where the paper supports it, with the words quoted
+    covers : why its condition covers the settings that the paper itself uses
+    """
+
+    formula: Formula
+    _: KW_ONLY
+    place: str
+    covers: str
+
+    def __post_init__(self) -> None:
+        quoted = "“" in self.place and "”" in self.place
+        require(quoted, "place", self.place, "a place of the paper, with its words in “quotes”")
+        require(
+            bool(self.covers), "covers", self.covers, "why the paper's own settings are covered"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A formula that is true in place of the printed one.
+
+    It is the paper's own where it names a place and a change, else it is ours.
+
+    Attributes
+    ----------
+    formula : what is true
+    place : where the paper has it so
+    change : the one symbol, sign, constant or word that changes
+    """
+
+    formula: Formula
+    _: KW_ONLY
+    place: str = ""
+    change: str = ""
+
+    def __post_init__(self) -> None:
+        both = bool(self.place) == bool(self.change)
+        require(
+            both, "place", self.place, f"given together with the change, which is {self.change!r}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """One statement of a paper.
@@ -74,10 +133,11 @@ class Statement:
     printed : the formula as printed
     check : tries a formula; None where nothing can be tried (then `reason` says why)
     conditions : what the statement supposes
-    readings : other readings of what the paper leaves open, each with the printed formula under it
-    corrections : other formulas that its proof or context may mean, by what they are
+    readings : what the paper means by its own text, by what they are
+    corrections : formulas that are true in its place, by what they are
     mechanisms : names of mechanisms that rely on it
-    reason : why it isn't checkable, or what a reader should know
+    reason : why it isn't checkable, or what is true and where that shows
+    instead : what someone who follows the paper does instead
     """
 
     id: str
@@ -86,10 +146,11 @@ class Statement:
     printed: Formula | None = None
     check: Check | None = None
     conditions: str = ""
-    readings: Mapping[str, Formula] = field(default_factory=dict)
-    corrections: Mapping[str, Formula] = field(default_factory=dict)
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    corrections: Mapping[str, Correction] = field(default_factory=dict)
     mechanisms: tuple[str, ...] = ()
     reason: str = ""
+    instead: str = ""
 
     def __post_init__(self) -> None:
         good = self.id.count(".") >= 1 and self.id == self.id.lower() and " " not in self.id
@@ -101,6 +162,16 @@ class Statement:
             "given together with the printed formula",
         )
         require(self.check is not None or bool(self.reason), "reason", self.id, "given, unchecked")
+        told = bool(self.reason and self.instead)
+        beside = bool(self.readings or self.corrections)
+        require(told or not beside, "reason", self.id, "given, and `instead`, beside a correction")
+
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """Every formula by what it is: the printed one, the readings', the corrections'."""
+        beside: dict[str, Reading | Correction] = {**self.readings, **self.corrections}
+        printed = {} if self.printed is None else {"printed": self.printed}
+        return {**printed, **{name: one.formula for name, one in beside.items()}}
 
     @property
     def paper(self) -> str:
@@ -122,11 +193,24 @@ class Judgement:
         """Whether a mechanism may rely on what is printed."""
         return self.verdict in ("confirmed_exactly", "confirmed_statistically", "conservative")
 
-    def correction(self) -> str:
-        """Name of the formula that holds in place of the printed one; empty if none is needed."""
-        if self.verdict != "misprint":
+    @property
+    def shown(self) -> str:
+        """Where what is printed fails, or how it was confirmed."""
+        if self.printed is None:
             return ""
-        return next(name for name in self.statement.corrections if self.others[name].holds)
+        return self.printed.counterexample or self.printed.how
+
+    def reading(self) -> str:
+        """Name of the reading under which the statement holds; empty if none is needed."""
+        names = [name for name in self.statement.readings if self.others[name].holds]
+        return names[0] if names and self.verdict == "holds_under_reading" else ""
+
+    def correction(self) -> str:
+        """Name of the formula that holds in place of the printed one; empty if none does."""
+        if self.verdict not in ("misprint", "refuted"):
+            return ""
+        names = [name for name in self.statement.corrections if self.others[name].holds]
+        return min(names, key=lambda name: not self.statement.corrections[name].place, default="")
 
 
 def judge(statement: Statement, *, seed: int = 0) -> Judgement:
@@ -139,19 +223,16 @@ def judge(statement: Statement, *, seed: int = 0) -> Judgement:
     """
     if statement.check is None or statement.printed is None:
         return Judgement(statement=statement, verdict="not_checkable", printed=None, others={})
-    check = statement.check
-    printed = check(statement.printed, seed=seed)
-    others = {
-        name: check(formula, seed=seed)
-        for name, formula in {**statement.readings, **statement.corrections}.items()
-    }
-    readings = [others[name].holds for name in statement.readings]
+    printed, *rest = (
+        statement.check(formula, seed=seed) for formula in statement.formulas.values()
+    )
+    others = dict(zip([*statement.readings, *statement.corrections], rest, strict=True))
+    own = [name for name, correction in statement.corrections.items() if correction.place]
     verdict: Verdict
-    if any([*readings, printed.holds]) and not all([*readings, printed.holds]) and readings:
-        verdict = "holds_under_reading"
-    elif not printed.holds:
-        corrected = any(others[name].holds for name in statement.corrections)
-        verdict = "misprint" if corrected else "refuted"
+    if not printed.holds:
+        read = any(others[name].holds for name in statement.readings)
+        corrected = any(others[name].holds for name in own)
+        verdict = "holds_under_reading" if read else "misprint" if corrected else "refuted"
     elif not printed.tight:
         verdict = "conservative"
     elif printed.oracle == "simulation":
@@ -224,6 +305,18 @@ def _known_outcome(id: str, seed: int) -> _Outcome:  # noqa: A002
 @cache
 def _known() -> Mapping[str, Statement]:
     return {statement.id: statement for statement in known_statements()}
+
+
+def known_statement(id: str) -> Statement:  # noqa: A002
+    """The statement of an installed ledger that has this id.
+
+    Examples
+    --------
+    >>> judge(known_statement("li2023.theorem-4.7")).verdict
+    'confirmed_exactly'
+    """
+    require(id in _known(), "id", id, "in an installed ledger", "`dpverify claims` lists them.")
+    return _known()[id]
 
 
 def perturbed(statement: Statement, factor: Fraction) -> Statement:

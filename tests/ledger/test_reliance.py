@@ -17,7 +17,7 @@ from dpverify.certificate.compose import compose
 from dpverify.cli import _run
 from dpverify.errors import ConfigurationError
 from dpverify.ledger import reliance
-from dpverify.ledger.statements import Statement, known_statements, perturbed
+from dpverify.ledger.statements import Correction, Reading, Statement, known_statements, perturbed
 from tests.helpers.cases import CASES
 
 STOOD_ON = "li2023.theorem-3.5"
@@ -53,14 +53,20 @@ def wrong(statement: Statement) -> Statement:
     return perturbed(statement, Fraction(21, 20))
 
 
+def told(statement: Statement) -> Statement:
+    return replace(wrong(statement), reason="A factor too much.", instead="Leave it out.")
+
+
 def misprinted(statement: Statement) -> Statement:
     assert statement.printed is not None
-    return replace(wrong(statement), corrections={"without the factor": statement.printed})
+    own = Correction(statement.printed, place="the proof", change="without the factor")
+    return replace(told(statement), corrections={"without the factor": own})
 
 
 def narrower(statement: Statement) -> Statement:
     assert statement.printed is not None
-    return replace(wrong(statement), readings={"without the factor": statement.printed})
+    reading = Reading(statement.printed, place="section 1: “one”", covers="one")
+    return replace(told(statement), readings={"without the factor": reading})
 
 
 def unchecked(statement: Statement) -> Statement:

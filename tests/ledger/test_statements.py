@@ -17,6 +17,8 @@ from dpverify.cli import _run
 from dpverify.errors import ParameterError
 from dpverify.ledger.checks import Check, Formula, at_most, equals, simulated
 from dpverify.ledger.statements import (
+    Correction,
+    Reading,
     Statement,
     Verdict,
     judge,
@@ -25,6 +27,7 @@ from dpverify.ledger.statements import (
     perturbed,
 )
 
+TOLD = {"reason": "The diagonal counts too.", "instead": "Leave the diagonal out."}
 EQUALS = equals(lambda n: comb(n, 2), [(n,) for n in range(8)], "enumeration")
 BOUNDS = at_most(lambda f, n: (comb(n, 2), f(n)), [(n,) for n in range(2, 8)], "enumeration")
 
@@ -44,6 +47,19 @@ def statement(printed: Formula, check: Check = EQUALS, **others: object) -> Stat
         check=check,
         **{"where": "section 1, page 1", "text": "The number of pairs."} | others,  # type: ignore[arg-type]
     )
+
+
+def beside(**others: object) -> Statement:
+    """The wrong formula, with what stands beside it."""
+    return statement(squares, EQUALS, **TOLD | others)
+
+
+def own(formula: Formula) -> Correction:
+    return Correction(formula, place="the proof", change="n − 1 for n")
+
+
+def read(formula: Formula) -> Reading:
+    return Reading(formula, place="section 1: “of different ones”", covers="every graph of it")
 
 
 def sizes(n: int, *, seed: int) -> tuple[float, float]:
@@ -68,10 +84,18 @@ def within(formula: Formula) -> Formula:
         (statement(pairs, BOUNDS), "confirmed_exactly"),
         (statement(squares, BOUNDS), "conservative"),
         (statement(squares), "refuted"),
-        (statement(squares, corrections={"without the diagonal": pairs}), "misprint"),
-        (statement(squares, corrections={"other": lambda n: n}), "refuted"),
-        (statement(squares, readings={"pairs of different ones": pairs}), "holds_under_reading"),
-        (statement(pairs, readings={"with the diagonal": squares}), "holds_under_reading"),
+        (beside(corrections={"without the diagonal": own(pairs)}), "misprint"),
+        (beside(corrections={"without the diagonal": Correction(pairs)}), "refuted"),
+        (beside(corrections={"without the diagonal": own(lambda n: n)}), "refuted"),
+        (beside(readings={"pairs of different ones": read(pairs)}), "holds_under_reading"),
+        (beside(readings={"pairs of different ones": read(lambda n: n)}), "refuted"),
+        (
+            beside(
+                readings={"pairs of different ones": read(pairs)},
+                corrections={"without the diagonal": own(pairs)},
+            ),
+            "holds_under_reading",
+        ),
         (
             Statement(
                 id="toy2026.remark-2", where="page 2", text="It is nice.", reason="an opinion"
@@ -86,7 +110,10 @@ def test_the_verdict_comes_out_of_the_check(made: Statement, verdict: Verdict) -
     assert found.holds is (
         verdict in {"confirmed_exactly", "confirmed_statistically", "conservative"}
     )
-    assert (found.correction() == "without the diagonal") is (verdict == "misprint")
+    corrected = any(found.others[name].holds for name in made.corrections)
+    expected = "without the diagonal" if corrected and not found.reading() else ""
+    assert found.correction() == expected
+    assert bool(found.reading()) is (verdict == "holds_under_reading")
 
 
 def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
@@ -108,7 +135,7 @@ def test_a_perturbed_formula_is_noticed() -> None:
     assert judge(perturbed(statement(pairs), Fraction(21, 20))).verdict == "refuted"
     shrunk = perturbed(statement(squares, BOUNDS), Fraction(1, 2))
     assert judge(shrunk).verdict == "refuted"
-    made = statement(squares, corrections={"right": pairs})
+    made = beside(corrections={"right": own(pairs)})
     assert judge(perturbed(made, Fraction(2))).verdict == "refuted"
     as_float = perturbed(statement(lambda n: n / 2), Fraction(3, 2))
     assert as_float.printed is not None
@@ -130,10 +157,34 @@ def test_incomplete_statements(values: dict[str, object], message: str) -> None:
         Statement(**good | values)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("place", "covers"), [("section 1", "it"), ("", "it"), ("section 1: “of it”", "")]
+)
+def test_a_reading_names_the_words_that_support_it_and_what_it_covers(
+    place: str, covers: str
+) -> None:
+    with pytest.raises(ParameterError, match=r"place|covers"):
+        Reading(pairs, place=place, covers=covers)
+
+
+@pytest.mark.parametrize(("place", "change"), [("the proof", ""), ("", "n − 1 for n")])
+def test_a_correction_of_the_papers_own_names_its_place_and_the_change(
+    place: str, change: str
+) -> None:
+    with pytest.raises(ParameterError, match="place"):
+        Correction(pairs, place=place, change=change)
+
+
+@pytest.mark.parametrize("left_out", TOLD)
+def test_what_stands_beside_the_printed_one_is_explained(left_out: str) -> None:
+    with pytest.raises(ParameterError, match="reason"):
+        beside(corrections={"right": own(pairs)}, **{left_out: ""})
+
+
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [
-        statement(squares, corrections={"without the diagonal": pairs}),
+        beside(corrections={"without the diagonal": own(pairs)}),
         Statement(id="toy2026.remark-2", where="page 2", text="It is nice.", reason="an opinion"),
     ]
     monkeypatch.setattr("dpverify.cli.claims.known_statements", lambda: iter(made))
@@ -142,7 +193,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["claims", "--workers", "1"]) == 0
     out = capsys.readouterr().out
-    assert "toy2026.lemma-1   misprint       section 1, page 1  right: without the diagonal" in out
+    assert "toy2026.lemma-1   misprint       section 1, page 1  true: without the diagonal" in out
     assert out.endswith("1 misprint, 1 not_checkable\n")
     assert _run(["claims", "--verdict", "misprint", "--workers", "1", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["result"]
@@ -161,7 +212,10 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     assert "| [toy2026](#toy2026) | 1 | 1 |" in out
     assert "### toy2026.lemma-1: misprint" in out
     assert " - Fails: at n=1: 1/2, in truth 0" in out
-    assert " - Read instead: without the diagonal" in out
+    assert " - True: without the diagonal" in out
+    assert " - Place: the proof" in out
+    assert " - Change: n − 1 for n" in out
+    assert " - Instead: Leave the diagonal out." in out
     assert " - `toy2026.remark-2` (page 2): It is nice. *an opinion*" in out
 
 
@@ -221,7 +275,7 @@ def test_every_ledger_names_its_paper() -> None:
 def test_one_statement(ledger: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["claims", "show", "toy2026.lemma-1"]) == 0
     out = capsys.readouterr().out
-    assert "right is" in out
+    assert "true is" in out
     assert "at n=1: 1/2, in truth 0" in out  # the counterexample
     assert _run(["claims", "show", "toy2026.lemma-9"]) == 2
     assert _run(["claims", "--paper", "nobody2026"]) == 2

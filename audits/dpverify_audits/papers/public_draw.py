@@ -7,7 +7,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from dpverify.ledger.checks import Formula, Oracle, at_most
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Reading, Statement
 
 __all__ = ["public_draw"]
 
@@ -17,6 +17,7 @@ _DRAWN, _REALISED = "over the draw", "for the one drawn"
 def public_draw(
     *,
     place: str,
+    covers: str,
     printed: Formula,
     drawn: Formula,
     realised: Formula,
@@ -33,6 +34,7 @@ def public_draw(
     Parameters
     ----------
     place : where the paper's own text takes the probability over the draw, quoted
+    covers : why the draw covers the settings that the paper itself uses
     printed : the formula, from the parts of a case
     drawn, realised : (what the formula says, *case) to the value and its bound, for either use
     cases : settings that the paper covers
@@ -52,8 +54,10 @@ def public_draw(
     return Statement(
         printed=lambda use, *case: printed(*case),
         readings={
-            f"over the draw, as in {place}": lambda use, *case: (
-                printed(*case) if use == _DRAWN else None
+            "over the draw": Reading(
+                lambda use, *case: printed(*case) if use == _DRAWN else None,
+                place=place,
+                covers=covers,
             )
         },
         check=at_most(truth, [(use, *case) for use in truths for case in cases], oracle),

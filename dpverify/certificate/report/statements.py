@@ -18,13 +18,14 @@ from dpverify._version import __version__
 from dpverify.ledger.checks import Oracle
 from dpverify.ledger.statements import Judgement, Verdict
 
-__all__ = ["Chapter", "Entry", "chapters", "markdown", "page"]
+__all__ = ["Chapter", "Entry", "by_place", "chapters", "markdown", "page"]
 
 MEANINGS: Mapping[Verdict, str] = {
-    "refuted": "false as printed, and no correction of it was found true",
-    "misprint": "false as printed; true as its proof or context means it",
-    "holds_under_reading": "true under some readings of what the paper leaves open, false under "
-    "others",
+    "refuted": "false at a setting that it covers, and the paper has nothing that mends it",
+    "misprint": "false as printed; true with the change of one symbol, sign, constant or word, as "
+    "another place of the paper has it",
+    "holds_under_reading": "false as printed; true under a reading that the paper's own text "
+    "supports and that covers its own settings",
     "conservative": "true, and an inequality that is never reached",
     "confirmed_exactly": "true wherever it was tried, in fractions or in proven enclosures that "
     "agree to 12 digits or more",
@@ -87,7 +88,7 @@ def chapters(found: Sequence[Judgement], titles: Mapping[str, str]) -> list[Chap
     made = []
     by_paper = sorted(found, key=lambda judgement: judgement.statement.paper)
     for paper, group in groupby(by_paper, key=lambda judgement: judgement.statement.paper):
-        own = sorted(group, key=_place)
+        own = sorted(group, key=by_place)
         entries = [_entry(judgement) for judgement in own]
         counted = Counter(entry.verdict for entry in entries)
         made.append(
@@ -174,23 +175,20 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
 
 def _entry(judgement: Judgement) -> Entry:
     statement, printed = judgement.statement, judgement.printed
-    holding = [name for name in statement.readings if judgement.others[name].holds]
-    if judgement.verdict == "holds_under_reading" and printed is not None and printed.holds:
-        holding.insert(0, "as printed")
+    name = judgement.reading() or judgement.correction()
+    reading, correction = statement.readings.get(name), statement.corrections.get(name)
     failed = "" if printed is None else printed.counterexample
     facts = {
         "Supposing": statement.conditions,
         "Fails": failed if judgement.verdict in _FAILING else "",
-        "Read instead": judgement.correction(),
-        "Holds": "; ".join(holding),
-        "Fails if": "; ".join(
-            f"{name} ({judgement.others[name].counterexample})"
-            for name in statement.readings
-            if not judgement.others[name].holds
-        ),
+        "True": f"{name}, a claim of ours" if correction and not correction.place else name,
+        "Place": reading.place if reading else correction.place if correction else "",
+        "Covers": reading.covers if reading else "",
+        "Change": correction.change if correction else "",
         "Off by": "" if printed is None or printed.tight else printed.slack,
         "Tried": "" if printed is None else printed.how,
         "Note": statement.reason,
+        "Instead": statement.instead if judgement.verdict in _FAILING else "",
         "Used by": ", ".join(statement.mechanisms),
     }
     return Entry(
@@ -202,7 +200,7 @@ def _entry(judgement: Judgement) -> Entry:
     )
 
 
-def _place(judgement: Judgement) -> tuple[int, tuple[int, ...]]:
+def by_place(judgement: Judgement) -> tuple[int, tuple[int, ...]]:
     """Where a statement stands, for sorting; what doesn't say so keeps its order, in front."""
     for text in (judgement.statement.where, judgement.statement.id):
         if found := _PLACE.search(text):

@@ -29,7 +29,6 @@ from dpverify.ledger.statements import (
 __all__ = [
     "alone",
     "evidence",
-    "formulas",
     "normalised",
     "reached",
     "scaled",
@@ -44,12 +43,6 @@ _OURS = ("dpverify_audits", "dpverify.ledger", "tests.audits")
 def alone(statement: Statement, formula: Formula) -> Statement:
     """The statement as if this formula were printed, with nothing to fall back on."""
     return replace(statement, printed=formula, readings={}, corrections={})
-
-
-def formulas(statement: Statement) -> dict[str, Formula]:
-    """Every formula of a statement, by what it is."""
-    assert statement.printed is not None
-    return {"printed": statement.printed, **statement.readings, **statement.corrections}
 
 
 def scaled(statement: Statement, formula: Formula, factor: Fraction) -> Formula:

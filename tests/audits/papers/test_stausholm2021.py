@@ -13,7 +13,8 @@ from dpverify_audits.papers.stausholm2021.privacy import gaussian_statement
 
 def test_the_classical_noise_needs_its_condition() -> None:
     statement = gaussian_statement("here", "here", "here", (Fraction(1),))
-    assert judge(statement).verdict == "holds_under_reading"
+    found = judge(statement)
+    assert (found.verdict, found.correction()) == ("refuted", "for ε below 1 alone")
 
 
 @pytest.mark.parametrize("z", [(0, 0), (1, 0), (2, -1)])

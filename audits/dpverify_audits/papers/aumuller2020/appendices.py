@@ -9,7 +9,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .laplace import estimate as from_squares
 from .laws import PAIRS, Items, binomial, jaccard, min_hash_law
@@ -219,16 +219,29 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix C, first case",
         text="The responses (2, 0, 2, 2) and (0, 0, 2, 2) have 2 collisions.",
         printed=lambda: 2,
-        corrections={"3": lambda: 3},
+        corrections={
+            "3": Correction(
+                lambda: 3,
+                place="the vectors two lines above: “(2,0,2,2)” and “(0,0,2,2)”",
+                change="3 for 2",
+            )
+        },
         check=equals(lambda: _matches(_KEPT_X, _KEPT_Y), [()], "enumeration"),
         reason="(2, 0, 2, 2) and (0, 0, 2, 2) differ in the first place alone: 3 of 4 agree.",
+        instead="Count the places again when you test your code against the example.",
     ),
     Statement(
         id="aumuller2020.appendix-c.estimate",
         where="appendix C, first case",
         text="Equation 1 gives 0.64 for these responses.",
         printed=lambda: Fraction("0.64"),
-        corrections={"1.6": lambda: Fraction("1.6")},
+        corrections={
+            "1.6": Correction(
+                lambda: Fraction("1.6"),
+                place="equation 1, with the 3 collisions of the vectors printed above",
+                change="1.6 for 0.64",
+            )
+        },
         check=equals(
             lambda: from_shares(Fraction(_matches(_KEPT_X, _KEPT_Y), 4), 3, _KEEP),
             [()],
@@ -237,6 +250,8 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("rr-min-hash",),
         reason="With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1; "
         "0.64 belongs to 2 collisions.",
+        instead="Test your code with equation 1 at 2 collisions, which is 0.64, or at 3, which "
+        "is 1.6; cut estimates to [0, 1] afterwards.",
     ),
     Statement(
         id="aumuller2020.appendix-c.estimate-of-two",
@@ -259,6 +274,8 @@ CLAIMS: tuple[Statement, ...] = (
         text="The noise of the example is drawn at scale 0.1.",
         printed=lambda: Fraction(1, 10),
         check=at_most(_largest_noise, [()], "enclosure"),
-        reason="Tested at a level of one in a thousand, for the largest of the 8 draws.",
+        reason="Noise of 1.68 was added to a coordinate: at scale 0.1 that has a probability of "
+        "4 in 10 million for 8 draws. The example shows more noise than it says.",
+        instead="Don’t calibrate a test to the printed vectors.",
     ),
 )

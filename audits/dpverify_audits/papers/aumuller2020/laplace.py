@@ -17,7 +17,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .laws import PAIRS, Items, averaged, bucket_law, jaccard
 
@@ -128,7 +128,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of lemma 6, step (1)",
         text="Different buckets are j apart with probability 2(B − j)/B.",
         printed=lambda b, j: Fraction(2 * (b - j), b),
-        corrections={"2(B − j)/(B(B − 1))": lambda b, j: Fraction(2 * (b - j), b * (b - 1))},
+        corrections={
+            "2(B − j)/(B(B − 1))": Correction(
+                lambda b, j: Fraction(2 * (b - j), b * (b - 1)),
+                place="equation 5, which follows from the corrected law alone",
+                change="B(B − 1) for B below the line",
+            )
+        },
         check=equals(
             lambda b, j: Fraction(2 * _counts(b, j)[0] + _counts(b, j)[1], b * (b - 1)),
             [(b, j) for b in (2, 3, 5) for j in range(1, b)],
@@ -136,6 +142,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Printed without the factor 1/(B − 1) for the other bucket; the probabilities "
         "would add up to B − 1. Equation 5 has it right.",
+        instead="Use equation 5 as it is printed.",
     ),
     Statement(
         id="aumuller2020.lemma-6.counts",
@@ -143,13 +150,14 @@ CLAIMS: tuple[Statement, ...] = (
         text="B − 2j buckets have two others at distance j, and 2j have one.",
         printed=lambda b, j: (b - 2 * j, 2 * j),
         corrections={
-            "that if j ≤ B/2, else 0 and 2(B − j)": lambda b, j: (
-                (b - 2 * j, 2 * j) if 2 * j <= b else (0, 2 * (b - j))
+            "that if j ≤ B/2, else 0 and 2(B − j)": Correction(
+                lambda b, j: (b - 2 * j, 2 * j) if 2 * j <= b else (0, 2 * (b - j))
             )
         },
         check=equals(_counts, [(b, j) for b in (2, 3, 5) for j in range(1, b)], "enumeration"),
         reason="Beyond j = B/2 the printed numbers are negative or too large. The sum that "
         "follows counts pairs, and is right.",
+        instead="Count pairs at distance j: 2(B − j) of them.",
     ),
     Statement(
         id="aumuller2020.lemma-6.sum",
@@ -167,10 +175,17 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of lemma 6",
         text="Buckets have mean squared difference (B − 1)²(B + 1)(1 − J)/6.",
         printed=lambda x, y, b: (b - 1) ** 2 * (b + 1) * (1 - jaccard(x, y)) / 6,
-        corrections={"(B² − 1)(1 − J)/6": lambda x, y, b: (b * b - 1) * (1 - jaccard(x, y)) / 6},
+        corrections={
+            "(B² − 1)(1 − J)/6": Correction(
+                lambda x, y, b: (b * b - 1) * (1 - jaccard(x, y)) / 6,
+                place="equation 5, whose factor of J is (B² − 1)K",
+                change="the square of B − 1",
+            )
+        },
         check=equals(_square, _CASES, "enumeration"),
         reason="A factor B − 1 too much, from the missing division by B − 1 in step (1). "
         "Equation 5 is the estimate by the right value.",
+        instead="Use equation 5 as it is printed.",
     ),
     Statement(
         id="aumuller2020.lemma-6.total",
@@ -181,12 +196,15 @@ CLAIMS: tuple[Statement, ...] = (
             (b - 1) ** 2 * (b + 1) * (1 - jaccard(x, y)) / 6 + 4 * (w * w / 2)
         ),
         corrections={
-            "(B² − 1)(1 − J)/6 + 4(Δ/ε)²": lambda x, y, b, w: (
-                (b * b - 1) * (1 - jaccard(x, y)) / 6 + 4 * (w * w / 2)
+            "(B² − 1)(1 − J)/6 + 4(Δ/ε)²": Correction(
+                lambda x, y, b, w: (b * b - 1) * (1 - jaccard(x, y)) / 6 + 4 * (w * w / 2),
+                place="equation 5, whose factor of J is (B² − 1)K",
+                change="the square of B − 1",
             )
         },
         check=equals(_noisy_square, _NOISY, "enumeration"),
         reason="Rearranging the printed line would not give equation 5; the corrected one does.",
+        instead="Use equation 5 as it is printed.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.error",
@@ -207,22 +225,34 @@ CLAIMS: tuple[Statement, ...] = (
         text="Two sketches to compare differ in a share a(1 − 1/B) of positions on average.",
         printed=lambda x, y, b, a: a * (1 - Fraction(1, b)),
         corrections={
-            "(1 − J)(1 − 1/B)": lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b))
+            "(1 − J)(1 − 1/B)": Correction(
+                lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
+                place="lemma 1’s proof, where positions differ with probability (1 − J(x, y))(1 "
+                "− 1/B)",
+                change="1 − J for α/τ",
+            )
         },
         check=equals(
             lambda x, y, b, a: sum(w for (u, v), w in bucket_law(x, y, b).items() if u != v),
             [(*case, Fraction(1, 10)) for case in _CASES],
             "enumeration",
         ),
-        reason="That is the share for neighbours; the records to compare are arbitrary, and "
-        "the sampling error of the estimate is of the order 1/√K then, not √(α/(τK)).",
+        reason="That is the share for neighbours; the records to compare are arbitrary, and the "
+        "sampling error of the estimate is of the order 1/√K then, not √(α/(τK)).",
+        instead="Plan for a sampling error of √(J(1 − J)/K), whatever α/τ is.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.middle",
         where="section 5, proof of theorem 5.1",
         text="With n differing positions and noise within D the mixed terms are at most 4Dn.",
         printed=lambda b, n, d: 4 * d * n,
-        corrections={"4D(B − 1)n": lambda b, n, d: 4 * d * (b - 1) * n},
+        corrections={
+            "4D(B − 1)n": Correction(
+                lambda b, n, d: 4 * d * (b - 1) * n,
+                place="the sentence before: each term “contributes at most (B − 1)²”",
+                change="a factor B − 1",
+            )
+        },
         check=at_most(
             lambda formula, b, n, d: (
                 n * max(2 * (u - v) * 2 * d for u, v in product(range(b), repeat=2)),
@@ -233,6 +263,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="A difference of buckets is up to B − 1, not 1. At B = 2, which the proof takes "
         "later, both are the same.",
+        instead="Take B = 2, where both are the same.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.noise",
@@ -277,10 +308,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of theorem 5.1",
         text="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
         printed=lambda: Fraction(4, 5),
-        corrections={"aK = a^(2/5)": lambda: Fraction(2, 5)},
+        corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5))},
         # L² at ε = 1, of the larger of aK and √(aK): for small a the one of the smaller exponent
         check=equals(lambda: min(2 * Fraction(2, 5), Fraction(2, 5)), [()], "points"),
         reason="L is of the order aK + √(aK), and the root is the larger one as aK < 1.",
+        instead="Balance the error by its exact terms; the noise is of the order (αK/τ)·1/ε² "
+        "where αK/τ is below 1.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1",
@@ -291,6 +324,8 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(_rate, [(5,), (20,)], "points"),
         reason="Orders of the standard deviation, minimised over K at B = 2 (docstring): the "
         "exponent is 1/2, at K of the order τ/α, as for RRMinHash.",
+        instead="Do not expect NoisyMinHash to beat RRMinHash at small α/τ; compare both for "
+        "your sizes.",
     ),
     Statement(
         id="aumuller2020.section-5.comparison",

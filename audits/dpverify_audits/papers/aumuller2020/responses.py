@@ -12,7 +12,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .laws import averaged, binomial
 from .laws import responses as law_of
@@ -97,13 +97,17 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="undefined at B = 2, the paper's own choice in its experiments",
         printed=lambda b, p: _apart(b, p, Fraction(1, b - 2)) if b > 2 else "undefined",
         readings={
-            "0/0 at B = 2 is 0": lambda b, p: _apart(
-                b, p, Fraction(1, b - 2) if b > 2 else Fraction(0)
+            "0/0 at B = 2 is 0": Reading(
+                lambda b, p: _apart(b, p, Fraction(1, b - 2) if b > 2 else Fraction(0)),
+                place="the sentence below: “first conditioning that neither choice picks the "
+                "other’s truthful answer”, which has probability 0 at B = 2",
+                covers="B = 2 is the case in question, the one of the experiments",
             )
         },
         check=equals(lambda b, p: _meet(b, p, 1), _STEPS, "enumeration"),
         reason="At B = 2, the paper's own choice, the last term is 0/0; it is 0, as there is no "
         "third value to agree on.",
+        instead="Use equation 2, which is right at every B, B = 2 included.",
     ),
     Statement(
         id="aumuller2020.equation-2",
@@ -132,7 +136,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
         conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
         printed=_error,
-        readings={"K at least 3B ln(1/δ)": _error_of_many},
+        corrections={"where K is at least 3B ln(1/δ) alone": Correction(_error_of_many)},
         check=at_most(
             _beyond,
             [
@@ -146,6 +150,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         reason="Loose by orders of magnitude at B ≤ 5; the last case has many buckets and K = 1.",
+        instead="Ask for K of at least 3B ln(1/δ), or use the exact law of the collisions.",
     ),
     Statement(
         id="aumuller2020.lemma-5.last-step",
@@ -215,13 +220,19 @@ CLAIMS: tuple[Statement, ...] = (
         text="K = cτε/α with a c of its own for δ only (here 1/100) keeps ε ≥ L ln 4.",
         conditions="any ε > 0 in the theorem",
         printed=lambda epsilon: Fraction(1, 100),
-        readings={"ε at least 1": lambda epsilon: Fraction(int(epsilon >= 1), 100)},
+        corrections={
+            "for ε of at least 1 alone": Correction(
+                lambda epsilon: Fraction(int(epsilon >= 1), 100)
+            )
+        },
         check=at_most(
             _needed,
             [(Fraction(e), Fraction(1, 10**4)) for e in (8, 4, 1, Fraction(1, 100))],
             "enclosure",
         ),
         reason="L grows as √(ε ln(1/δ)) for small ε, so that no constant c serves all ε.",
+        instead="Choose K by computing L and the error for each K; small ε has its best K where "
+        "L is 1.",
     ),
     *(
         Statement(

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .laws import PAIRS, Items, averaged, binomial, bucket_law, jaccard, min_hash_law, responses
 
@@ -147,8 +147,8 @@ CLAIMS: tuple[Statement, ...] = (
         text="The least δ is that of single outputs, max over v of P(v) − e^ε Q(v).",
         printed=lambda p, q, r: max(0, *(a - r * b for a, b in zip(p, q, strict=True))),
         corrections={
-            "over events": lambda p, q, r: sum(
-                max(Fraction(0), a - r * b) for a, b in zip(p, q, strict=True)
+            "over events": Correction(
+                lambda p, q, r: sum(max(Fraction(0), a - r * b) for a, b in zip(p, q, strict=True))
             )
         },
         check=equals(
@@ -157,6 +157,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         reason="Single outputs say nothing of continuous noise, and post-processing breaks them.",
+        instead="Ask for δ over all events: Σ (p − e^ε·q)₊ over the outputs.",
     ),
     Statement(
         id="aumuller2020.section-3.jaccard",
@@ -213,13 +214,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="Buckets agree with probability J + (1 − J)/B for a universal function too: one "
         "that collides with probability c ≤ 1/B.",
         printed=lambda j, b, c: (1 - j) / b + j,
-        corrections={"(1 − J)c + J": lambda j, b, c: (1 - j) * c + j},
+        corrections={"(1 − J)c + J": Correction(lambda j, b, c: (1 - j) * c + j)},
         check=equals(
             lambda j, b, c: 1 - (1 - j) * (1 - c),
             [(Fraction(1, 2), 3, Fraction(1, 3)), (Fraction(1, 2), 3, Fraction(0))],
             "points",
         ),
         reason="Universality bounds collisions from above; the identity on m ≤ B items has c = 0.",
+        instead="Hash buckets by a random function, or by one whose collision probability is "
+        "known exactly.",
     ),
     Statement(
         id="aumuller2020.lemma-1.differ",
@@ -248,9 +251,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(X > (1 + β)E) ≤ exp(−β²E/3).",
         conditions="the paper states no bound on β",
         printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
-        readings={
-            "β at most 1": lambda beta, mean: (
-                (-number(beta**2 * mean / 3)).exp() if beta <= 1 else number(1)
+        corrections={
+            "for β of at most 1 alone": Correction(
+                lambda beta, mean: (-number(beta**2 * mean / 3)).exp() if beta <= 1 else number(1)
             )
         },
         check=at_most(
@@ -264,6 +267,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="The form with β² needs β ≤ 1: a chance of 1 in 100 is bounded by 3 in 10,000 at "
         "1 draw of chance 1/100. Rare events are likelier than it says.",
+        instead="Use exp(−β²E/(2 + β)), which needs no bound on β, or the exact binomial tail.",
     ),
     Statement(
         id="aumuller2020.lemma-1",
@@ -272,11 +276,12 @@ CLAIMS: tuple[Statement, ...] = (
         "p = (1 − 1/B)α/τ.",
         conditions="δ > 0; the proof needs Kp ≥ 3 ln(1/δ)",
         printed=differing_bound,
-        readings={"Kp at least 3 ln(1/δ)": _in_chernoff},
+        corrections={"where Kp is at least 3 ln(1/δ) alone": Correction(_in_chernoff)},
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
         reason="Where few differences are expected, more than the printed number occur far more "
         "often than δ. For a small Kα/τ take the binomial's own quantile.",
+        instead="Take the number of differing positions from the exact binomial quantile.",
     ),
     Statement(
         id="aumuller2020.lemma-3",
@@ -285,11 +290,16 @@ CLAIMS: tuple[Statement, ...] = (
         "p = (1 − 1/B)α/τ, which makes RRMinHash (ε, δ)-private.",
         conditions="the δ is the probability that more positions differ",
         printed=lambda *case: differing_bound(*case).ceil(),
-        readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
+        corrections={
+            "where Kp is at least 3 ln(1/δ) alone": Correction(
+                lambda *case: _in_chernoff(*case).ceil()
+            )
+        },
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash",),
         reason="As in lemma 1: where few differences are expected the printed L is exceeded more "
         "often than δ. Take the binomial's own quantile there.",
+        instead="Take L from the exact binomial quantile.",
     ),
     Statement(
         id="aumuller2020.lemma-3.mechanism",
@@ -297,13 +307,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="RRMinHash with ε/L a position is (ε, δ)-private over the draw of the functions.",
         conditions="α = 1; the exact δ, in which a position too many costs little",
         printed=lambda *case: differing_bound(*case).ceil(),
-        readings={"Kp at least 3 ln(1/δ)": lambda *case: _in_chernoff(*case).ceil()},
+        corrections={
+            "where Kp is at least 3 ln(1/δ) alone": Correction(
+                lambda *case: _in_chernoff(*case).ceil()
+            )
+        },
         check=at_most(
             _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"
         ),
         mechanisms=("rr-min-hash",),
         reason="Outside its proof's condition the mechanism's real δ is above the δ asked. Take "
         "L from the binomial's own quantile.",
+        instead="Take L from the exact binomial quantile, as rr-min-hash does here.",
     ),
     Statement(
         id="aumuller2020.lemma-2",

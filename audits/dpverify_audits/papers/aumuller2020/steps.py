@@ -8,7 +8,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 from .laplace import estimate as from_squares
@@ -171,8 +171,11 @@ CLAIMS: tuple[Statement, ...] = (
         oracle="enclosure",
         mechanisms=("rr-min-hash", "noisy-min-hash"),
         reason="With functions that all hash the changed item first, all K positions differ. An "
-        "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions are "
-        "known.",
+        "unlucky draw doesn't protect at ε, so records mustn't be chosen after the functions "
+        "are known.",
+        instead="Draw the functions after the records are fixed, or count all K positions as "
+        "differing.",
+        covers="the draw of the functions, over which the paper states every probability",
     ),
     Statement(
         id="aumuller2020.lemma-5.symmetry",
@@ -204,7 +207,11 @@ CLAIMS: tuple[Statement, ...] = (
         "deviation at J = ½ and δ = 10⁻⁴.",
         conditions="any ε > 0 in the theorem",
         printed=lambda ratio, e: number(ratio / e).sqrt(),
-        readings={"ε at least 1": lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None},
+        corrections={
+            "for ε of at least 1 alone": Correction(
+                lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None
+            )
+        },
         check=at_most(
             _best,
             [(Fraction(a), Fraction(e)) for a in ("1/100", "1/10000") for e in (16, 4, 1, "1/10")],
@@ -212,6 +219,8 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         mechanisms=("rr-min-hash",),
         reason="For small ε the best is L = 1, and the error of the order √(α/τ)/ε².",
+        instead="For ε below 1 expect an error of the order √(α/τ)/ε², and take K as large as L "
+        "= 1 allows.",
     ),
     Statement(
         id="aumuller2020.theorem-4.1.b",
@@ -249,10 +258,11 @@ CLAIMS: tuple[Statement, ...] = (
         "most δ/2, p = (1 − 1/B)α/τ.",
         conditions="as lemma 1, whose other side this needs too",
         printed=_l_prime,
-        readings={"Kp at least 3 ln(2/δ)": _many},
+        corrections={"where Kp is at least 3 ln(2/δ) alone": Correction(_many)},
         check=at_most(_off, _TAILS, "enclosure"),
         reason="As in lemma 1: where few differences are expected, they are off by more than L′ "
         "more often than δ/2.",
+        instead="Take the exact binomial quantile for both sides.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.first-summand",
@@ -261,8 +271,8 @@ CLAIMS: tuple[Statement, ...] = (
         "differences is off by at most (B − 1)²L′.",
         printed=lambda b, expected, off: Fraction((b - 1) ** 2 * off),
         corrections={
-            "(B − 1)²(P + L′), P their expected number": lambda b, expected, off: Fraction(
-                (b - 1) ** 2 * (expected + off)
+            "(B − 1)²(P + L′), P their expected number": Correction(
+                lambda b, expected, off: Fraction((b - 1) ** 2 * (expected + off))
             )
         },
         check=at_most(
@@ -271,6 +281,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         reason="Right at B = 2, which the proof then takes; from B = 3 on squares vary.",
+        instead="Take B = 2, where squared differences are 0 or 1.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.last-summand",
@@ -292,9 +303,14 @@ CLAIMS: tuple[Statement, ...] = (
         text="D > (B − 1)(P + √P) for ε > 1, so that the third term is below the second.",
         conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
         printed=lambda: [Fraction(e) for e in (2, 10, 100)],
-        readings={"ε up to ln(4K/δ)": lambda: [Fraction(e) for e in ("1/2", "2", "10")]},
+        corrections={
+            "for ε up to ln(4K/δ) alone": Correction(
+                lambda: [Fraction(e) for e in ("1/2", "2", "10")]
+            )
+        },
         check=wherever(lambda e: _far_down(1000, _TINY, e, Fraction(10)), "enclosure", "ε"),
         reason="D falls with ε: the condition is on the wrong side.",
+        instead="Keep all three terms of the error when ε is large.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.b",
@@ -324,14 +340,16 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, comparing RRMinHash and NoisyMinHash",
         text="A private vector of RRMinHash has K bits.",
         printed=lambda k, b: k,
-        corrections={"⌈K log₂ B⌉": lambda k, b: (b**k - 1).bit_length()},
+        corrections={"⌈K log₂ B⌉": Correction(lambda k, b: (b**k - 1).bit_length())},
         check=equals(
             lambda k, b: next(bits for bits in range(10**6) if 2**bits >= len(range(b)) ** k),
             [(4, 2), (4, 3), (10, 5)],
             "enumeration",
         ),
         mechanisms=("rr-min-hash",),
-        reason="K bits at B = 2, the paper's choice.",
+        reason="It is K bits at B = 2, the choice of the experiments. The comparison is of "
+        "mechanisms for every B, and from B = 3 on a bucket needs more than a bit.",
+        instead="Count ⌈K log₂ B⌉ bits a sketch; K of them at B = 2.",
     ),
     Statement(
         id="aumuller2020.section-5.hamming",

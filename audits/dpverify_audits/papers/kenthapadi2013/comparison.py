@@ -8,7 +8,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import gaussian_delta, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .privacy import sigma_needed
 from .utility import variance
@@ -55,7 +55,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1, below algorithm 4",
         text="One changed bit changes n entries of the strict upper triangle.",
         printed=lambda n, d: n,
-        corrections={"n − 1": lambda n, d: n - 1},
+        corrections={
+            "n − 1": Correction(
+                lambda n, d: n - 1,
+                place="algorithm 3, “strictly upper triangular n × n matrix”: a user stands in n "
+                "− 1 of its entries",
+                change="n − 1 for n",
+            )
+        },
         check=equals(
             lambda n, d: max(sum(c > 0 for c in change) for change in _changes(n, d)),
             _SETS,
@@ -64,6 +71,7 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("noise-addition",),
         reason="A user has n − 1 distances to others, not n. Noise for n is a little more than "
         "needed: safe.",
+        instead="Use n − 1, or n: the noise is then a little more than needed.",
     ),
     Statement(
         id="kenthapadi2013.section-4.1.magnitude",
@@ -96,7 +104,13 @@ CLAIMS: tuple[Statement, ...] = (
         text="‖x − y‖₂ of bit vectors equals their Hamming distance; its square does. "
         "The formula gives the power of the Hamming distance that ‖x − y‖₂⁴ is.",
         printed=lambda h: h**4,
-        corrections={"‖x − y‖₂² is the Hamming distance": lambda h: h**2},
+        corrections={
+            "‖x − y‖₂² is the Hamming distance": Correction(
+                lambda h: h**2,
+                place="theorem 3’s proof, where ‖x − y‖² is the number w of bits that differ",
+                change="the square of the norm",
+            )
+        },
         check=equals(
             lambda h: _apart((1,) * h + (0,), (0,) * (h + 1)) ** 2,
             [(h,) for h in range(5)],
@@ -104,6 +118,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="The squared distance of bit vectors is their Hamming distance, not the distance "
         "itself. The bound on the variance that follows holds with it.",
+        instead="Take the squared distance for the Hamming distance.",
     ),
     Statement(
         id="kenthapadi2013.section-4.2.weights",
@@ -140,8 +155,8 @@ CLAIMS: tuple[Statement, ...] = (
             lambda f, w, s: (_variance_at(w, s), f(w, s)), [(4, Fraction(1, 100))], "points"
         ),
         reason="For little noise the first term, 2r⁴/k = 8μ, doesn't fall with σ: at σ² = 1/100 "
-        "and μ = 4 the variance is over 2,000 times the bound. The order holds for σ ≥ 1 "
-        "only.",
+        "and μ = 4 the variance is over 2,000 times the bound. The order holds for σ ≥ 1 only.",
+        instead="Use the whole variance, 2r⁴/k + 8σ²r² + 8σ⁴k, when σ is below 1.",
     ),
     Statement(
         id="kenthapadi2013.section-4.2.superior",

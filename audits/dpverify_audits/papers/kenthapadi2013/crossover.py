@@ -13,7 +13,7 @@ from flint import acb, arb
 
 from dpverify.ledger.checks import at_most, equals, order, wherever
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .privacy import sigma_needed
 from .utility import variance
@@ -140,12 +140,16 @@ CLAIMS: tuple[Statement, ...] = (
         "every ε, here up to 20 and within a factor 2.",
         printed=_printed_crossing,
         corrections={
-            "√(dk)/(4 tanh²(ε/2))": lambda d, k, e: (arb(d) * k).sqrt() / (4 * _kept(e) ** 2)
+            "√(dk)/(4 tanh²(ε/2))": Correction(
+                lambda d, k, e: (arb(d) * k).sqrt() / (4 * _kept(e) ** 2)
+            )
         },
         check=order(
             _crossing, [(10**6, 64, Fraction(e)) for e in (1, 5, 20)], "enclosure", factor=2
         ),
-        reason="1/(1 − 2p)² tends to 1, not to 0, as ε grows.",
+        reason="1/(1 − 2p)² tends to 1, not to 0, as ε grows. At ε = 5 the printed distance is 7 "
+        "times off, at ε = 20 over 100 times.",
+        instead="Use √(dk)/(4 tanh²(ε/2)) above ε = 1.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.second-term",
@@ -162,10 +166,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="Up to √(dk)/ε² the bound (4) is the smaller one, where k ln²n ≪ d.",
         conditions="the paper leaves constants open; d = 1000·k·ln²n, μ = 1/1000, ε ≤ 1",
         printed=lambda: _range(Fraction(99, 100)),
-        readings={"up to a quarter of √(dk)/ε²": lambda: _range(Fraction(1, 4))},
+        readings={
+            "up to a quarter of √(dk)/ε²": Reading(
+                lambda: _range(Fraction(1, 4)),
+                place="the end of the paragraph: “The exact constants separating these regions "
+                "depend on the privacy parameters”",
+                covers="the middle of the range; its end is one of those constants",
+            )
+        },
         check=wherever(_projection_wins, "enclosure", "(d, k, n, ε, share of the range)"),
         reason="Up to a quarter of √(dk)/ε² the claim holds; at the end of the range the other "
         "bound is the smaller one. The paper says that constants are left open.",
+        instead="Compare both bounds at your distance.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.responses-better",
@@ -174,11 +186,17 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="as above, and d much larger, so that noise terms don't matter",
         printed=lambda: [(10**14, 256, 100, e, Fraction(101, 100)) for e in _EPSILONS],
         readings={
-            "from twice √(dk)/ε²": lambda: [(10**14, 256, 100, e, Fraction(2)) for e in _EPSILONS]
+            "from twice √(dk)/ε²": Reading(
+                lambda: [(10**14, 256, 100, e, Fraction(2)) for e in _EPSILONS],
+                place="the end of the paragraph: “The exact constants separating these regions "
+                "depend on the privacy parameters”",
+                covers="the far range but for its beginning, which is one of those constants",
+            )
         },
         check=wherever(_responses_win, "enclosure", "(d, k, n, ε, share of the range)"),
         reason="From twice √(dk)/ε² on it holds; at the beginning of the range the other bound "
         "may still be the smaller one. The paper says that constants are left open.",
+        instead="Compare both bounds at your distance.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.near",
@@ -222,11 +240,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5.2.1, first paragraph",
         text="Distances of records to one attribute's vector are in the near range, O(√k).",
         conditions="not stated: the records' weight; 2 is taken for the constant",
-        printed=lambda: [(w, 64) for w in (1, 8, 15)],
-        readings={"records of weight 100, k = 64": lambda: [(100, 64)]},
+        printed=lambda: [(100, 64)],
+        corrections={"weights up to √k alone": Correction(lambda: [(w, 64) for w in (1, 8, 15)])},
         check=wherever(_is_near, "enumeration", "(weight, k)"),
-        reason="Printed means: weights up to √k. What must be told apart is always weight + 1 "
-        "from weight − 1, which is in the near range at every weight.",
+        reason="A record of weight 100 is 101 away from the vector of an attribute that it "
+        "lacks, far above 2√k for k = 64. What must be told apart is always weight + 1 from "
+        "weight − 1, and that is a small difference at every weight.",
+        instead="Look at the difference of the two squared distances, weight + 1 and weight − 1, "
+        "and not at their size.",
     ),
     Statement(
         id="kenthapadi2013.section-6.range",
@@ -234,8 +255,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="Projection is better up to the distance √(dk), that is the squared distance dk.",
         conditions="ε ≤ 1",
         printed=lambda d, k, e: arb(d) * k,
-        corrections={"squared distance √(dk)/ε², as in section 4.3.3": _printed_crossing},
+        corrections={
+            "squared distance √(dk)/ε², as in section 4.3.3": Correction(
+                _printed_crossing,
+                place="section 4.3.3, “when the squared distance is between √k and √(dk)/ε²”",
+                change="the square of the distance, and ε²",
+            )
+        },
         check=order(_crossing, _CROSSINGS, "enclosure", factor=2),
-        reason="No two records of d bits are farther apart than √d.",
+        reason="No two records of d bits are farther apart than √d, so that a distance of √(dk) "
+        "never occurs. Section 4.3.3 has the squared distance √(dk)/ε².",
+        instead="Use section 4.3.3’s range.",
     ),
 )

@@ -12,7 +12,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import cdf, gaussian_delta, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Reading, Statement
 
 from .privacy import sigma_needed
 
@@ -138,13 +138,21 @@ CLAIMS: tuple[Statement, ...] = (
         "Gaussian noise is above ε with probability at most δ.",
         conditions="not stated: which of the δ that a mechanism has at ε",
         printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
-        readings={"δ as theorem 1 relates it to the noise": _theorem_1_delta},
+        readings={
+            "δ as theorem 1 relates it to the noise": Reading(
+                _theorem_1_delta,
+                place="theorem 1, “Assuming δ < 1/2”, whose noise has its δ with room",
+                covers="every (ε, δ) of algorithms 1 and 3, whose noise is theorem 1’s",
+            )
+        },
         check=at_most(
             _loss_above,
             [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
             "enclosure",
         ),
-        reason="Printed means: the least δ. Definition 1 bounds events, not the loss.",
+        reason="Definition 1 bounds events. With the least δ that a mechanism has, the privacy "
+        "loss exceeds ε six times as often at ε = 1 and μ = ½.",
+        instead="Read δ as what events may gain, not as the chance of a failure.",
     ),
     Statement(
         id="kenthapadi2013.section-2.3.delta",
@@ -181,10 +189,19 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 2.3, last sentence",
         text="Gaussian noise for (ε, δ) has less variance than Laplace noise for (ε, 0).",
         conditions="not stated: on how many numbers; P of ±1/√k, ε = 1, δ = 10⁻⁶",
-        printed=lambda: [(k, Fraction(1), _TINY) for k in (16, 64, 1000)],
-        readings={"one number": lambda: [(1, Fraction(1), _TINY)]},
+        printed=lambda: [(1, Fraction(1), _TINY)],
+        readings={
+            "for 16 numbers and more": Reading(
+                lambda: [(k, Fraction(1), _TINY) for k in (16, 64, 1000)],
+                place="lemma 2, which asks for “k > 2(ln d + ln(2/δ))”",
+                covers="lemma 2 has 30 numbers and more at δ = 10⁻⁶",
+            )
+        },
         check=wherever(_gaussian_is_smaller, "enclosure", "(k, ε, δ)"),
-        reason="Printed means: 16 numbers and more; it needs k above ln(1/2δ) + ε.",
+        reason="For one number Gaussian noise of theorem 1 has a larger variance than Laplace "
+        "noise. It saves from about ln(1/2δ) + ε numbers on, here 16.",
+        instead="For fewer numbers than ln(1/2δ) + ε take Laplace noise: it is smaller, and δ is "
+        "0.",
     ),
     Statement(
         id="kenthapadi2013.section-3.2.1.post-processing",

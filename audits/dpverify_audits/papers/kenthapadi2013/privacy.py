@@ -15,7 +15,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import cdf, drawn_delta, gaussian_delta, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 from .tails import chi_square_above
@@ -171,12 +171,16 @@ CLAIMS: tuple[Statement, ...] = (
         "on the printed side of (2εσ² − w²)/2w; tried at R one tenth beyond it.",
         printed=lambda w, s, e: (2 * e * s * s - w * w) / (2 * w) + Fraction(1, 10),
         corrections={
-            "R ≤ (2εσ² − w²)/2w": lambda w, s, e: (
-                (2 * e * s * s - w * w) / (2 * w) - Fraction(1, 10)
+            "R ≤ (2εσ² − w²)/2w": Correction(
+                lambda w, s, e: (2 * e * s * s - w * w) / (2 * w) - Fraction(1, 10),
+                place="the end of the proof: “R ≤ (2εσ² − w²)/2w”",
+                change="≤ for ≥",
             )
         },
         check=at_most(_ratio, _POINTS, "points"),
-        reason="printed R ≥, twice; the proof's end has R ≤, as it must be",
+        reason="R ≥ is printed, twice, and beyond that end the ratio of densities exceeds e^ε. "
+        "The end of the proof has R ≤, as it must be.",
+        instead="Nothing: theorem 1 stands.",
     ),
     Statement(
         id="kenthapadi2013.lemma-1.inside-radius",
@@ -221,8 +225,12 @@ CLAIMS: tuple[Statement, ...] = (
             (_log(d).sqrt() + (_log(d) + number(e)).sqrt()) / (2 * number(e)).sqrt()
         ),
         corrections={
-            "√2·ε below": lambda e, d: (
-                (_log(d).sqrt() + (_log(d) + number(e)).sqrt()) / (arb(2).sqrt() * number(e))
+            "√2·ε below": Correction(
+                lambda e, d: (
+                    (_log(d).sqrt() + (_log(d) + number(e)).sqrt()) / (arb(2).sqrt() * number(e))
+                ),
+                place="lemma 1, whose σ is divided by “ε” outside the root",
+                change="ε outside the root",
             )
         },
         check=equals(
@@ -237,17 +245,25 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Judged as our text has it; in print the root may be over the 2 alone. At ε = 1 "
         "both are the same, and below it √(2ε) gives less noise than the inequality asks for.",
+        instead="Nothing: use theorem 1’s σ.",
     ),
     Statement(
         id="kenthapadi2013.lemma-1.last-step",
         where="section 3.2.1, last sentence of lemma 1's proof",
         text="√(2(L + ε)) > √L + √(L + ε), L = ln(1/2δ): what is needed has 2√(L + ε).",
         printed=lambda e, d: (2 * (_log(d) + number(e))).sqrt(),
-        corrections={"2√(L + ε)": lambda e, d: 2 * (_log(d) + number(e)).sqrt()},
+        corrections={
+            "2√(L + ε)": Correction(
+                lambda e, d: 2 * (_log(d) + number(e)).sqrt(),
+                place="lemma 1, “σ ≥ w√(2(ln(1/2δ) + ε))/ε”, times √2·ε/w",
+                change="a factor √2 on the left",
+            )
+        },
         check=at_most(_larger, _LOG_RANGE, "enclosure"),
         reason="Printed without the factor 2, the left side is the smaller one: at ε = 1 and δ = "
         "10⁻⁶ by a factor of 1.4. The proof doesn't reach theorem 1's σ, which is enough "
         "wherever it was tried.",
+        instead="Nothing: use theorem 1’s σ.",
     ),
     Statement(
         id="kenthapadi2013.figure-1.point",
@@ -255,10 +271,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="At (ε, δ) = (1, 0.1) the noise that suffices is σ = 1.0, to the digits given.",
         printed=lambda e, d: number(Fraction(21, 20)),
         readings={
-            "about 1.0, as one reads a chart: within 0.1": lambda e, d: number(Fraction(11, 10))
+            "about 1.0, as one reads a chart: within 0.1": Reading(
+                lambda e, d: number(Fraction(11, 10)),
+                place="section 3.2.1: “find a noise level σ ≈ 1.0”",
+                covers="the one point that is named",
+            )
         },
         check=at_most(_delta_at, [(Fraction(1), Fraction(1, 10))], "quadrature"),
-        reason="1.05 is the largest number that rounds to 1.0; theorem 1 itself asks for 2.28",
+        reason="At (1, 0.1) a σ of 1.05, the largest that rounds to 1.0, has δ = 0.11. Noise "
+        "that is read off a chart is a little too small.",
+        instead="Compute σ; at (1, 0.1) the least is 1.05 and theorem 1 asks for 2.28.",
     ),
     public_draw(
         id="kenthapadi2013.lemma-2",
@@ -271,9 +293,11 @@ CLAIMS: tuple[Statement, ...] = (
         realised=_for_this_draw,
         cases=_ROWS,
         mechanisms=("dp-rp-g",),
-        reason="A P that was drawn with a row of norm 10 has a δ of 0.03 and more. Who uses one P "
-        "more than once, or knows P before the records are chosen, must take w₂ from P itself, as "
-        "theorem 1 does.",
+        reason="A P that was drawn with a row of norm 10 has a δ of 0.03 and more. Who uses one "
+        "P more than once, or knows P before the records are chosen, must take w₂ from P "
+        "itself, as theorem 1 does.",
+        instead="Take w₂(P) from the P that was drawn and σ from theorem 1.",
+        covers="the draw of P, one matrix for one release",
     ),
     Statement(
         id="kenthapadi2013.lemma-2.rows",
@@ -334,12 +358,15 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="for one row; the largest of d rows grows with d",
         printed=lambda d: Fraction(1),
         corrections={
-            "3 − 3((8/9)^d + (4/9)^d)/2": lambda d: (
-                3 - Fraction(3, 2) * (Fraction(8, 9) ** d + Fraction(4, 9) ** d)
+            "3 − 3((8/9)^d + (4/9)^d)/2": Correction(
+                lambda d: 3 - Fraction(3, 2) * (Fraction(8, 9) ** d + Fraction(4, 9) ** d)
             )
         },
         check=equals(_sparse_longest, [(1,), (2,), (3,)], "enumeration"),
-        reason="the paper says concentrated around 1, which needs k well above ln d: left unsaid",
+        reason="A row has as many non-zero entries as chance gives it, and the longest of d rows "
+        "has more. The paper says concentrated around 1, which needs k well above ln d; for 2 "
+        "columns and 2 attributes it is 41/27.",
+        instead="Compute the longest row of the matrix that was drawn.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.noise",

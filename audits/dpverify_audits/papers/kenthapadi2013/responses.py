@@ -18,7 +18,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 __all__ = ["CLAIMS"]
 
@@ -243,7 +243,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.3.3",
         text="The flipping probability 1/(1 + ε) is within 10 % of ½ − ε/4 for ε < 1.",
         printed=lambda e: 1 / (1 + e),
-        corrections={"1/(1 + e^ε), as in lemma 3": _least_flip},
+        corrections={
+            "1/(1 + e^ε), as in lemma 3": Correction(
+                _least_flip, place="lemma 3, “p ≥ 1/(1 + e^ε)”", change="e^ε for ε"
+            )
+        },
         check=at_most(
             lambda g, e: (abs(number(g(e)) / number(Fraction(1, 2) - e / 4) - 1), Fraction(1, 10)),
             [(Fraction(e, 20),) for e in range(1, 20)],
@@ -251,6 +255,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="1/(1 + ε) is near 1 for small ε, where ½ is right. Judged as our text has it; in "
         "print an e may stand before the ε.",
+        instead="Flip with probability 1/(1 + e^ε).",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.far",

@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, order, wherever
 from dpverify.ledger.oracles import density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .privacy import sigma_needed
 from .utility import distance_moments, error, variance
@@ -274,11 +274,19 @@ CLAIMS: tuple[Statement, ...] = (
         text="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
         conditions="log(1/μ) far below k",
         printed=lambda r, s, x: x * r * r / s**2,
-        corrections={"k = r²/σ²": lambda r, s, x: r * r / s**2},
+        corrections={
+            "k = r²/σ²": Correction(
+                lambda r, s, x: r * r / s**2,
+                place="the second item, “k = ‖x − y‖²/(2σ²)”",
+                change="without the factor √(log 1/μ) in k",
+            )
+        },
         check=at_most(
             lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
         ),
-        reason="With the factor λ in k the error grows as σλ^(3/2)·r.",
+        reason="With the factor λ in k the error grows as σλ^(3/2)·r. With k of the second item "
+        "it is as printed.",
+        instead="Take k = r²/(2σ²), the second item.",
     ),
     Statement(
         id="kenthapadi2013.optimal-k.noise",
@@ -318,10 +326,18 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1, displayed variance; section 4.2",
         text="σ² is of the order n ln(1/δ)/ε²: one to four times that.",
         conditions="not stated: ε < ln(1/δ), which lemma 2 asks for",
-        printed=lambda: [(n, Fraction(e), _TINY) for n in (2, 1000) for e in ("1/10", "1", "12")],
-        readings={"ε above ln(1/δ)": lambda: [(1000, Fraction(40), _TINY)]},
+        printed=lambda: [(1000, Fraction(40), _TINY)],
+        readings={
+            "ε < ln(1/δ)": Reading(
+                lambda: [(n, Fraction(e), _TINY) for n in (2, 1000) for e in ("1/10", "1", "12")],
+                place="lemma 2, “ε < ln(1/δ)”",
+                covers="every ε that lemma 2 allows, to which the paper compares",
+            )
+        },
         check=wherever(_is_of_order, "enclosure", "(n, ε, δ)"),
-        reason="Printed means: ε < ln(1/δ). Beyond, the order is n/ε.",
+        reason="Beyond ε = ln(1/δ) the order is n/ε, and the printed one is too small. At ε = 40 "
+        "and δ = 10⁻⁶ it is more than four times too small.",
+        instead="For ε above ln(1/δ) read n/ε.",
     ),
     Statement(
         id="kenthapadi2013.section-4.2.sum-of-weights",
@@ -340,13 +356,21 @@ CLAIMS: tuple[Statement, ...] = (
         text="Projection has less variance than noise on distances if the largest weight is "
         "much smaller than the number of users.",
         conditions="not stated: how much smaller; δ = 10⁻⁶, w₂(P) = 1, k = μ",
-        printed=lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
+        printed=lambda: [
+            *(lambda: [(1000, 10, Fraction(1), _TINY)])(),
+            *(lambda: [(3000, 10, Fraction(1, 10), _TINY)])(),
+        ],
         readings={
-            "100 times smaller, at ε = 1": lambda: [(1000, 10, Fraction(1), _TINY)],
-            "300 times smaller, at ε = 1/10": lambda: [(3000, 10, Fraction(1, 10), _TINY)],
+            "300 times smaller, ε of at least 1": Reading(
+                lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
+                place="the sentence before: “if μσ² = o(n)”",
+                covers="weights 300 times below the number of users at ε of 1 and more",
+            )
         },
         check=wherever(_projection_wins, "enclosure", "(n, μ, ε, δ)"),
-        reason="Printed means: 300 times smaller, ε ≥ 1. The share falls as ε².",
+        reason="The weight has to be smaller than the number of users by σ², which grows as "
+        "1/ε². A hundred times smaller isn’t enough at ε = 1, nor 300 times at ε = 1/10.",
+        instead="Compare 32μσ² with n for your ε.",
     ),
     Statement(
         id="kenthapadi2013.figure-1",

@@ -15,7 +15,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import cdf, density, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS", "chi_square_above"]
 
@@ -152,7 +152,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, proof of lemma 5, first display, second line",
         text="The event X > t of probability 1 − Φ(x/σ): the one printed is t = −x.",
         printed=lambda x: -x,
-        corrections={"P(X > x) = 1 − Φ(x/σ)": lambda x: x},
+        corrections={
+            "P(X > x) = 1 − Φ(x/σ)": Correction(
+                lambda x: x,
+                place="the next line, which goes on with P(X > x)",
+                change="the sign of x",
+            )
+        },
         check=equals(
             lambda x, s: 1 - cdf(number(x / s)),
             _NEAR,
@@ -160,6 +166,7 @@ CLAIMS: tuple[Statement, ...] = (
             of=lambda formula: lambda x, s: _above(formula(x), s),
         ),
         reason="The sign is lost: P(X > −x) is above ½. The next line goes on with P(X > x).",
+        instead="Nothing: the lemma stands.",
     ),
     Statement(
         id="kenthapadi2013.lemma-5.error-function",
@@ -190,15 +197,19 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.lemma-6",
         where="appendix A, lemma 6",
         text="⟨X, Y⟩ is N(0, σ²‖X‖²): given X. Its fourth moment then is 3σ⁴E‖X‖⁴.",
-        printed=lambda v: 3 * v * v * _norm_moment(2),
+        printed=lambda v: 3 * (v * _norm_moment(1)) ** 2,
         readings={
-            "one normal law, of variance σ²E‖X‖²": lambda v: 3 * (v * _norm_moment(1)) ** 2,
+            "given X": Reading(
+                lambda v: 3 * v * v * _norm_moment(2),
+                place="theorem 2’s proof, “Z₂ ∼ N(0, 8σ²Z₁)”",
+                covers="theorem 2, the only use, which is given the projection",
+            )
         },
         check=equals(
             lambda v: _product_moment(4, v), [(Fraction(1),), (Fraction(2),)], "enumeration"
         ),
         reason="Given X the product is normal; over X it is a mixture, with a larger fourth "
-        "moment than one normal law. Theorem 2 uses it given the projection, as it "
-        "should.",
+        "moment than one normal law. Theorem 2 uses it given the projection, as it should.",
+        instead="Condition on X before you use the lemma.",
     ),
 )

@@ -19,7 +19,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, order, wherever
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .tails import chi_square_above
 
@@ -161,16 +161,20 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.2, theorem 2, condition on σ",
         text="The estimate is unbiased and has that variance, at the mean of σ².",
         conditions="σ is chosen independently of P: theorem 1's isn't, lemma 2's is",
-        printed=lambda: [("independent of P", Fraction(q)) for q in ("1/2", "2")],
+        printed=lambda: [("proportional to w₂(P)", Fraction(q)) for q in ("1/2", "2")],
         readings={
-            "σ proportional to w₂(P)": lambda: [
-                ("proportional to w₂(P)", Fraction(q)) for q in ("1/2", "2")
-            ]
+            "σ independent of P": Reading(
+                lambda: [("independent of P", Fraction(q)) for q in ("1/2", "2")],
+                place="theorem 2: “σ is chosen independently of the realization of P”",
+                covers="lemma 2’s σ, which doesn’t depend on P",
+            )
         },
         check=wherever(_has_variance, "enumeration", "(σ, q)"),
         mechanisms=("dp-rp-g",),
-        reason="Printed means: independent of P. Otherwise the mean stays right over the draw and "
-        "the variance is larger: for given P use its own rows.",
+        reason="With theorem 1’s σ, proportional to w₂(P), the mean stays right over the draw "
+        "and the variance is larger. With a σ that is independent of P both are as printed.",
+        instead="Estimate the variance from the rows of the P that was drawn when σ is theorem "
+        "1’s.",
     ),
     Statement(
         id="kenthapadi2013.theorem-2.proof.projection",
@@ -261,10 +265,17 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.2, end of the proof of theorem 2",
         text="(k/2)(λ²/2 − λ²/3) ≥ kλ²/6 for λ < ½: as printed it is kλ²/12.",
         printed=lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**2 / 3),
-        corrections={"(k/2)(λ²/2 − λ³/3)": lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**3 / 3)},
+        corrections={
+            "(k/2)(λ²/2 − λ³/3)": Correction(
+                lambda k, j: Fraction(k, 2) * (j**2 / 2 - j**3 / 3),
+                place="the next step of the same line, “> 1 − 2 exp(−kλ²/6)”, which needs it",
+                change="λ³ for the second λ²",
+            )
+        },
         check=at_most(lambda f, k, j: (k * j**2 / 6, f(k, j)), _JL, "points"),
-        reason="λ² is printed twice where the second is λ³, as in section 2.4. With λ² the "
-        "exponent is half of what the next step claims; with λ³ the step holds.",
+        reason="λ² is printed twice where the second is λ³. With λ² the exponent is half of what "
+        "the next step claims; with λ³ the step holds.",
+        instead="Nothing: the bound that follows is right.",
     ),
     Statement(
         id="kenthapadi2013.optimal-k.dimension",
@@ -287,10 +298,17 @@ CLAIMS: tuple[Statement, ...] = (
         text="The k that minimizes (4) at equal failure probabilities μ, with λ = √log(1/μ), "
         "is of the order λr²/σ², within a factor 4.",
         printed=lambda r, s, x: x * r * r / s**2,
-        corrections={"r²/σ², for r of λσ and more": lambda r, s, x: r * r / s**2},
+        corrections={
+            "r²/σ², for r of λσ and more": Correction(
+                lambda r, s, x: r * r / s**2,
+                place="the second item, “k = ‖x − y‖²/(2σ²)”",
+                change="without the factor √(log 1/μ)",
+            )
+        },
         check=order(_best, _ORDERS, "enumeration", factor=4),
         reason="Both terms of (4) that depend on k have one factor λ, which cancels: smaller "
-        "failure probabilities ask for no more columns. At λ = 200 the printed k is over 300 times "
-        "too large.",
+        "failure probabilities ask for no more columns. At λ = 200 the printed k is over 300 "
+        "times too large.",
+        instead="Take k = r²/(2σ²), the second item.",
     ),
 )

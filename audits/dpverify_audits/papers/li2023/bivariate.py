@@ -13,7 +13,7 @@ from flint import acb, arb, arb_series, ctx
 
 from dpverify.ledger.checks import equals
 from dpverify.ledger.oracles import cdf, density, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 __all__ = ["CLAIMS"]
 
@@ -136,9 +136,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A.2, A after the change of variables, first line",
         text="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
         printed=_printed_substitution,
-        corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": _right_substitution},
+        corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": Correction(_right_substitution)},
         check=equals(_kept, _POINTS, "quadrature"),
-        reason="√(1 − ρ²) cancels against that of the density; σx and σy are used for both x and t",
+        reason="The exponent should be −s²/2 and the limits divided by √(1 − ρ²). √(1 − ρ²) "
+        "cancels against that of the density, and σx and σy are used for both x and t.",
+        instead="Use A₁ and A₂, which are right.",
     ),
     Statement(
         id="li2023.appendix-a.2.normal",
@@ -148,16 +150,21 @@ CLAIMS: tuple[Statement, ...] = (
             cdf(number(r * abs(t) - rho * t)) - cdf(number(-r * abs(t) - rho * t))
         ),
         corrections={
-            "arguments divided by √(1 − ρ²)": lambda r, rho, t: (
-                lambda root: (
-                    cdf(number(r * abs(t) - rho * t) / root)
-                    - cdf(number(-r * abs(t) - rho * t) / root)
-                )
-            )((1 - number(rho) ** 2).sqrt())
+            "arguments divided by √(1 − ρ²)": Correction(
+                lambda r, rho, t: (
+                    lambda root: (
+                        cdf(number(r * abs(t) - rho * t) / root)
+                        - cdf(number(-r * abs(t) - rho * t) / root)
+                    )
+                )((1 - number(rho) ** 2).sqrt()),
+                place="A₁ two lines below, whose arguments are divided by √(1 − ρ²)",
+                change="a division by √(1 − ρ²)",
+            )
         },
         check=equals(_kept, _POINTS, "quadrature"),
         reason="Φ's arguments lack the division by √(1 − ρ²), the deviation of Y given X. At ρ = "
         "0 both agree; lemma 4.2 has it right.",
+        instead="Use A₁ and A₂, which are right.",
     ),
     Statement(
         id="li2023.appendix-a.2.argument",
@@ -165,12 +172,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
         printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(_slopes(r, rho)[1] * number(t)),
         corrections={
-            "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": lambda r, rho, t: (
-                cdf(_slopes(r, rho)[0] * number(t)) - cdf(-_slopes(r, rho)[1] * number(t))
+            "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": Correction(
+                lambda r, rho, t: (
+                    cdf(_slopes(r, rho)[0] * number(t)) - cdf(-_slopes(r, rho)[1] * number(t))
+                ),
+                place="A₁ in the next line, which has r − ρ in one argument and r + ρ in the other",
+                change="the sign of ρ in the first argument",
             )
         },
         check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "quadrature"),
-        reason="the next lines, A₁ and A₂, use the right arguments",
+        reason="Both arguments are printed with r + ρ; the first should have r − ρ. The next "
+        "lines, A₁ and A₂, use the right arguments.",
+        instead="Use A₁ and A₂, which are right.",
     ),
     Statement(
         id="li2023.appendix-a.2.a1",
@@ -201,15 +214,21 @@ CLAIMS: tuple[Statement, ...] = (
             number(r * abs(t) - rho * t) / (1 - number(rho) ** 2).sqrt()
         ),
         corrections={
-            "Φ(z) − Φ(−(r|t| + ρt)/√(1 − ρ²))": lambda r, rho, t: (
-                lambda root: (
-                    cdf(number(r * abs(t) - rho * t) / root)
-                    - cdf(-number(r * abs(t) + rho * t) / root)
-                )
-            )((1 - number(rho) ** 2).sqrt())
+            "Φ(z) − Φ(−(r|t| + ρt)/√(1 − ρ²))": Correction(
+                lambda r, rho, t: (
+                    lambda root: (
+                        cdf(number(r * abs(t) - rho * t) / root)
+                        - cdf(-number(r * abs(t) + rho * t) / root)
+                    )
+                )((1 - number(rho) ** 2).sqrt()),
+                place="P₁ and P₂ in the next lines",
+                change="the sign of ρ in the second argument",
+            )
         },
         check=equals(_kept, _POINTS, "quadrature"),
-        reason="integrals over t and −t together come out the same: P and the tail stand",
+        reason="The second argument should have r|t| + ρt. The integrals over t and −t together "
+        "come out the same, so that P and the tail stand.",
+        instead="Nothing: P stands.",
     ),
     Statement(
         id="li2023.appendix-a.2.p1",
@@ -237,9 +256,17 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A.2, ∂P/∂ρ",
         text="∂P/∂ρ = 2rρ(r²−1)/((1+r²−2rρ)(1+r²+2rρ)√(1−ρ²)).",
         printed=_derivative_printed,
-        corrections={"divided by π": lambda r, rho: _derivative_printed(r, rho) / arb.pi()},
+        corrections={
+            "divided by π": Correction(
+                lambda r, rho: _derivative_printed(r, rho) / arb.pi(),
+                place="equation 28, which has the factor 1/π",
+                change="a factor 1/π",
+            )
+        },
         check=equals(_derivative, [(_F(1, 2), _F(1, 3)), (_F(2), _F(-3, 5))], "enclosure"),
-        reason="its sign, which is what the proof uses, is right",
+        reason="P has the factor 1/π, and so has its derivative. Its sign, which is what the "
+        "proof uses, is right.",
+        instead="Nothing: the sign, which the proof uses, is right.",
     ),
     Statement(
         id="li2023.appendix-a.2.polar",
@@ -258,12 +285,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="The angle runs from atan((r−ρ)/√(1−ρ²)) to itself.",
         printed=lambda r, rho, t: _polar(_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
         corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
-                -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
+            "from −atan((r+ρ)/√(1−ρ²))": Correction(
+                lambda r, rho, t: _polar(-_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t),
+                place="equation 28, whose angles are those of r − ρ and r + ρ",
+                change="−atan((r + ρ)/√(1 − ρ²)) for the lower limit",
             )
         },
         check=equals(_tail, _TAILS, "quadrature"),
-        reason="as printed the integral is 0",
+        reason="As printed both limits are the same and the integral is 0. The lower one is that "
+        "of −(r + ρ).",
+        instead="Use equation 28’s angles.",
     ),
     Statement(
         id="li2023.appendix-a.2.tail-limits.second",
@@ -271,12 +302,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="The angle runs between ±atan((r−ρ)/√(1−ρ²)).",
         printed=lambda r, rho, t: _polar(-_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
         corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho, t: _polar(
-                -_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t
+            "from −atan((r+ρ)/√(1−ρ²))": Correction(
+                lambda r, rho, t: _polar(-_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t),
+                place="equation 28, whose angles are those of r − ρ and r + ρ",
+                change="+ for − in the lower limit",
             )
         },
         check=equals(_tail, _TAILS, "quadrature"),
-        reason="right for ρ = 0",
+        reason="The lower limit has r − ρ in place of r + ρ. Both agree for ρ = 0 only.",
+        instead="Use equation 28’s angles.",
     ),
     Statement(
         id="li2023.appendix-a.2.p-as-angle",
@@ -284,12 +318,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="P = (1/π)·(the angle between ±atan((r−ρ)/√(1−ρ²))).",
         printed=lambda r, rho: 2 * _slopes(r, rho)[0].atan() / arb.pi(),
         corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": lambda r, rho: (
-                (_slopes(r, rho)[0].atan() + _slopes(r, rho)[1].atan()) / arb.pi()
+            "from −atan((r+ρ)/√(1−ρ²))": Correction(
+                lambda r, rho: (_slopes(r, rho)[0].atan() + _slopes(r, rho)[1].atan()) / arb.pi(),
+                place="equation 28, whose angles are those of r − ρ and r + ρ",
+                change="+ for − in the lower limit",
             )
         },
         check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "quadrature"),
         reason="The lower end should have r + ρ. At ρ = 0 both agree; equation 28 has it right.",
+        instead="Use equation 28.",
     ),
     Statement(
         id="li2023.appendix-a.2.boundary",
@@ -297,13 +334,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
-        readings={"r ≤ 1": lambda r: _F(1) if r <= 1 else None},
+        corrections={"for r of at most 1 alone": Correction(lambda r: _F(1) if r <= 1 else None)},
         # both signs of Y at one value, the law of |Y| doesn't matter
         check=equals(
             lambda r: _F(sum(1 - (abs(r * y) > abs(y)) for y in (-1, 1)), 2),
             [(_F(1, 2),), (_F(1),), (_F(2),)],
             "enumeration",
         ),
-        reason="stated as 1 − P so that a factor on the value can be noticed",
+        reason="At ρ = ±1 |X| is r|Y|, so that for r > 1 the probability is 1 and not 0. It is 0 "
+        "up to r = 1.",
+        instead="Treat ρ = ±1 with r > 1 apart.",
     ),
 )

@@ -16,7 +16,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import hockey_stick, worst_event
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .inner_products import U, V, dot, variance_of
 from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio
@@ -280,13 +280,19 @@ CLAIMS: tuple[Statement, ...] = (
         text="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
         conditions="not stated: normal projected values; Σ uᵢ²vᵢ² comes off for signs",
         printed=lambda kind, rho: 1 + rho**2,
-        readings={"normal values": lambda kind, rho: 1 + rho**2 if kind == "normal" else None},
+        corrections={
+            "for normal values alone": Correction(
+                lambda kind, rho: 1 + rho**2 if kind == "normal" else None
+            )
+        },
         check=equals(
             _unnormalised,
             [(kind, _F(r, 5)) for kind in ("normal", "signs") for r in (3, -4)],
             "enumeration",
         ),
-        reason="signs at u = (1, 0) give 1 − ρ²",
+        reason="With signs Σ uᵢ²vᵢ² comes off: at u = (1, 0) it is 1 − ρ². The printed 1 + ρ² is "
+        "that of normal entries.",
+        instead="Take Σ uᵢ²vᵢ² off when the entries are signs.",
     ),
     Statement(
         id="li2023.definition-2.1",
@@ -312,10 +318,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="One attribute that moves by β is the worst of all changes of ℓ1 norm β.",
         conditions="not stated: for what output",
         printed=lambda: ["sensitivity", "signs of an OPORP"],
-        readings={"sensitivities": lambda: ["sensitivity"]},
+        readings={
+            "sensitivities": Reading(
+                lambda: ["sensitivity"],
+                place="the end of section 2.1: “for the sensitivity analysis”",
+                covers="noise by sensitivity, sections 3 and 6.1",
+            )
+        },
         check=wherever(_no_worse, "enumeration", "output:"),
         mechanisms=("dp-signoporp-rr", "dp-signoporp-rr-smooth"),
-        reason="ℓ1 neighbours may change a sign in every bin, attribute neighbours in one",
+        reason="ℓ1 neighbours may change a sign in every bin of an OPORP, attribute neighbours "
+        "in one. For sensitivities both are the same.",
+        instead="For signs state the adjacency, and prove the guarantee for it.",
     ),
     Statement(
         id="li2023.section-2.2.local",
@@ -323,13 +337,21 @@ CLAIMS: tuple[Statement, ...] = (
         text="For DP-RP the local sensitivity at every record is the global one.",
         conditions="not stated: β ≤ 1, half the width of [−1, 1]",
         printed=lambda u, beta: _global(beta, 2),
-        readings={"β ≤ 1": lambda u, beta: _global(beta, 2) if beta <= 1 else None},
+        readings={
+            "β ≤ 1": Reading(
+                lambda u, beta: _global(beta, 2) if beta <= 1 else None,
+                place="the remarks on definition 2.3: “β = 1 is typically used”",
+                covers="β up to 1, with which every experiment is made",
+            )
+        },
         check=equals(
             lambda u, beta: _local(u, beta, 2),
             [(u, b) for b in (_HALF, _F(1), _F(3, 2)) for u in ((_F(1), _F(-1)), (_F(0), _F(0)))],
             "enumeration",
         ),
-        reason="at u = 0 no attribute can move by more than 1",
+        reason="At u = 0 no attribute can move by more than 1, so that for β above 1 the local "
+        "sensitivity is smaller. Up to β = 1 both are the same.",
+        instead="Use the global sensitivity.",
     ),
     Statement(
         id="li2023.section-2.2.local-noise",
@@ -405,8 +427,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: the randomness of each output is its own",
         printed=lambda kind, joint, factor, delta: delta,
         readings={
-            "independent randomness": lambda kind, joint, factor, delta: (
-                delta if kind == "independent" else None
+            "independent randomness": Reading(
+                lambda kind, joint, factor, delta: delta if kind == "independent" else None,
+                place="the end of theorem 4.7’s proof: “Since the k projections are independent, "
+                "by Theorem 2.3”",
+                covers="every use in the paper, whose mechanisms draw their own noise",
             )
         },
         check=at_most(
@@ -415,7 +440,10 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=("dp-signrp-rr-smooth",),
-        reason="a bit masked by a coin and the coin itself are each 0-DP; 10⁻⁹ stands for δ = 0",
+        reason="A bit masked by a coin and the coin itself are each 0-DP, and together they give "
+        "the bit; 10⁻⁹ stands for δ = 0. The theorem needs outputs with randomness of their "
+        "own.",
+        instead="Never share the randomness of two releases.",
     ),
     Statement(
         id="li2023.section-4.post-processing",

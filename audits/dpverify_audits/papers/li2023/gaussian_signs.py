@@ -17,7 +17,7 @@ from flint import acb, arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import ball, cdf, density, integral, number, rounded
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 __all__ = ["CLAIMS", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
 
@@ -220,8 +220,16 @@ CLAIMS: tuple[Statement, ...] = (
             pi * t * (1 - t / pi) + 2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4
         ),
         check=equals(rr_variance, _ODDS, "enumeration"),
-        corrections={"π² multiplies every term": rr_printed},
-        reason="The next line of the paper has π² again; a lost bracket.",
+        corrections={
+            "π² multiplies every term": Correction(
+                rr_printed,
+                place="the next line, where π² multiplies every term",
+                change="a bracket after π²",
+            )
+        },
+        reason="π² multiplies the first term alone, and all of them in the next line. A bracket "
+        "is lost.",
+        instead="Nothing: the theorem stands.",
     ),
     Statement(
         id="li2023.section-4.1.2.expansion",
@@ -233,9 +241,16 @@ CLAIMS: tuple[Statement, ...] = (
             [()],
             "enclosure",
         ),
-        corrections={"4, as 4·e^(2x)/(e^x − 1)⁴ → 4/x⁴": lambda: Fraction(4)},
+        corrections={
+            "4, as 4·e^(2x)/(e^x − 1)⁴ → 4/x⁴": Correction(
+                lambda: Fraction(4),
+                place="theorem 4.6, whose V_RR has 4π²e^(2x)/(e^x − 1)⁴",
+                change="4 for 8",
+            )
+        },
         reason="4e^(2x)/(e^x − 1)⁴ is about 4/x⁴ for small x, not 8/x⁴. The derivative and the "
         "optimal k* after it inherit the factor.",
+        instead="Minimise theorem 4.6’s V_RR/k itself.",
     ),
     Statement(
         id="li2023.section-4.1.2.optimal-k",
@@ -246,8 +261,9 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         check=equals(_least_at, _BEST, "enclosure", of=_in_thousandths),
         reason="At θ = π/2 the printed k* is 8.1 times the best one, 0.306·ε/F, and most of the "
-        "accuracy is lost there. The paper's own equation, with its 8 or with the 4 that it should "
-        "be, gives 0.262 or 0.289: it takes ε/(Fk), here 3.3, for small.",
+        "accuracy is lost there. The paper's own equation, with its 8 or with the 4 that it "
+        "should be, gives 0.262 or 0.289: it takes ε/(Fk), here 3.3, for small.",
+        instead="Solve c⁴ − 1 + 4θ(π − θ)/π² = 2xc³(c² − 1) with c = coth(x/2); k = ε/(Fx).",
     ),
     Statement(
         id="li2023.section-4.1.2.optimal-k.exact",
@@ -284,9 +300,16 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1, 2), Fraction(i, 5)) for i in range(-4, 5)],
             "quadrature",
         ),
-        corrections={"P(|X| > |Y|), as in the first sentence": lambda inside: inside},
+        corrections={
+            "P(|X| > |Y|), as in the first sentence": Correction(
+                lambda inside: inside,
+                place="the first sentence, which is of Pr(|X| > |Y|)",
+                change="> for <",
+            )
+        },
         reason="The sign is turned round: of P(|X| < |Y|) this is no upper bound. Lemma 4.3 uses "
         "the other event.",
+        instead="Use it for Pr(|X| > |Y|).",
     ),
     Statement(
         id="li2023.lemma-4.2.mean",
@@ -324,9 +347,10 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         mechanisms=("dp-signrp-rr",),
         reason=(
-            "The proof multiplies P(|Xᵢ| < |Y|) over i, which share Y. The counterexample is what "
-            "equation 20 uses it for: u = (1, 1)·c with β = ‖u‖."
+            "The proof multiplies P(|Xᵢ| < |Y|) over i, which share Y. The counterexample is "
+            "what equation 20 uses it for: u = (1, 1)·c with β = ‖u‖."
         ),
+        instead="Bound the probability by the sum over i, or compute it for the records at hand.",
     ),
     Statement(
         id="li2023.lemma-4.3.independent",
@@ -346,12 +370,17 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda p: integral(lambda x: 2 * p * (cdf(x) - 1) ** (p - 1) * density(x), 0, 30),
         check=equals(lambda p: Fraction(1), [(1,), (2,), (5,)], "enclosure"),
         corrections={
-            "2Φ(x) − 1 in place of Φ(x) − 1": lambda p: integral(
-                lambda x: 2 * p * (2 * cdf(x) - 1) ** (p - 1) * density(x), 0, 30
+            "2Φ(x) − 1 in place of Φ(x) − 1": Correction(
+                lambda p: integral(
+                    lambda x: 2 * p * (2 * cdf(x) - 1) ** (p - 1) * density(x), 0, 30
+                ),
+                place="the last line of the proof, “[2Φ(t) − 1]”",
+                change="a factor 2 before Φ",
             )
         },
         reason="P(|X| ≤ x) is 2Φ(x) − 1. As printed the density doesn't have mass 1; the "
         "integral P₊ is printed with the right factor.",
+        instead="Use the last line.",
     ),
     Statement(
         id="li2023.lemma-4.4",

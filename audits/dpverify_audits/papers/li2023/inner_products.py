@@ -17,7 +17,7 @@ from itertools import permutations, product
 from typing import Any, Literal
 
 from dpverify.ledger.checks import Check, at_most, equals
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = [
     "CLAIMS",
@@ -208,11 +208,15 @@ CLAIMS: tuple[Statement, ...] = (
             "points",
         ),
         corrections={
-            "large p alone: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": lambda p, k, s2: (
-                Fraction(p, k) * (k * s2**2 / (2 * s2 + k * s2**2 + Fraction(1, k)))
-            ),
+            "large p alone: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": Correction(
+                lambda p, k, s2: (
+                    Fraction(p, k) * (k * s2**2 / (2 * s2 + k * s2**2 + Fraction(1, k)))
+                )
+            )
         },
-        reason="True for large σ; for large p and fixed σ the limit is smaller.",
+        reason="It is true for large σ. For large p and fixed σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) "
+        "stays: ¼ at σ = 1/10 and k = 100.",
+        instead="Use R itself, not its limit.",
     ),
     Statement(
         id="li2023.section-3.6.ratio-below-one",
@@ -224,7 +228,14 @@ CLAIMS: tuple[Statement, ...] = (
             [()],
             "points",
         ),
-        readings={"k/p = 0.01 alone": lambda: (10,)},
-        reason='The text says "can be"; at k = 500 the crossover is σ = 0.045.',
+        readings={
+            "k/p = 0.01 alone": Reading(
+                lambda: (10,),
+                place="the sentence: “the ratio can be below 1”",
+                covers="k/p = 0.01, the first of figure 3",
+            )
+        },
+        reason="At σ = 0.099 and k = 500 R is 2.9. It can be below 1, as at k = 10.",
+        instead="Compute R for your k; at k = 500 the crossover is σ = 0.045.",
     ),
 )

@@ -23,7 +23,7 @@ from dpverify.ledger.oracles import (
     integral,
     number,
 )
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 __all__ = ["CLAIMS"]
@@ -165,8 +165,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="At Δ₂ = 1, σ = 0.1 needs ε > 100: at ε = 100 its δ is still above 10⁻⁶.",
         printed=lambda: Fraction(100),
         check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "quadrature"),
-        reason="σ = 0.1 gives δ = 10⁻⁶ at an ε below 100 already. The paper's conclusion, that "
+        reason="Σ = 0.1 gives δ = 10⁻⁶ at an ε below 100 already. The paper's conclusion, that "
         "so little noise is no protection, stays.",
+        instead="Solve equation 9 for ε; σ = 0.1 has δ = 10⁻⁶ at an ε below 100.",
     ),
     Statement(
         id="li2023.remark-3.1.large-epsilon",
@@ -231,9 +232,16 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enclosure",
         ),
-        corrections={"without β² on the right": lambda beta, k, d: _squared_norm(k, d)},
+        corrections={
+            "without β² on the right": Correction(
+                lambda beta, k, d: _squared_norm(k, d),
+                place="lemma 3.2, which bounds the same sum of squares",
+                change="without β² on the right",
+            )
+        },
         reason="‖Wᵀeᵢ‖² doesn't depend on β: with β² on the right the event is likely for β < 1. "
         "The lemma itself has β on both sides, and holds.",
+        instead="Nothing: the lemma stands.",
     ),
     Statement(
         id="li2023.theorem-3.4",
@@ -253,9 +261,11 @@ CLAIMS: tuple[Statement, ...] = (
         drawn=_over_the_draw,
         realised=_for_this_draw,
         cases=_ANALYTIC[-2:],
-        reason="A W that was drawn with a row of norm 10 has a δ near 1, and W stays the same for "
-        "all records. Who releases more than once by one W, or knows W before the records are "
-        "chosen, must take Δ₂ from W itself, as theorem 3.1 does.",
+        reason="A W that was drawn with a row of norm 10 has a δ near 1, and W stays the same "
+        "for all records. Who releases more than once by one W, or knows W before the records "
+        "are chosen, must take Δ₂ from W itself, as theorem 3.1 does.",
+        instead="Take Δ₂ from the W that was drawn and σ from theorem 3.5.",
+        covers="the draw of W, one matrix for one release",
     ),
     Statement(
         id="li2023.lemma-3.6",
@@ -326,12 +336,15 @@ CLAIMS: tuple[Statement, ...] = (
             "quadrature",
         ),
         corrections={
-            "(1 + b/√(a² + b²))/(2a²√(2π)), the same at a = 1": lambda a, b: (
-                (1 + number(b) / (number(a) ** 2 + number(b) ** 2).sqrt())
-                / (2 * number(a) ** 2 * (2 * arb.pi()).sqrt())
+            "(1 + b/√(a² + b²))/(2a²√(2π)), the same at a = 1": Correction(
+                lambda a, b: (
+                    (1 + number(b) / (number(a) ** 2 + number(b) ** 2).sqrt())
+                    / (2 * number(a) ** 2 * (2 * arb.pi()).sqrt())
+                )
             )
         },
         reason="Right at a = 1 only; for another a the printed line is off by 1/a² and in the "
         "root.",
+        instead="Use it at a = 1 only, as appendix A.2 does.",
     ),
 )

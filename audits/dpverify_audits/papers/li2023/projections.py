@@ -10,7 +10,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .inner_products import U, V, dot, mean_of, noise_variance, ratio, variance_of
 from .sign_flips import sensitivity
@@ -155,7 +155,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="E[xᵢyᵢ] = ⟨u, v⟩ for one bin of an OPORP.",
         printed=lambda p, k: dot(U[:p], V[:p]),
         corrections={
-            "⟨u, v⟩/k; the sum over the bins is unbiased": lambda p, k: dot(U[:p], V[:p]) / k
+            "⟨u, v⟩/k; the sum over the bins is unbiased": Correction(
+                lambda p, k: dot(U[:p], V[:p]) / k,
+                place="theorem 3.10, whose estimate is the sum over the bins",
+                change="divided by k",
+            )
         },
         check=equals(
             lambda p, k: mean_of("first-bin", U[:p], V[:p], k),
@@ -165,6 +169,7 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("dp-oporp",),
         reason="One bin has the inner product divided by k in the mean; the sum over the k bins "
         "has all of it, which is what the paper estimates with.",
+        instead="Sum over the bins.",
     ),
     Statement(
         id="li2023.theorem-3.8.sensitivity",
@@ -212,7 +217,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="For large p a projection's variance at norm 1 is about 1/k.",
         conditions="not stated: ρ near 0; Σ uᵢ²vᵢ² at its value 1/p for flat records",
         printed=lambda p, k, rho: _F(1, k),
-        readings={"ρ = 0": lambda p, k, rho: _F(1, k) if rho == 0 else None},
+        corrections={
+            "at ρ = 0 alone": Correction(lambda p, k, rho: _F(1, k) if rho == 0 else None)
+        },
         check=at_most(
             lambda f, p, k, rho: (
                 None
@@ -222,7 +229,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(10**4, 100, _F(rho)) for rho in ("0", "1/2", "9/10")],
             "points",
         ),
-        reason="the factor is 1 + ρ², up to 2",
+        reason="The factor is 1 + ρ², up to 2 for equal records. At ρ = ½ the printed variance "
+        "is 25 % too small.",
+        instead="Use (1 + ρ²)/k.",
     ),
     Statement(
         id="li2023.section-3.6.hundred",

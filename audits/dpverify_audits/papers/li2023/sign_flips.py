@@ -18,7 +18,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import cdf, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = [
     "BINS",
@@ -174,9 +174,14 @@ CLAIMS: tuple[Statement, ...] = (
         text="√k·Δ is β times the largest change of Wᵀu over the neighbours.",
         printed=lambda beta, rows, ball, power: beta**power * sensitivity(beta, rows, ball, power),
         check=equals(_row, _SENSITIVE, "enumeration"),
-        corrections={"without β, which the neighbours hold already": sensitivity},
+        corrections={
+            "without β, which the neighbours hold already": Correction(
+                sensitivity, place="the right-hand sides of (7) and (8)", change="without β"
+            )
+        },
         reason="Neighbours differ by β already; β times their largest change counts it twice. "
         "The right-hand sides of (7) and (8) are right.",
+        instead="Use the right-hand sides.",
     ),
     Statement(
         id="li2023.equation-7-8.text",
@@ -184,8 +189,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="√k·Δ is precisely the largest row norm.",
         printed=lambda beta, rows, ball, power: _row(Fraction(1), rows, ball, power),
         check=equals(sensitivity, _SENSITIVE, "enumeration"),
-        readings={"times β": _row},
+        readings={
+            "times β": Reading(
+                _row,
+                place="equations 7 and 8, which follow the sentence “the sensitivities are "
+                "precisely”, and have β",
+                covers="every β",
+            )
+        },
         reason="The sensitivity is β times the largest row norm. At β = 1 the sentence is right.",
+        instead="Multiply by β.",
     ),
     Statement(
         id="li2023.algorithm-5.sensitivity",
@@ -227,11 +240,18 @@ CLAIMS: tuple[Statement, ...] = (
         lambda x: 3,
         DENSE,
         ball="attribute",
-        corrections={"L = ⌈√k|xⱼ|/(β max|w|)⌉": smooth},
+        corrections={
+            "L = ⌈√k|xⱼ|/(β max|w|)⌉": Correction(
+                smooth,
+                place="the text below, “L_j = ⌈|x_j|/(β max|W_ij|)⌉”",
+                change="|x_j| in the numerator",
+            )
+        },
         mechanisms=("dp-signrp-rr-smooth",),
         reason="As printed L is the same for every x, so that a sign near 0, which a neighbour "
         "turns, is kept with odds e^(3ε/k). With |x| in L, as in the text, the guarantee "
         "holds.",
+        instead="Use the text's L_j.",
     ),
     _public(
         "theorem-4.8.smooth",
@@ -258,7 +278,9 @@ CLAIMS: tuple[Statement, ...] = (
         lambda x: 1,
         BINS,
         ball="l1",
-        reason="Equal for sensitivities (section 2.1), the two adjacencies differ for signs.",
+        reason="An ℓ1 neighbour may change a sign in every bin, so that the largest ratio is above "
+        "e^ε. The two adjacencies are equal for sensitivities (section 2.1) and differ for signs.",
+        instead="Claim the guarantee for one attribute only.",
     ),
     Statement(
         id="li2023.theorem-4.8.empty-bin",
@@ -277,7 +299,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(101,), (1001,)],
             "enclosure",
         ),
-        reason="For records on a lattice wᵀu has atoms, and β/‖u‖ is within one of them.",
+        reason="For records on a lattice wᵀu has atoms, and β/‖u‖ is within one of them. At p = "
+        "101 and u = (1, …, 1) the approximation is 50 % off.",
+        instead="Compute the probability for your records.",
     ),
     Statement(
         id="li2023.algorithm-9.sensitivity",
@@ -300,9 +324,16 @@ CLAIMS: tuple[Statement, ...] = (
             [(1,), (4,)],
             "enumeration",
         ),
-        corrections={"divided by k, as in algorithm 9": lambda n: Fraction(n, 4)},
+        corrections={
+            "divided by k, as in algorithm 9": Correction(
+                lambda n: Fraction(n, 4),
+                place="algorithm 9, line 6, which has it under the root",
+                change="a factor 1/√k",
+            )
+        },
         reason="The text leaves out the 1/k that algorithm 9 has: noise by the text is k times "
         "too much in variance, which is safe and needless.",
+        instead="Use algorithm 9.",
     ),
     Statement(
         id="li2023.theorem-6.2",
@@ -314,7 +345,16 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(-1, 4),), (Fraction(3, 4),)],
             "enumeration",
         ),
-        readings={"the noise set of u is used for u′ too": lambda u, x: abs(u) <= _HALF},
-        reason="Definition 2.6 runs the algorithm on U′; a probability of 0 is counted as 10⁻⁹.",
+        readings={
+            "the noise set of u is used for u′ too": Reading(
+                lambda u, x: abs(u) <= _HALF,
+                place="the proof, which takes one set for both: “For projections in” 𝒜",
+                covers="the settings of section 6, with 𝒜 of u",
+            )
+        },
+        reason="Definition 2.6 runs the algorithm on U′ too, whose noise set is another one; a "
+        "probability of 0 is counted as 10⁻⁹. An output that one of them never gives tells "
+        "them apart.",
+        instead="Perturb every sign, or prove the guarantee for the set of each record.",
     ),
 )

@@ -17,7 +17,7 @@ from flint import arb, fmpq, fmpq_series
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, hockey_stick, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 from .gaussian_signs import maximum_bound, n_plus, rr_variance
@@ -190,8 +190,10 @@ CLAIMS: tuple[Statement, ...] = (
         cases=[(10, 1024, k, _F(1, 10**6)) for k in (256, 512)],
         mechanisms=("dp-signrp-rr",),
         reason="Where p > k a known W has records of every norm that change all k signs with one "
-        "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as remark "
-        "4.1 does.",
+        "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as "
+        "remark 4.1 does.",
+        instead="Set N₊ = k where W is known, as remark 4.1 does.",
+        covers="the draw of W, one matrix for one release",
     ),
     Statement(
         id="li2023.remark-4.1",
@@ -211,7 +213,10 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda p: _HALF**p,
         # of p + 1 independent normal values each is the largest with the same probability
         check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "points"),
-        reason="the events share Y. The last line of the proof has the integral right",
+        reason="The events share Y, so that they aren’t independent: for p = 2 the probability "
+        "is 1/3 and not ¼. The last line of the proof has the integral right for an "
+        "independent Y.",
+        instead="Condition on Y before you multiply.",
     ),
     Statement(
         id="li2023.lemma-4.3.half-normal",
@@ -259,13 +264,18 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: one neighbour, or the largest number over all neighbours",
         printed=lambda share, k, delta, kind: n_plus(share, k, delta),
         readings={
-            "one neighbour, chosen before W": lambda share, k, delta, kind: (
-                n_plus(share, k, delta) if kind == "one" else None
+            "one neighbour, chosen before W": Reading(
+                lambda share, k, delta, kind: n_plus(share, k, delta) if kind == "one" else None,
+                place="the proposition: “for u′ that is β-neighboring to u”, one of them",
+                covers="one neighbour that is chosen before W is drawn",
             )
         },
         check=at_most(_one_pair, _COUNTED, "quadrature"),
         mechanisms=("dp-signrp-rr",),
-        reason="the proof counts columns where any neighbour differs, by lemma 4.3, which is false",
+        reason="Over all neighbours at once more than N₊ signs change almost surely at norm 1. "
+        "The proof counts columns where any neighbour differs, by lemma 4.3, which is false.",
+        instead="Set N₊ = k, or count the signs that any neighbour changes under the W that was "
+        "drawn.",
     ),
     Statement(
         id="li2023.equation-20",
@@ -276,6 +286,7 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
         "aren't independent. N₊ by this bound is too small for such records.",
+        instead="Count the signs that a neighbour changes under the W that was drawn.",
     ),
     Statement(
         id="li2023.section-4.1.2.extra",
@@ -307,7 +318,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="N₊ is about F·k.",
         conditions="not stated: how large k is; F = 0.3",
         printed=lambda k: number(_F(3, 10) * k),
-        readings={"k ≥ 10⁵": lambda k: number(_F(3, 10) * k) if k >= 10**5 else None},
+        corrections={
+            "for k of at least 10⁵ alone": Correction(
+                lambda k: number(_F(3, 10) * k) if k >= 10**5 else None
+            )
+        },
         check=at_most(
             lambda f, k: (
                 None
@@ -317,7 +332,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(512,), (10**5,), (10**6,)],
             "enclosure",
         ),
-        reason="at section 4.2's k = 512 and δ = 10⁻⁶ it is 47 % above",
+        reason="At section 4.2’s k = 512 and δ = 10⁻⁶ it is 47 % above Fk. The square root in "
+        "equation 19 is small against Fk from k = 10⁵ on.",
+        instead="Use equation 19 itself.",
     ),
     Statement(
         id="li2023.section-4.1.2.derivative",
@@ -338,10 +355,17 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.2, second item below “local perturbation”; section 6.1, text; theorem 6.1",
         text="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
         printed=lambda: [pair for pair in _MOVES if abs(pair[0]) >= _HALF],
-        corrections={"|x| > β max |w|": lambda: [p for p in _MOVES if abs(p[0]) > _HALF]},
+        corrections={
+            "|x| > β max |w|": Correction(
+                lambda: [p for p in _MOVES if abs(p[0]) > _HALF],
+                place="algorithm 10, line 4, which perturbs at equality",
+                change="> for ≥",
+            )
+        },
         check=wherever(_never_changes, "enumeration", "(x, x′) ="),
         mechanisms=("idp-signrp-rr", "idp-signrp-g"),
-        reason="at equality a neighbour reaches 0, which has no sign; algorithm 10 has it right",
+        reason="At equality a neighbour reaches 0, which has no sign. Algorithm 10 has it right.",
+        instead="Perturb at equality too.",
     ),
     Statement(
         id="li2023.algorithm-10",
@@ -475,19 +499,33 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.1, theorem 6.1 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½, ε = 1)",
         text="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
         printed=lambda u, x: abs(x) <= _HALF,
-        readings={"the noise set of u is used for u′ too": lambda u, x: abs(u) <= _HALF},
+        readings={
+            "the noise set of u is used for u′ too": Reading(
+                lambda u, x: abs(u) <= _HALF,
+                place="the proof, which takes one set for both: “consider the sub-vector” 𝒜",
+                covers="the settings of section 6, with 𝒜 of u",
+            )
+        },
         check=at_most(
             lambda f, v: _signed(f, _HALF / 2, v), [(_F(-1, 4),), (_F(3, 4),)], "enclosure"
         ),
         mechanisms=("idp-signrp-g",),
-        reason="definition 2.6 runs the algorithm on U′: u′ = ¾ is outside its own noise set",
+        reason="Definition 2.6 runs the algorithm on U′ too, and u′ = ¾ is outside its own noise "
+        "set: its sign isn’t perturbed. The least δ at ε = 1 is 0.45.",
+        instead="Perturb every sign, or prove the guarantee for the set of each record.",
     ),
     Statement(
         id="li2023.section-6.2.budget",
         where="section 6.2, text above theorem 6.2",
         text="e^ε′ = ε/Ñ₊; Ñ₊ flipped signs then have the largest ratio e^ε.",
         printed=lambda e, n: number(e / n),
-        corrections={"ε′ = ε/Ñ₊, as in algorithm 11": lambda e, n: number(e / n).exp()},
+        corrections={
+            "ε′ = ε/Ñ₊, as in algorithm 11": Correction(
+                lambda e, n: number(e / n).exp(),
+                place="algorithm 11, line 6, where ε′ is ε/Ñ₊",
+                change="ε′ for e^ε′",
+            )
+        },
         check=equals(
             lambda e, n: number(e).exp(),
             [(_F(1), 4), (_F(5), 2)],
@@ -495,8 +533,9 @@ CLAIMS: tuple[Statement, ...] = (
             of=lambda f: lambda e, n: f(e, n) ** n,
         ),
         mechanisms=("idp-signrp-rr",),
-        reason="e^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
+        reason="E^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
         "signs would be flipped more often than kept. Algorithm 11 has it right.",
+        instead="Use algorithm 11.",
     ),
     Statement(
         id="li2023.section-6.2.scale",
@@ -505,7 +544,12 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: as released, or against the threshold of algorithm 10",
         printed=lambda kind, k: _F(1, k),
         readings={
-            "against the threshold": lambda kind, k: _F(1, k) if kind == "threshold" else None
+            "against the threshold": Reading(
+                lambda kind, k: _F(1, k) if kind == "threshold" else None,
+                place="the next sentence: “This implies that in Algorithm 10, the magnitude of z "
+                "would be much smaller”",
+                covers="algorithm 10, the only use",
+            )
         },
         check=equals(
             lambda kind, k: (
@@ -517,7 +561,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(kind, k) for kind in ("released", "threshold") for k in (2,)],
             "enumeration",
         ),
-        reason="both have E x² = ‖u‖²/k; it's β/√k that makes a projection's noise set smaller",
+        reason="As released both have E x² = ‖u‖²/k. It is the threshold β/√k that makes a "
+        "projection’s noise set smaller.",
+        instead="Compare z with its threshold β/√k.",
     ),
     Statement(
         id="li2023.section-7.flip-number",
@@ -526,7 +572,13 @@ CLAIMS: tuple[Statement, ...] = (
         "924 zeros, β = 1.",
         conditions="“depends on the choice of the distribution of w”",
         printed=lambda kind: _F(1, 10),
-        readings={"w of signs": lambda kind: _F(1, 10) if kind == "signs" else None},
+        readings={
+            "w of signs": Reading(
+                lambda kind: _F(1, 10) if kind == "signs" else None,
+                place="the same sentence: “depends on the choice of the distribution of w”",
+                covers="w of signs, which section 4.3 recommends",
+            )
+        },
         check=at_most(
             lambda f, kind: None if f(kind) is None else (_changeable(kind), f(kind)),
             [("signs",), ("gaussian",)],
@@ -534,5 +586,6 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="0.080 for signs, exactly. For a Gaussian w it is 0.26 or more, by the 924 zeros "
         "alone: their entries of w are independent of wᵀu.",
+        instead="Use signs for w.",
     ),
 )

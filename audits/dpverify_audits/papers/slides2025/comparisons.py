@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import equals, wherever
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .distances import Law, mapped, moment, sum_of, variance
 
@@ -88,12 +88,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="Curse of Dimensionality Illustration, first and second items",
         text="In 64 dimensions squared distances vary 64 times less, relatively, than in one.",
         conditions="not stated: how the coordinates depend on each other",
-        printed=lambda: [False],
-        readings={"coordinates that are all equal": lambda: [True]},
+        printed=lambda: [True],
+        corrections={"for independent coordinates alone": Correction(lambda: [False])},
         check=wherever(
             lambda shared: _spread(shared, 64) * 64 <= _spread(shared, 1), "enumeration", "shared:"
         ),
-        reason="Printed means: independent coordinates.",
+        reason="Coordinates that are all equal have distances that vary as in one dimension. "
+        "Independent ones vary 64 times less in 64 dimensions.",
+        instead="Measure the spread of distances of your data.",
     ),
     Statement(
         id="slides2025.page-15.direct-noise.sensitivity",
@@ -107,10 +109,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="Comparisons, direct noise addition",
         text="Noise on each distance has more variance than a noisy projection to 64 numbers.",
         conditions="not stated: for how many users; here ε = 1, δ = 10⁻⁶, ‖x − y‖² = 100",
-        printed=lambda: [(10**6, 64, 100), (10**8, 64, 100)],
-        readings={"1,000 users": lambda: [(1000, 64, 100)]},
+        printed=lambda: [(1000, 64, 100)],
+        corrections={
+            "from a million users on": Correction(lambda: [(10**6, 64, 100), (10**8, 64, 100)])
+        },
         check=wherever(_beats_direct_noise, "points", "(n, k, ‖x − y‖²)"),
-        reason="Printed means: from a million users on.",
+        reason="For 1,000 users noise on each distance has the smaller variance, at ε = 1, δ = "
+        "10⁻⁶ and r² = 100. For a million the noisy projection has.",
+        instead="Compare n·2(ln(1/2δ) + ε)/ε² with 2r⁴/k + 8σ²r² + 8σ⁴k for your n.",
     ),
     Statement(
         id="slides2025.page-15.randomized-response.small",
@@ -122,7 +128,9 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
             "(better, worse) of 4 bits, p = 1/4:",
         ),
-        reason="The variance is the same at every distance, so the relative error falls with it.",
+        reason="The variance of flipped bits is the same at every distance, so that the relative "
+        "error falls as the distance grows. Very small distances are told worst.",
+        instead="Use flipped bits for large distances only.",
     ),
     Statement(
         id="slides2025.page-15.randomized-response.large",
@@ -140,9 +148,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="Comparisons, last item",
         text="A noisy projection to 64 numbers has less variance than flipped bits.",
         conditions="not stated: for how many bits; here ε = 1, δ = 10⁻⁶, ‖x − y‖² = 100",
-        printed=lambda: [(10**6, 64, 100)],
-        readings={"10,000 bits": lambda: [(10**4, 64, 100)]},
+        printed=lambda: [(10**4, 64, 100)],
+        corrections={"for a million bits": Correction(lambda: [(10**6, 64, 100)])},
         check=wherever(_beats_flipped_bits, "enclosure", "(d, k, ‖x − y‖²)"),
-        reason="Printed means: a million bits.",
+        reason="For 10,000 bits flipped bits have the smaller variance, at ε = 1, δ = 10⁻⁶ and "
+        "r² = 100. For a million bits the noisy projection has.",
+        instead="Compare both variances for your number of bits.",
     ),
 )

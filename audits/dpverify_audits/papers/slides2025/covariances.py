@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS", "published_offset"]
 
@@ -193,13 +193,15 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix F, row-wise DP, as in appendix D",
         text="The covariance of a projected row changes by a matrix of rank one, as in D.",
         printed=lambda a: 1,
-        corrections={"rank two": lambda a: 2},
+        corrections={"rank two": Correction(lambda a: 2)},
         check=equals(
             lambda a: max(_rank(_added(_gram(b), _gram(a), -1)) for b in _neighbours(a)),
             [(_A,), (_B,)],
             "enumeration",
         ),
-        reason="D's argument, one eigendirection that changes, doesn't carry over as it stands.",
+        reason="One record that changes changes AᵀA by a matrix of rank two. Appendix D’s "
+        "argument, one eigendirection that changes, doesn’t carry over as it stands.",
+        instead="Bound the change of the covariance in both of its directions.",
     ),
     Statement(
         id="slides2025.appendix-f.translation",
@@ -207,10 +209,17 @@ CLAIMS: tuple[Statement, ...] = (
         text="An offset raises all singular values of A to w or more.",
         conditions="not stated: what the offset is added to",
         printed=lambda: [("every entry", 2)],
-        readings={"squared singular values, by w²": lambda: [("squares", 2)]},
+        readings={
+            "squared singular values, by w²": Reading(
+                lambda: [("squares", 2)],
+                place="the last item: “Subtract w² to center variance”",
+                covers="the algorithm that is summarised, which raises squared singular values",
+            )
+        },
         check=wherever(_lifted, "enumeration", "(offset of, w)"),
         reason="An offset w in every entry leaves directions whose sum is 0 where they are. What "
         "the paper does is to raise the squared singular values by w².",
+        instead="Raise the squared singular values by w².",
     ),
     Statement(
         id="slides2025.appendix-f.covariance",
@@ -218,23 +227,39 @@ CLAIMS: tuple[Statement, ...] = (
         text="A row of MA has covariance AAᵀ.",
         conditions="A has a record in each row, as M is multiplied from the left",
         printed=lambda a: _times(a, _transposed(a)),
-        corrections={"AᵀA": _gram},
+        corrections={
+            "AᵀA": Correction(
+                _gram,
+                place="appendix D, where a row of a product from the left has the covariance L_G "
+                "= EᵀE",
+                change="the transposition",
+            )
+        },
         check=equals(_row_covariance, [(_A,), (_B,)], "enumeration"),
         reason="M multiplies from the left, so that a row of MA combines records: its covariance "
         "is AᵀA, attribute by attribute.",
+        instead="Use AᵀA.",
     ),
     Statement(
         id="slides2025.appendix-f.query",
         where="appendix F, JL-utility, left side",
         text="‖(MA/√r)ᵀx‖² is ‖Ax‖² in the mean.",
         printed=_transposed_query,
-        corrections={"‖(MA/√r)x‖²": _query},
+        corrections={
+            "‖(MA/√r)x‖²": Correction(
+                _query,
+                place="appendix E, “(1/r)‖ME1_S‖²”, without a transposition",
+                change="the transposition",
+            )
+        },
         check=equals(
             lambda a, x: Fraction(_squared_norm(_times(a, tuple((c,) for c in x)))),
             [(_A, (1, 0)), (_A, (1, 2)), (_B, (1, -1))],
             "enumeration",
         ),
-        reason="A is taken square, r = 2, so that the printed shapes fit.",
+        reason="The shapes of (MA/√r)ᵀ and x don’t fit unless A is square. Taken square, r = 2, "
+        "the mean is that of another form.",
+        instead="Use ‖(MA/√r)x‖².",
     ),
     Statement(
         id="slides2025.appendix-f.utility",
@@ -242,10 +267,17 @@ CLAIMS: tuple[Statement, ...] = (
         text="The lifted query is (1 ± η)‖Ax‖² ± ηw².",
         conditions="not stated: before or after w² is subtracted, which the next item does",
         printed=lambda: [(False, *cell) for cell in _CELLS],
-        readings={"after w² is subtracted": lambda: [(True, *cell) for cell in _CELLS]},
+        readings={
+            "after w² is subtracted": Reading(
+                lambda: [(True, *cell) for cell in _CELLS],
+                place="the next item: “Subtract w² to center variance”",
+                covers="the value that the slide reports, w² taken off",
+            )
+        },
         check=wherever(_within, "points", "(subtracted, ‖Ax‖², w, η)"),
         reason="Before w² is subtracted the lifted query is too large by w² itself, not by ηw². "
         "Subtract first, as the next item does.",
+        instead="Subtract w² first.",
     ),
     Statement(
         id="slides2025.appendix-f.error",
@@ -262,9 +294,12 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="w of the paper, r = 8 ln(2/ν)/η²; the constant is theirs",
         printed=lambda *case: _scaled_additive(*case, logarithm=False),
         corrections={
-            "with the factor ln²(16r/δ)": lambda *case: _scaled_additive(*case, logarithm=True)
+            "with the factor ln²(16r/δ)": Correction(
+                lambda *case: _scaled_additive(*case, logarithm=True)
+            )
         },
         check=equals(_additive, _COARSE, "enclosure"),
         reason="The O hides a squared logarithm that grows as η falls: 400 and more at δ = 10⁻⁶.",
+        instead="Keep the factor ln²(16r/δ) when you compute the error.",
     ),
 )

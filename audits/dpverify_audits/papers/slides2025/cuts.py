@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .distances import outside
 from .graphs import changed, flat, form, graphs, laplacian, smoothed
@@ -123,9 +123,15 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix E, smooth Laplacian",
         text="Smoothing shifts the eigenvalues, scaled by 1 − w/n, by w/n.",
         printed=lambda n, w: w / n,
-        corrections={"by w": lambda n, w: w},
+        corrections={
+            "by w": Correction(
+                lambda n, w: w, place="appendix D, “Eigenvalues σᵢ(L_G) ≥ w”", change="w for w/n"
+            )
+        },
         check=equals(_shift, [(3, Fraction(1)), (4, _W), (5, _W)], "enumeration"),
-        reason="Across the constants; the eigenvalue 0 of the constants stays.",
+        reason="(w/n)K has the eigenvalue w across the constants, since K has n. At n = 3 and w "
+        "= 1 the printed shift is a third of it.",
+        instead="Shift by w.",
     ),
     Statement(
         id="slides2025.appendix-e.recovery",
@@ -204,7 +210,13 @@ CLAIMS: tuple[Statement, ...] = (
         text="Smoothing adds an error of at most a constant times s·η; 10 is tried.",
         conditions="w ≤ n/2",
         printed=lambda w, s, width: 10 * s * width,
-        corrections={"2·s·w·η": lambda w, s, width: 2 * s * w * width},
+        corrections={
+            "2·s·w·η": Correction(
+                lambda w, s, width: 2 * s * w * width,
+                place="the second form on the same line, which has the factor w",
+                change="a factor w",
+            )
+        },
         check=at_most(
             _additive,
             [
@@ -215,6 +227,7 @@ CLAIMS: tuple[Statement, ...] = (
             "points",
         ),
         reason="No constant does: the error of the empty graph is w·s·η·(n − s)/(n − w).",
+        instead="Expect an additive error of up to 2·s·w·η.",
     ),
     Statement(
         id="slides2025.appendix-e.additive.logarithm",
@@ -222,8 +235,10 @@ CLAIMS: tuple[Statement, ...] = (
         text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone: how it grows from η = ½ to 1/64.",
         conditions="w of the paper, r = 8 ln(2/ν)/η²",
         printed=lambda *case: Fraction(1),
-        corrections={"with the factor ln(4r/δ)": _log_growth},
+        corrections={"with the factor ln(4r/δ)": Correction(_log_growth)},
         check=equals(_growth, _ETAS, "enclosure"),
-        reason="The O hides a logarithm of 1/η and 1/δ.",
+        reason="w itself holds a logarithm of r and 1/δ, which the second form leaves out. From "
+        "η = ½ to 1/64 it grows by a third.",
+        instead="Keep the factor ln(4r/δ) when you compute w.",
     ),
 )

@@ -18,7 +18,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import cdf, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS", "Law", "chi_square", "mapped", "moment", "outside", "sum_of", "variance"]
 
@@ -218,7 +218,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: before or after the correction of the second item",
         printed=lambda: [(*case, Fraction(0)) for case in _CASES],
         readings={
-            "after 2kσ² is subtracted": lambda: [(v, k, s, 2 * k * s**2) for v, k, s in _CASES]
+            "after 2kσ² is subtracted": Reading(
+                lambda: [(v, k, s, 2 * k * s**2) for v, k, s in _CASES],
+                place="the next item, which “removes the expected noise contribution”",
+                covers="the estimate of the slide, 2kσ² taken off",
+            )
         },
         check=wherever(
             lambda case: moment(_estimate(*case[:3]), 1) - case[3] == _length(case[0]),
@@ -227,6 +231,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Distances of noisy projections are too large by 2kσ² in the mean; the next item "
         "on the slide takes that off.",
+        instead="Subtract 2kσ².",
     ),
     Statement(
         id="slides2025.page-19.dimension",
@@ -281,13 +286,19 @@ CLAIMS: tuple[Statement, ...] = (
         text="The variance formula holds for P of the slides' kinds.",
         conditions="not stated: the law of P's entries",
         printed=lambda: [("signs", v, k, s) for v, k, s in _CASES],
-        readings={"normal entries": lambda: [("normal", v, k, s) for v, k, s in _CASES]},
+        corrections={
+            "for normal entries alone": Correction(
+                lambda: [("normal", v, k, s) for v, k, s in _CASES]
+            )
+        },
         check=wherever(
             _has_printed_variance,
             "enumeration",
             "(entries, x − y, k, σ)",
         ),
-        reason="With signs the first term is 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k: less variance.",
+        reason="With signs, which page 8 names too, the first term is 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k: "
+        "less variance. The formula is that of normal entries.",
+        instead="For signs use 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k for the first term.",
     ),
     Statement(
         id="slides2025.appendix-b.variance.projection",
@@ -356,20 +367,31 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix C, second item",
         text="‖Mx‖²/r is within 1 ± λ of ‖x‖² but for probability 2·exp(−rλ²/8).",
         conditions="not stated: the range of λ",
-        printed=lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")],
-        readings={"λ = 4": lambda: [(20, Fraction(4))]},
+        printed=lambda: [(20, Fraction(4))],
+        corrections={
+            "for λ below 1 alone": Correction(
+                lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")]
+            )
+        },
         check=wherever(_jl_holds, "enclosure", "(r, λ)"),
-        reason="Printed means: λ < 1.",
+        reason="At λ = 4 and r = 20 the tail is fatter than printed, since that of χ² falls off "
+        "more slowly than e^(−rλ²/8). For λ below 1 it holds.",
+        instead="Use λ below 1.",
     ),
     Statement(
         id="slides2025.appendix-c.scale",
         where="appendix C, second item: the factor before ‖Mx‖²",
         text="The factor that makes the mean of ‖Mx‖² equal ‖x‖².",
         printed=lambda r: 1 / arb.pi(),
-        corrections={"1/r, as in appendix E": lambda r: Fraction(1, r)},
+        corrections={
+            "1/r, as in appendix E": Correction(
+                lambda r: Fraction(1, r), place="appendix E, “(1/r)‖ME1_S‖²”", change="r for π"
+            )
+        },
         check=equals(lambda r: 1 / (r * moment(_NORMAL, 2)), [(1,), (2,), (8,)], "enclosure"),
-        reason="Judged as our text has it: 1/π; on the slide it may be an r. A number that doesn't "
-        "depend on r can't serve.",
+        reason="Judged as our text has it: 1/π; on the slide it may be an r. A number that "
+        "doesn't depend on r can't serve.",
+        instead="Divide by r.",
     ),
     Statement(
         id="slides2025.appendix-c.gaussian-tail",

@@ -19,7 +19,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import density, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = [
     "CLAIMS",
@@ -265,20 +265,23 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix D, last item",
         text="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
         conditions="not stated: the range of ε",
-        printed=lambda: _MODERATE,
-        readings={"ε = 200": lambda: _LARGE},
+        printed=lambda: _LARGE,
+        corrections={"for ε of at most 4 alone": Correction(lambda: _MODERATE)},
         check=wherever(_composes, "enclosure", "(ε, δ, r)"),
-        reason="Printed means: ε ≤ 4.",
+        reason="At ε = 200 and 100 rows the composed rows exceed (ε, δ). Up to ε = 4 they don’t.",
+        instead="Keep ε at 4 or below, or compose the rows exactly.",
     ),
     Statement(
         id="slides2025.appendix-d.order",
         where="appendix D, matrix-level bounds, first item",
         text="L_H ⪯ L_H′ after smoothing, for neighbouring graphs.",
         conditions="not stated: which of the two has the heavier edge",
-        printed=lambda: [(1, Fraction(1))],
-        readings={"G′ has the lighter edge": lambda: [(-1, Fraction(1))]},
+        printed=lambda: [(-1, Fraction(1))],
+        corrections={"if G′ has the heavier edge": Correction(lambda: [(1, Fraction(1))])},
         check=wherever(_grows, "enumeration", "(change of the edge, w)"),
-        reason="Printed means: G′ has the heavier edge.",
+        reason="If G′ has the lighter edge the order is the other one. The argument needs both "
+        "directions.",
+        instead="Prove both directions, with the heavier edge in either graph.",
     ),
     Statement(
         id="slides2025.appendix-d.floor",
@@ -294,10 +297,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="All eigenvalues of the smoothed Laplacian are at least w.",
         printed=lambda: [((1, 1, 1), Fraction(1))],
         readings={
-            "on vectors that sum to 0": lambda: [((1, -1, 0), Fraction(1)), ((1, 1, -2), _W)]
+            "on vectors that sum to 0": Reading(
+                lambda: [((1, -1, 0), Fraction(1)), ((1, 1, -2), _W)],
+                place="the density below, which has the pseudo-inverse “L_G^†”",
+                covers="the directions in which the sketch varies",
+            )
         },
         check=wherever(_is_floor, "enumeration", "(x, w)"),
         reason="A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not.",
+        instead="Work across the constant vector.",
     ),
     Statement(
         id="slides2025.appendix-d.determinants.exact",
@@ -314,9 +322,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
         conditions="not stated: w",
         printed=lambda e, d, r: arb(1),
-        readings={"w of the paper": published_floor},
+        readings={
+            "w of the paper": Reading(
+                published_floor,
+                place="the end of the slide: “See Section 3.1 of Blocki et al. for derivation”, "
+                "which has the w",
+                covers="the w with which the algorithm smooths",
+            )
+        },
         check=at_most(_determinant_bound, _MODERATE, "enclosure"),
-        reason="Printed means: any w, here 1.",
+        reason="For w = 1 the ratio is 1.73 where 1.007 is claimed. With the w of the summarised "
+        "paper it holds.",
+        instead="Take w from Blocki et al.; the slide doesn’t state it.",
     ),
     Statement(
         id="slides2025.appendix-d.density-ratio",
@@ -324,8 +341,10 @@ CLAIMS: tuple[Statement, ...] = (
         text="Ratio of the two densities, on two vertices.",
         printed=lambda x, before, after: _ratio(x, before, after, own=False),
         corrections={
-            "the pseudo-inverse of L_G′ in the numerator": (
-                lambda x, before, after: _ratio(x, before, after, own=True)
+            "the pseudo-inverse of L_G′ in the numerator": Correction(
+                lambda x, before, after: _ratio(x, before, after, own=True),
+                place="the left side, “G′(x)/G(x)”",
+                change="a prime in the numerator",
             )
         },
         check=equals(
@@ -333,20 +352,23 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(x), Fraction(2), Fraction(3)) for x in ("1/2", "2")],
             "enclosure",
         ),
-        reason="Both exponents read L_G; a prime may have been lost in extraction.",
+        reason="Both exponents read L_G, so that they cancel. With L_G′ in the numerator it is "
+        "the ratio of densities.",
+        instead="Use the pseudo-inverse of L_G′ in the numerator.",
     ),
     Statement(
         id="slides2025.appendix-d.density-bound",
         where="appendix D, PDF ratio, the inequality",
         text="The ratio of densities is at most e^ε₀ + δ₀ at every x.",
         printed=lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in (1, 10, 100)],
-        readings={
-            "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": lambda: [
-                (Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "619/100")
-            ]
+        corrections={
+            "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": Correction(
+                lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "619/100")]
+            )
         },
         check=wherever(_ratio_bounded, "enclosure", "(deviations, ε, δ, r)"),
         reason="(ε₀, δ₀) bounds events, not densities: this ratio grows without end. At r = 32, "
         "δ = 10⁻⁶ the reading's end is 6.19 deviations.",
+        instead="Use the exact δ of a row, a difference of chi-square tails.",
     ),
 )

@@ -15,7 +15,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS", "appendix_a_sigma"]
 
@@ -189,30 +189,35 @@ CLAIMS: tuple[Statement, ...] = (
             (Fraction(t), Fraction(28), scale) for t in (1, 4, 8) for scale in (_LAPLACE, arb(8))
         ],
         readings={
-            "64 numbers xP with P of ±1/8, “scaled to ℓ2-sensitivity”": lambda: [
-                (Fraction(t), Fraction(28), arb(8)) for t in (1, 4, 8)
-            ]
+            "64 numbers xP with P of ±1/8, “scaled to ℓ2-sensitivity”": Reading(
+                lambda: [(Fraction(t), Fraction(28), arb(8)) for t in (1, 4, 8)],
+                place="the same item: “Adds Gaussian noise scaled to ℓ2-sensitivity”",
+                covers="projections to many numbers, the use of the slides",
+            )
         },
         check=wherever(_tail_is_lighter, "enclosure", "(t, σ², scale)"),
         reason="For one number of sensitivity 1 Gaussian noise has 14 times the variance, and is "
-        "outside ±1 with 85 % in place of 37 %. It saves with many numbers, whose ℓ1-sensitivity, "
-        "here 8, is far above the ℓ2 one.",
+        "outside ±1 with 85 % in place of 37 %. It saves with many numbers, whose "
+        "ℓ1-sensitivity, here 8, is far above the ℓ2 one.",
+        instead="For one number take Laplace noise.",
     ),
     Statement(
         id="slides2025.page-12.sensitivity",
         where="Privacy via JL Transform, step 2, with appendix A's w₂(P) = maxᵢ ‖eᵢP‖",
         text="One bit moves the projection by at most the longest row of P.",
         conditions="appendix A projects by xP, page 12 by Px",
-        printed=lambda matrix: _longest_row(matrix),
+        printed=lambda matrix: _longest_row(list(zip(*matrix, strict=True))),
         readings={
-            "y = Px as on page 12: bits belong to columns of P": lambda matrix: _longest_row(
-                list(zip(*matrix, strict=True))
+            "xP, as in appendix A: bits belong to rows": Reading(
+                lambda matrix: _longest_row(matrix),
+                place="appendix A: “A bit-flip in X changes a single row of XP”",
+                covers="xP, the form in which appendix A proves privacy",
             )
         },
         check=equals(_sensitivity, [(_MATRIX,), (_SQUARE,)], "enumeration"),
         reason="Page 12 multiplies from the left, appendix A from the right: take rows for xP, "
-        "columns for Px. The wrong ones give a sensitivity, and noise, that may be too "
-        "small.",
+        "columns for Px. The wrong ones give a sensitivity, and noise, that may be too small.",
+        instead="Take rows for xP and columns for Px.",
     ),
     Statement(
         id="slides2025.appendix-a.w2",
@@ -243,8 +248,10 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, first item: δ < ½ is left out",
         text="The noise of appendix A also suffices for δ above ½.",
         printed=appendix_a_sigma,
-        readings={
-            "noise for δ ≥ ½ taken at δ = ½": lambda e, d: appendix_a_sigma(e, Fraction(1, 2))
+        corrections={
+            "noise for δ ≥ ½ taken at δ = ½": Correction(
+                lambda e, d: appendix_a_sigma(e, Fraction(1, 2))
+            )
         },
         check=at_most(
             _delta_at,
@@ -253,6 +260,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Above δ = ½ the logarithm turns negative: the formula gives too little noise or "
         "none. Such δ are no privacy at all.",
+        instead="Never choose δ of ½ or more.",
     ),
     Statement(
         id="slides2025.appendix-a.core-lemma",

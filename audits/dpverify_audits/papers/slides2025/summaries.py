@@ -13,7 +13,7 @@ from flint import arb
 
 from dpverify.ledger.checks import Formula, at_most, wherever
 from dpverify.ledger.oracles import cdf, gaussian_delta, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .distances import outside
 from .graphs import published_floor
@@ -99,10 +99,18 @@ CLAIMS: tuple[Statement, ...] = (
         text="Data sets differ by one individual's data, and P's longest row is the sensitivity.",
         conditions="the paper that appendix A summarises: one attribute of one individual",
         printed=lambda: [(_MATRIX, 3)],
-        readings={"one attribute": lambda: [(_MATRIX, 1)]},
+        readings={
+            "one attribute": Reading(
+                lambda: [(_MATRIX, 1)],
+                place="appendix A: “A bit-flip in X changes a single row of XP”",
+                covers="one bit of one individual, which appendix A proves",
+            )
+        },
         check=wherever(_longest_suffices, "enumeration", "(P, bits that change)"),
         mechanisms=("dp-rp-g",),
-        reason="Noise of appendix A doesn't hide a whole record.",
+        reason="Noise of appendix A doesn’t hide a whole record: three bits of one individual "
+        "move the output by more than the longest row. It hides one attribute.",
+        instead="For whole records use the norm of a record’s largest change.",
     ),
     Statement(
         id="slides2025.page-9.failure",
@@ -112,8 +120,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: which of the δ that a mechanism has at ε",
         printed=lambda e, mu: gaussian_delta(number(e), number(mu)),
         readings={
-            "δ as appendix A relates it to the noise": lambda e, mu: (
-                number(e - e * e / (2 * mu * mu)).exp() / 2
+            "δ as appendix A relates it to the noise": Reading(
+                lambda e, mu: number(e - e * e / (2 * mu * mu)).exp() / 2,
+                place="appendix A, “Noise scale matches maximum row-sensitivity of P”, whose "
+                "noise has its δ with room",
+                covers="the noise of appendix A, the only one of the slides",
             )
         },
         check=at_most(
@@ -121,7 +132,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
             "enclosure",
         ),
-        reason="Printed means: the least δ.",
+        reason="The definition bounds events. With the least δ that a mechanism has, the privacy "
+        "loss exceeds ε six times as often at ε = 1 and μ = ½.",
+        instead="Read δ as what events may gain, not as the chance of a failure.",
     ),
     Statement(
         id="slides2025.page-11.requirements",
@@ -129,21 +142,36 @@ CLAIMS: tuple[Statement, ...] = (
         text="Noisy projections have no stringent requirements on the data.",
         conditions="not stated: attributes in [0, 1], so that one moves by 1 at most",
         printed=lambda: [(Fraction(3), Fraction(1), _SMALL)],
-        readings={"attributes in [0, 1]": lambda: [(Fraction(1), Fraction(1), _SMALL)]},
+        readings={
+            "attributes in [0, 1]": Reading(
+                lambda: [(Fraction(1), Fraction(1), _SMALL)],
+                place="appendix A: “A bit-flip in X changes a single row of XP”",
+                covers="bits, to which the summarised paper applies it",
+            )
+        },
         check=wherever(_noise_suffices, "quadrature", "(change of an attribute, ε, δ)"),
         mechanisms=("dp-rp-g",),
         reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
         "must be scaled or clipped to [0, 1] first.",
+        instead="Scale or clip attributes to [0, 1] first.",
     ),
     Statement(
         id="slides2025.page-11.scalability",
         where="Key Differences, utility advantage of Blocki et al.",
         text="The error doesn't grow with the number of vertices.",
         conditions="not stated: of which cuts; w = 25, η = 1/10",
-        printed=lambda: [("one vertex", 1000), ("one vertex", 10**6)],
-        readings={"cuts into halves": lambda: [("half", 1000)]},
+        printed=lambda: [("half", 1000)],
+        readings={
+            "cuts with a fixed number of vertices on one side": Reading(
+                lambda: [("one vertex", 1000), ("one vertex", 10**6)],
+                place="appendix E, whose additive error “O(s·η)” grows with s",
+                covers="cuts with a fixed number s of vertices on one side",
+            )
+        },
         check=wherever(_stays, "points", "(cut, n)"),
-        reason="Printed means: cuts with a fixed number of vertices on one side.",
+        reason="Cuts into halves have an error that grows with the number of vertices. It "
+        "doesn’t where one side has a fixed number of them.",
+        instead="Expect the error to grow with the smaller side of a cut.",
     ),
     Statement(
         id="slides2025.page-16.unlimited",
@@ -151,15 +179,20 @@ CLAIMS: tuple[Statement, ...] = (
         text="Unlimited accurate queries: with 8 ln(2/ν)/η² rows a cut is within 1 ± η but for ν.",
         conditions="not stated: whether cuts may be chosen after the sketch is seen; η = 1/2, "
         "ν = 1/100",
-        printed=lambda: [("fixed before", 400, 170, Fraction(1, 2), Fraction(1, 100))],
+        printed=lambda: [("chosen from the sketch", 400, 170, Fraction(1, 2), Fraction(1, 100))],
         readings={
-            "chosen from the sketch": lambda: [
-                ("chosen from the sketch", 400, 170, Fraction(1, 2), Fraction(1, 100))
-            ]
+            "cuts fixed before the sketch": Reading(
+                lambda: [("fixed before", 400, 170, Fraction(1, 2), Fraction(1, 100))],
+                place="appendix E: “w.p. 1 − ν by JL lemma”, which is of a cut that is fixed "
+                "before M is drawn",
+                covers="cuts that are chosen without the sketch",
+            )
         },
         check=wherever(_keeps, "enclosure", "(when, edges, rows, η, ν)"),
         mechanisms=("jl-graph-cuts",),
-        reason="Printed means: fixed before. Privacy is unlimited, accuracy isn't.",
+        reason="A cut that is chosen from the published sketch is off by more than η. Privacy is "
+        "unlimited, accuracy isn’t.",
+        instead="Fix the queries before the release, or take ν over all cuts at once.",
     ),
     Statement(
         id="slides2025.page-17.weight",
@@ -167,11 +200,13 @@ CLAIMS: tuple[Statement, ...] = (
         text="The weight that is added to all edges is small: w/n below 1/10.",
         conditions="not stated: for how many vertices; w of the paper, ε = 1, δ = 10⁻⁶, η = 1/10, "
         "ν = 1/100",
-        printed=lambda: [(10**6, Fraction(1), _SMALL)],
-        readings={"10,000 vertices": lambda: [(10**4, Fraction(1), _SMALL)]},
+        printed=lambda: [(10**4, Fraction(1), _SMALL)],
+        corrections={"for a million vertices": Correction(lambda: [(10**6, Fraction(1), _SMALL)])},
         check=wherever(_is_small, "enclosure", "(n, ε, δ)"),
         mechanisms=("jl-graph-cuts",),
-        reason="Printed means: a million vertices. It goes to all pairs, edges or not.",
+        reason="At ε = 1, δ = 10⁻⁶, η = 1/10 and 10,000 vertices w/n isn’t below 1/10. It goes "
+        "to all pairs, edges or not.",
+        instead="Compute w/n before you release a graph.",
     ),
     Statement(
         id="slides2025.page-18.table",

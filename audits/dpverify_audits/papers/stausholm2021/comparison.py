@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import chi_square, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .fast import input_moments
 from .technical import CASES, noisy, of
@@ -124,15 +124,23 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 1.2, first item; section 7, below the variance of Kenthapadi et al.",
         text="For δ < e^(−s) Laplace noise adds less; the formula is σ² at δ = e^(−s).",
         conditions="σ of theorem 1 is 4√ln(1/δ)/ε",
-        printed=lambda s: 16 * arb(s),
-        readings={"σ of note 1, Δ₂ = 1": lambda s: _classical(arb(s))},
+        printed=lambda s: _classical(arb(s)),
+        readings={
+            "σ of theorem 1": Reading(
+                lambda s: 16 * arb(s),
+                place="the same item: “we combine Theorems 1, 2 and Note 1”, with theorem 1’s σ",
+                covers="theorem 1’s noise, to which the paper compares",
+            )
+        },
         check=at_most(
             lambda f, s, k, norm: (_laplace(s, k, norm), _gaussian(f(s), k, norm)),
             _SPARSE,
             "enclosure",
         ),
         mechanisms=_USED_BY,
-        reason="with note 1's smaller noise δ < 1.25·exp(−√(7/4)·s) is needed, see note 5",
+        reason="With note 1’s smaller noise δ < 1.25·exp(−√(7/4)·s) is needed, see note 5. With "
+        "theorem 1’s it holds as printed.",
+        instead="Compare both variances at your δ when σ is note 1’s.",
     ),
     Statement(
         id="stausholm2021.section-1.2.exponent",
@@ -149,11 +157,13 @@ CLAIMS: tuple[Statement, ...] = (
         text="E Δ₂² = 1 for d columns of k entries N(0, 1/k).",
         conditions="not stated: d",
         printed=lambda k, d: _F(1),
-        readings={"one column": lambda k, d: _F(1) if d == 1 else None},
+        corrections={"for one column alone": Correction(lambda k, d: _F(1) if d == 1 else None)},
         check=equals(
             _mean_of_largest, [(k, d) for d in (1, 2, 100) for k in (2, 16)], "quadrature"
         ),
-        reason="the largest of d columns is longer in the mean: 1.5 at k = d = 2",
+        reason="The largest of d columns is longer in the mean: its square is 1.5 at k = d = 2. "
+        "Only one column has 1.",
+        instead="Compute the longest column of the matrix that was drawn.",
     ),
     Statement(
         id="stausholm2021.theorem-3.variance",
@@ -308,8 +318,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="σ = √(2 ln(1.25/δ))/ε, q = 1",
         printed=lambda s, k, d: number(_F(s * k, d)),
         readings={
-            "with constants, ln(1/δ) > √(7/4)·sk/d": lambda s, k, d: (
-                arb(7).sqrt() / 2 * number(_F(s * k, d))
+            "with constants, ln(1/δ) > √(7/4)·sk/d": Reading(
+                lambda s, k, d: arb(7).sqrt() / 2 * number(_F(s * k, d)),
+                place="the same display, whose threshold is “1/e^{O(sk/d)}”, with a constant in "
+                "O(·)",
+                covers="every δ but those within the constant √(7/4) of the threshold",
             )
         },
         check=at_most(
@@ -322,6 +335,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Without constants the threshold is too low by √(7/4) = 1.3 in ln(1/δ): just "
         "above it Laplace noise adds more.",
+        instead="Choose by the exact variances.",
     ),
     Statement(
         id="stausholm2021.section-7.noise-at-input",

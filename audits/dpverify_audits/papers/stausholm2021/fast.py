@@ -17,7 +17,7 @@ from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.oracles import density, integral, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .transforms import GAUSSIAN, Law, difference, fjlt, image, moments, power
 
@@ -232,28 +232,41 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated in lemma 7: q ≥ 1/(d/9 + 1), the last line of appendix B.3",
         printed=lambda k, d, q, z: _F(3 * power(z, 2) ** 2, k),
         readings={
-            "q ≥ 1/(d/9 + 1)": lambda k, d, q, z: (
-                _F(3 * power(z, 2) ** 2, k) if q >= threshold(d) else None
+            "q ≥ 1/(d/9 + 1)": Reading(
+                lambda k, d, q, z: _F(3 * power(z, 2) ** 2, k) if q >= threshold(d) else None,
+                place="the end of appendix B.3, to which the lemma refers: “when q ≥ 1/(d/9+1)”",
+                covers="q = Θ(log²(1/β)/d) with a constant of at least 9/log²(1/β)",
             )
         },
         check=at_most(
             lambda f, *c: None if f(*c) is None else (_variance(*c), f(*c)), _BOUNDED, "enumeration"
         ),
-        reason="q = Θ(log²(1/β)/d) meets it only if its constant is at least 9/log²(1/β)",
+        reason="For sparser P the fourth moment is larger: at k = 1, d = 2, q = ¼ the variance "
+        "is 6.5 where 3 is claimed. Appendix B.3 has the condition that lemma 7 leaves out.",
+        instead="Choose the constant in q so that q ≥ 1/(d/9 + 1).",
     ),
     Statement(
         id="stausholm2021.corollary-1.unbiased",
         where="section 5.2, corollary 1, first item",
         text="‖(Φx + η) − (Φy + μ)‖²/k exceeds ‖x − y‖² in the mean by what is taken off.",
         printed=lambda k, v: 2 * k * v,
-        corrections={"2σ², as the noise is divided by k too": lambda k, v: 2 * v},
+        corrections={
+            "2σ², as the noise is divided by k too": Correction(
+                lambda k, v: 2 * v,
+                place="section 5.1, “the normalized FJLT, 1/√k·Φ”: noise that is divided by √k "
+                "adds 2σ²",
+                change="without k",
+            )
+        },
         check=equals(
             lambda k, d, q, z, step: _output(k, d, q, z, step)[0] - power(z, 2),
             _NOISY,
             "enumeration",
             of=lambda f: lambda k, d, q, z, step: f(k, step * step / (q * d)),
         ),
-        reason="2kσ² is right if the noise is added to Φx/√k and its ℓ2-sensitivity is taken",
+        reason="The noise is divided by k with the rest, so that 2σ² is to be taken off. 2kσ² is "
+        "right if the noise is added to Φx/√k and its ℓ2-sensitivity is taken.",
+        instead="Subtract 2σ², or add the noise to Φx/√k.",
     ),
     Statement(
         id="stausholm2021.corollary-1.variance",
@@ -390,10 +403,16 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q, z: _F(3 * power(z, 2), k),
         corrections={
-            "3k‖x‖⁴; (3/k)‖x‖⁴ for ‖Φx‖²/k": lambda k, d, q, z: _F(3 * k * power(z, 2) ** 2)
+            "3k‖x‖⁴; (3/k)‖x‖⁴ for ‖Φx‖²/k": Correction(
+                lambda k, d, q, z: _F(3 * k * power(z, 2) ** 2),
+                place="lemma 7 and the end of appendix B.3, which have ‖·‖⁴ and Var of ‖Φx‖²/k",
+                change="the exponent 4 for 2, and 1/k inside Var",
+            )
         },
         check=at_most(lambda f, *c: (_raw_variance(*c), f(*c)), _DENSE, "enumeration"),
-        reason="the factor 1/k and the exponents are lost; lemma 7 has both",
+        reason="Var‖Φx‖² scales as ‖x‖⁴, the printed bound as ‖x‖². The factor 1/k and the "
+        "exponents are lost; lemma 7 has both.",
+        instead="Use lemma 7.",
     ),
     Statement(
         id="stausholm2021.lemma-11.random",
@@ -402,12 +421,16 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q: 3 * _noise_norm(d)[0] / k,
         corrections={
-            "3k·E‖η‖⁴ + k²·Var‖η‖²": lambda k, d, q: (
-                3 * k * _noise_norm(d)[1] + k * k * (_noise_norm(d)[1] - _noise_norm(d)[0] ** 2)
-            ),
+            "3k·E‖η‖⁴ + k²·Var‖η‖²": Correction(
+                lambda k, d, q: (
+                    3 * k * _noise_norm(d)[1] + k * k * (_noise_norm(d)[1] - _noise_norm(d)[0] ** 2)
+                )
+            )
         },
         check=at_most(lambda f, *c: (_random_input(*c), f(*c)), _RANDOM, "enumeration"),
-        reason="the proof takes (E‖Φη‖²)² for k²E‖η‖⁴: what η itself spreads is left out",
+        reason="The proof takes (E‖Φη‖²)² for k²E‖η‖⁴, so that what η itself spreads is left "
+        "out. At k = 1, d = 2, q = 1 the variance is 2.22 where 2 is claimed.",
+        instead="Add k²·Var‖η‖² when the input is random.",
     ),
     Statement(
         id="stausholm2021.lemma-11.proof-third-line",
@@ -415,13 +438,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="Var‖Φx‖² = (9k/d)(d/3 + c)‖x‖⁴ − (6k/d)c‖x‖₄⁴ − k²‖x‖⁴.",
         printed=lambda k, d, q, z: _lead(k, d, q, z) - k * k * power(z, 2) ** 2,
         corrections={
-            "with the rows i ≠ n, + (k² − k)‖x‖⁴": lambda k, d, q, z: (
-                _lead(k, d, q, z) - k * power(z, 2) ** 2
+            "with the rows i ≠ n, + (k² − k)‖x‖⁴": Correction(
+                lambda k, d, q, z: _lead(k, d, q, z) - k * power(z, 2) ** 2,
+                place="the second line, which has them",
+                change="the pairs of rows i ≠ n",
             )
         },
         check=equals(_raw_variance, _BOUNDED, "enumeration"),
         reason="The pairs of rows i ≠ n are lost in this line, and back in the next. As printed "
         "the variance is negative for many rows.",
+        instead="Nothing: the next line is right.",
     ),
     Statement(
         id="stausholm2021.lemma-11.exact",

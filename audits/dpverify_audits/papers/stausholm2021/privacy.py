@@ -17,7 +17,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import chi_square, drawn_delta, gaussian_delta, hockey_stick, number
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 from .transforms import sjlt
@@ -55,9 +55,15 @@ def gaussian_statement(
         text=text,
         conditions="the paper leaves out the range of ε",
         printed=sigma,
-        readings={"ε < 1": lambda e, d, width: sigma(e, d, width) if e < 1 else None},
+        corrections={
+            "for ε below 1 alone": Correction(
+                lambda e, d, width: sigma(e, d, width) if e < 1 else None
+            )
+        },
         check=at_most(least, [(e, d, w) for e, d in _TARGETS for w in squared], "quadrature"),
-        reason="at ε = 20 the real δ is above that asked; the proof that is cited needs ε < 1",
+        reason="At ε = 20 the real δ is 161 times the one that was asked for. The proof that is "
+        "cited needs ε < 1, which the paper doesn't say.",
+        instead="Solve Balle and Wang's equation for σ, at any ε.",
         **more,
     )
 
@@ -211,13 +217,17 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ)); for one P see theorem-1.realised",
         printed=lambda e, delta, d: _F(1),
         corrections={
-            "entries N(0, 1/k), as in Kenthapadi et al.": lambda e, delta, d: _F(
-                1, _dimension(d, delta / 2)
+            "entries N(0, 1/k), as in Kenthapadi et al.": Correction(
+                lambda e, delta, d: _F(1, _dimension(d, delta / 2)),
+                place="section 2.1.1: “the ℓ2-sensitivity is only 1 in expectation”, which "
+                "entries N(0, 1/k) have",
+                change="1/k for the variance 1",
             )
         },
         check=at_most(lambda f, *c: _over_the_draw(f(*c), *c), _DRAWN, "quadrature"),
         reason="A column of standard normal numbers is about √k long, not 1. At ε = 13, δ = 10⁻⁶ "
         "and d = 1000 the δ over the draw of P is 0.65. Such a P needs √k times the noise.",
+        instead="Draw entries of variance 1/k.",
     ),
     public_draw(
         id="stausholm2021.theorem-1.realised",
@@ -233,6 +243,8 @@ CLAIMS: tuple[Statement, ...] = (
         cases=_DRAWN,
         reason="Note 2 says so itself: for a P with a longer column privacy may be lost. Take σ "
         "from the sensitivity of the P that was drawn.",
+        instead="Take σ from the sensitivity of the P that was drawn, as note 2 says.",
+        covers="the draw of P, one matrix for one release",
     ),
     Statement(
         id="stausholm2021.note-1",
@@ -240,12 +252,20 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′); the formula is Var P_ij.",
         conditions="as printed P has standard normal entries",
         printed=lambda k: _F(1),
-        corrections={"entries N(0, 1/k)": lambda k: _F(1, k)},
+        corrections={
+            "entries N(0, 1/k)": Correction(
+                lambda k: _F(1, k),
+                place="section 2.1.1: “the ℓ2-sensitivity is only 1 in expectation”, which "
+                "entries N(0, 1/k) have",
+                change="1/k for the variance 1",
+            )
+        },
         check=at_most(
             _long_column, [(d, s) for d in (1, 1000) for s in (_SMALL, _F(1, 2))], "enclosure"
         ),
         reason="A column of standard normal numbers is about √k long; P(Δ₂ > 2) is nearly 1. "
         "With entries N(0, 1/k), as Kenthapadi et al. have them, the note holds.",
+        instead="Draw entries of variance 1/k.",
     ),
     gaussian_statement(
         "note-1.noise",
@@ -284,13 +304,22 @@ CLAIMS: tuple[Statement, ...] = (
         text="Histograms that differ in one user are neighbours.",
         conditions="not stated: whether a user is added, or moves to another item",
         printed=lambda: [*_histograms(0), *_histograms(1)],
-        readings={"a user is added or removed": lambda: list(_histograms(0))},
+        readings={
+            "a user is added or removed": Reading(
+                lambda: list(_histograms(0)),
+                place="the same remark: “the contribution of a single user affects the ℓ1-norm "
+                "of the input vector by at most 1”",
+                covers="histograms to which a user adds one count",
+            )
+        },
         check=wherever(
             lambda pair: sum(abs(a - b) for a, b in zip(*pair, strict=True)) <= 1,
             "enumeration",
             "(before, after) =",
         ),
-        reason="a user who moves changes two counts: the distance is 2, the norm unchanged",
+        reason="A user who moves changes two counts: the distance is 2, though the norm is "
+        "unchanged. A user who is added or removed changes one.",
+        instead="Halve the counts, or calibrate to 2, if a user may move to another item.",
     ),
     Statement(
         id="stausholm2021.definition-2.interpretation",
@@ -298,13 +327,15 @@ CLAIMS: tuple[Statement, ...] = (
         text="(ε, δ)-DP is ε-DP except with probability δ.",
         conditions="not stated: what the exception is; the formula is its probability",
         printed=_reported,
-        readings={"a law within total variation δ has loss at most ε": _moved},
+        corrections={"for a law within total variation δ": Correction(_moved)},
         check=at_most(
             lambda f, p, q, factor: (f(p, q, factor), hockey_stick(p, q, factor)),
             _PAIRS,
             "enumeration",
         ),
-        reason="the loss exceeds ε with more than probability δ already for one coin",
+        reason="The loss exceeds ε with more than probability δ already for one coin: 2/3 "
+        "against 1/6. What is true is that a law within total variation δ has loss at most ε.",
+        instead="Read δ as what events may gain.",
     ),
     Statement(
         id="stausholm2021.definition-3",
@@ -323,7 +354,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.1, note 3",
         text="A vector of ℓ1 norm 1 is a convex combination of the basis vectors e_j.",
         printed=lambda: [(1, 0), (0, 1)],
-        corrections={"of ±e_j": lambda: [(1, 0), (0, 1), (-1, 0), (0, -1)]},
+        corrections={
+            "of ±e_j": Correction(
+                lambda: [(1, 0), (0, 1), (-1, 0), (0, -1)],
+                place="definition 3, whose ‖x − y‖₁ takes both signs",
+                change="± before e_j",
+            )
+        },
         # ‖Σ w·v‖₁ ≤ Σ w = 1 with equality only without cancellation: the weights are |z_j|
         check=equals(
             lambda z: sum(map(bool, z)),
@@ -337,7 +374,9 @@ CLAIMS: tuple[Statement, ...] = (
                 )
             ),
         ),
-        reason="z is tried as 4z; (1, −1)/2 is none; the sensitivity is the same",
+        reason="(1, −1)/2 is no convex combination of basis vectors; here z is tried as 4z. With "
+        "±e_j the note holds, and the sensitivity is the same.",
+        instead="Nothing: the sensitivity is the same.",
     ),
     Statement(
         id="stausholm2021.lemma-1",
@@ -366,10 +405,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
         conditions="printed with O(·) for every δ > 0; noise by note 5",
         printed=_lemma_4,
-        readings={"δ ≤ 1/2": lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None},
+        corrections={
+            "for δ of at most ½ alone": Correction(
+                lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None
+            )
+        },
         check=at_most(_chosen, _LEMMA_4, "enclosure"),
         mechanisms=("sjlt",),
-        reason="no constant does for δ near 1: m goes to 0 and ln(1.25/δ) doesn't",
+        reason="No constant does for δ near 1: m goes to 0 and ln(1.25/δ) doesn’t. Up to δ = ½ "
+        "the constant 56 is enough.",
+        instead="Keep δ at ½ or below, as everybody does.",
     ),
     Statement(
         id="stausholm2021.theorem-3.privacy",

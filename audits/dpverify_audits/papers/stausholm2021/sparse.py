@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .transforms import Matrix, image, moments, power, sjlt
 
@@ -85,7 +85,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.1, display of (Sx)_i′",
         text="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
         printed=lambda i, r, k, s: i * r,
-        corrections={"s blocks of k/s rows": lambda i, r, k, s: (r - 1) * (k // s) + i},
+        corrections={
+            "s blocks of k/s rows": Correction(
+                lambda i, r, k, s: (r - 1) * (k // s) + i,
+                place="the next sentence: “a vector consisting of s blocks, each of length k/s”",
+                change="(r − 1)k/s + i for i·r",
+            )
+        },
         check=equals(
             lambda k, s: 0,
             [(2, 1), (4, 2), (6, 2), (6, 3)],
@@ -93,7 +99,9 @@ CLAIMS: tuple[Statement, ...] = (
             of=lambda formula: lambda k, s: _collisions(formula, k, s),
         ),
         mechanisms=_USED_BY,
-        reason="(1, 2) and (2, 1) would share a row, and some rows would stay empty",
+        reason="(1, 2) and (2, 1) would share a row, and some rows would stay empty. The next "
+        "sentence has s blocks.",
+        instead="Use s blocks of k/s rows.",
     ),
     Statement(
         id="stausholm2021.lemma-9",

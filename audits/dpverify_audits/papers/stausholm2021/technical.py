@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, order
 from dpverify.ledger.oracles import integral, number, rounded
-from dpverify.ledger.statements import Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .transforms import (
     GAUSSIAN,
@@ -141,7 +141,14 @@ CLAIMS: tuple[Statement, ...] = (
         text="‖(Px + η) − (Py + μ)‖² − 2kσ² has mean ‖x − y‖²; the formula is Var P_ij.",
         conditions="as printed P has standard normal entries",
         printed=lambda k: Fraction(1),
-        corrections={"entries N(0, 1/k)": lambda k: Fraction(1, k)},
+        corrections={
+            "entries N(0, 1/k)": Correction(
+                lambda k: Fraction(1, k),
+                place="section 2.1.1: “the ℓ2-sensitivity is only 1 in expectation”, which "
+                "entries N(0, 1/k) have",
+                change="1/k for the variance 1",
+            )
+        },
         check=equals(
             lambda k, z, step: Fraction(power(z, 2)),
             _IID,
@@ -149,7 +156,9 @@ CLAIMS: tuple[Statement, ...] = (
             of=lambda entry: lambda k, z, step: _left_mean(Fraction(entry(k)), k, z, step),
         ),
         mechanisms=("dp-rp-g",),
-        reason="sections 1.1 and 2.1 say standard normal; the mean is then k‖x − y‖²",
+        reason="Sections 1.1 and 2.1 say standard normal; the mean of the estimate is then k‖x − "
+        "y‖². With variance 1/k it is unbiased.",
+        instead="Draw entries of variance 1/k.",
     ),
     Statement(
         id="stausholm2021.theorem-2.variance",
@@ -261,10 +270,16 @@ CLAIMS: tuple[Statement, ...] = (
         text="E[Lⁿ] = n!·bⁿ for L ~ Lap(b) and all n.",
         printed=lambda n, b: factorial(n) * b**n,
         corrections={
-            "0 for odd n": lambda n, b: factorial(n) * b**n if n % 2 == 0 else Fraction(0)
+            "0 for odd n": Correction(
+                lambda n, b: factorial(n) * b**n if n % 2 == 0 else Fraction(0),
+                place="the next line, which says “for even”",
+                change="even for all n",
+            )
         },
         check=equals(_laplace_moment, [(n, Fraction(3, 2)) for n in range(1, 7)], "quadrature"),
-        reason="the printed value is E|L|ⁿ; the paper uses n = 2 and 4",
+        reason="The printed value is E|L|ⁿ; odd moments of L are 0. The paper uses n = 2 and 4, "
+        "where both are the same.",
+        instead="Use it for n = 2 and 4, as the paper does.",
     ),
     Statement(
         id="stausholm2021.note-4.gaussian",
@@ -330,13 +345,18 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="σ = Δ₂√(2 ln(1.25/δ))/ε; ratio is Δ₁²/Δ₂², s for the sparse transform",
         printed=lambda ratio, k, norm: (-number(ratio)).exp(),
         readings={
-            "with constants, δ < 1.25·exp(−√(7/4)·Δ₁²/Δ₂²)": lambda ratio, k, norm: (
-                number(Fraction(5, 4)) * (-_LARGER * number(ratio)).exp()
-            ),
+            "with constants, δ < 1.25·exp(−√(7/4)·Δ₁²/Δ₂²)": Reading(
+                lambda ratio, k, norm: number(Fraction(5, 4)) * (-_LARGER * number(ratio)).exp(),
+                place="the sentence before (3): “Ignoring constants”",
+                covers="every δ but those within the constant √(7/4) of the threshold",
+            )
         },
         check=at_most(lambda f, *c: _crossing(f(*c), *c), _CROSSINGS, "enclosure"),
         mechanisms=_USED_BY,
-        reason="the paper says “ignoring constants” in note 5 and leaves it out in section 6.2.3",
+        reason="At δ just below e^(−1), s = 1 and k = 8, Laplace noise adds 448 and Gaussian "
+        "noise 383. The paper says “ignoring constants” in note 5 and leaves it out in section "
+        "6.2.3.",
+        instead="Choose by the exact variances: Laplace noise below δ = 1.25·exp(−√(7/4)·Δ₁²/Δ₂²).",
     ),
     Statement(
         id="stausholm2021.corollary-2",
@@ -356,7 +376,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 1.2, theorem 3, the number taken off",
         text="‖(Sx + η) − (Sy + μ)‖² − 2ks/ε² has mean ‖x − y‖² for noise Lap(√s/ε).",
         printed=lambda k, s, e: 2 * k * s / e**2,
-        corrections={"4ks/ε², as E[η²] = 2s/ε²": lambda k, s, e: 4 * k * s / e**2},
+        corrections={
+            "4ks/ε², as E[η²] = 2s/ε²": Correction(
+                lambda k, s, e: 4 * k * s / e**2,
+                place="corollary 2, which takes off 2kE[η²], with note 4’s E[η²] = 2s/ε²",
+                change="4 for 2",
+            )
+        },
         check=equals(
             # at x = y, where only the noise is left: the law's unit is √12·b = √12·√s/ε
             lambda k, s, e: moments(
@@ -366,7 +392,9 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=_USED_BY,
-        reason="corollary 2 with note 4 gives twice what theorem 3 takes off",
+        reason="Corollary 2 with note 4 gives twice what theorem 3 takes off. With the printed "
+        "number every estimate is too large by 2ks/ε².",
+        instead="Subtract 4ks/ε².",
     ),
     Statement(
         id="stausholm2021.section-6.2.1.dimension",
