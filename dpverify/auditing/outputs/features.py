@@ -14,7 +14,8 @@ alone. What only a counted output says, a key that no training draw had, is left
   whether it is one of the words, or of the numbers that come again and again, that were seen most.
   Of more leaves than have columns, and of longer arrays, those that differ most between the sides.
 
-An output that isn't of the kind that all training outputs were has zeros, or no items.
+Numbers whose low digits were made have remainders too (`dpverify.auditing.outputs.digits`). An
+output that isn't of the kind that all training outputs were has zeros, or no items.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.outputs.digits import Digits, digits
 from dpverify.auditing.outputs.values import Block, Value, value_of
 
 __all__ = ["Features", "Matrix", "Truth", "features"]
@@ -78,6 +80,15 @@ def features(outputs: NDArray[Any], *, unpack: bool = True) -> Features:
         (draws,); the first half of one side, the second of the other
     unpack : whether bytes are eight bits each, the first the highest; else they are numbers
     """
+    plain = _plain(outputs, unpack=unpack)
+    if isinstance(plain, _Sets) or outputs.dtype.kind in "biu":
+        return plain
+    made = digits(plain.matrix(outputs))
+    return _WithDigits(plain=plain, digits=made) if made.columns else plain
+
+
+def _plain(outputs: NDArray[Any], *, unpack: bool) -> Features:
+    """Without remainders."""
     if outputs.dtype == object:
         if all(isinstance(output, set | frozenset) for output in outputs):
             return _Sets(items=_items(outputs))
@@ -133,6 +144,22 @@ class _Numbers:
         if self.kind == "bits":
             fits = fits and raw.dtype == np.uint8
         return np.nan_to_num(raw, posinf=np.inf) if fits else np.zeros(self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithDigits:
+    """Features, and remainders of some."""
+
+    plain: Features
+    digits: Digits
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.plain.names, *self.digits.names(self.plain.names))
+
+    def matrix(self, outputs: NDArray[Any]) -> Matrix:
+        plain = self.plain.matrix(outputs)
+        return np.column_stack([plain, self.digits(plain)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
