@@ -137,9 +137,11 @@ def _from_csv(file: Path) -> tuple[_Sides, _Runs]:
             runs[side].append(row.get("run") or "")
     for side, (own, other) in enumerate((("1", "0"), ("0", "1"))):
         if not sides[side]:
+            labels = (
+                f"all labels are {other}, and none is {own}" if any(sides) else "it has no rows"
+            )
             raise ConfigurationError(
-                f"{file} must have scores with the record and without it: all labels are {other}, "
-                f"and none is {own}."
+                f"{file} must have scores with the record and without it: {labels}."
             )
     return sides, runs if "run" in columns else None
 

@@ -86,12 +86,15 @@ def certify(
 
 
 def _accepted(judged: Usefulness, *, yes: bool) -> bool:
-    """Say what the release will be worth; ask about a useless one where somebody can answer."""
+    """Say what the release will be worth; ask about a useless one where somebody can answer.
+
+    Where nobody can, the refusal says it.
+    """
+    useless = judged.verdict == "useless" and not yes
+    if useless and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
     talk(str(judged))
-    if yes or judged.verdict != "useless":
-        return True
-    asked = sys.stdin.isatty() and sys.stderr.isatty()
-    return asked and click.confirm("Spend the privacy budget on it?", err=True)
+    return not useless or click.confirm("Spend the privacy budget on it?", err=True)
 
 
 def _exit_code(certificate: Certificate, *, allow_inconclusive: bool) -> int:

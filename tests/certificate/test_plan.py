@@ -126,7 +126,9 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit) as ended:
         main(["certify", str(path), "--out", str(tmp_path / "out")])
     assert ended.value.code == 2
-    assert "--yes" in capsys.readouterr().err
+    refusal = capsys.readouterr().err
+    assert "--yes" in refusal
+    assert refusal.count("useless") == 1
     assert not (tmp_path / "out").exists()
 
 

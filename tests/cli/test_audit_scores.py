@@ -90,6 +90,7 @@ WRONG = [
     ("a.csv", "label;score\n1;0,5\n0;1\n", "score='0,5' must be a number."),
     ("a.csv", "label,score\n1,2\n1,3\n", "all labels are 1, and none is 0."),
     ("a.csv", "label,score\n0,2\n0,3\n", "all labels are 0, and none is 1."),
+    ("a.csv", "label,score\n", "with the record and without it: it has no rows."),
     ("a.csv", "1,2\n0,3\n", "must have a column label. Its first line names the columns, with"),
     ("a.csv", "label,score\n1,2\n0,0,53\n", "row 3: it must have as many fields as the first line"),
     ("a.csv", "label,score\n1,2\n0,abc\n", "a.csv, row 3: score='abc' must be a number"),
