@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SIGNATURES", "add_up"]
+__all__ = ["SIGNATURES", "add_up", "round_quantiles"]
 
 _COLUMNS = 512  # values a stretch: what is kept of them stays in the first-level cache
 
 SIGNATURES = {
     "add_up": "boolean(Array(float64, 2, 'C', True), float64, float64, float64, "
     "Array(intp, 2, 'C', True), int64, float64, Array(int64, 2, 'C'))",
+    "round_quantiles": "intp(Array(int64, 1, 'C', True), float64, Array(float64, 2, 'C', True), "
+    "Array(float64, 1, 'C', True), int64, int64, Array(int64, 1, 'C'), Array(intp, 1, 'C'))",
 }
 """Types of the arguments of each, by name; True is for arrays that may be read-only."""
 
@@ -94,3 +96,55 @@ def add_up(
                 product[min(row + r, n - 1), j] = int(left - above * base)
                 left = above
     return True
+
+
+def round_quantiles(
+    words: Any,
+    scale: float,
+    coefficients: Any,
+    bounds: Any,
+    row_bits: int,
+    before: int,
+    drawn: Any,
+    undecided: Any,
+) -> int:
+    """Round scaled quantiles where the bounds of their polynomials decide, a word at a time.
+
+    How many words they leave open, which become 0. The operations on doubles are those of
+    `dpverify.sampling._quantile_table.Polynomials.round`, in the same order.
+
+    Parameters
+    ----------
+    words : (n,) of 64 random bits, as signed numbers
+    scale : of the draws
+    coefficients, bounds : of the rows; see `Polynomials`
+    row_bits, before : bits of a fraction that are a row's, and what to take off for the first row
+    drawn : (n,), to be filled
+    undecided : (n,), to be filled from the beginning with the places of open words
+    """
+    shift = 52 - row_bits
+    centre = 1 + 2.0 ** -(row_bits + 1)
+    degree = coefficients.shape[1] - 1
+    count = 0
+    for index in range(words.size):
+        word = words[index]
+        tail = np.float64((word >> 1) & 0x7FFF_FFFF_FFFF_FFFF)
+        bits = tail.view(np.int64)
+        row = max((bits >> shift) - before, 0)
+        place = np.int64((bits & ((1 << shift) - 1)) | (1023 << 52))
+        offset = place.view(np.float64) - centre
+        value = coefficients[row, degree] * offset
+        for power in range(degree - 1, 0, -1):
+            value = (value + coefficients[row, power]) * offset
+        value = (value + coefficients[row, 0]) * scale
+        if word & 1:
+            value = -value
+        nearest = np.rint(value)
+        limit = 0.5 - scale * bounds[row] * (1 + 2.0**-50) - 2.0**-53
+        if abs(value - nearest) < limit:
+            drawn[index] = int(nearest)
+        else:
+            drawn[index] = 0
+            undecided[count] = index
+            count += 1
+    return count

@@ -11,8 +11,8 @@ exact to the last bit: the table decides speed alone. That the slow path is take
 run time.
 
 **Two tables.** Polynomials of degree 3 on rows of one 512th of an octave cost half of those of
-degree 6 on rows eight times as wide, and decide all but one word in a hundred up to scales of 2³⁶;
-what they leave open goes to the others, and what those leave open to ball arithmetic. The coarse
+degree 6 on rows eight times as wide, and decide all but one word in six up to scales of 2⁴⁰; what
+they leave open goes to the others, and what those leave open to ball arithmetic. The coarse
 ones are derived from the fine ones (`_coarsened`), so that a table is built in under a second.
 
 **The bound E** of a fine row (one 64th of an octave of p, with centre c and half width 2⁻⁷ relative
@@ -20,7 +20,9 @@ to the octave) is the sum of
  - the Lagrange remainder of degree 6, |z⁽⁷⁾/7!|·2⁻⁴⁹, with the derivative enclosed over the row by
    the recurrence that the law's score gives for Taylor coefficients;
  - the rounding of the coefficients to doubles;
- - the round-off of Horner's rule, γ₁₂·Σ|aᵢ||t|ⁱ with γ₁₂ = 12u/(1 − 12u) and u = 2⁻⁵³;
+ - the round-off of Horner's rule, Σ γ₂ᵢ₊₁|aᵢ||t|ⁱ with γₙ = nu/(1 − nu) and u = 2⁻⁵³, for aᵢ meets
+   one addition and i products and additions more (Higham 2002, equation 5.2; a₆ meets 12 in all):
+   a₀, which is nearly all of the sum, is rounded once;
  - the distance between p and the point where the row is evaluated, (2⁻⁵³·w + 1)·2⁻⁶⁴ (the word as
    a double, and the cell's own width, which dominates in the tail), times sup 1/f(z), with f the
    density, which must fall in the tail;
@@ -41,6 +43,8 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from dpverify.enclosure import Enclosure, to_arb
+from dpverify.execution.compiled import compiled
+from dpverify.execution.loops import round_quantiles
 from dpverify.sampling.words import Words
 
 __all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
@@ -48,7 +52,7 @@ __all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
 _OCTAVES = 24  # tail probabilities from 2⁻²⁵ to ½; the rest, 2⁻²⁴ of all words, is slow
 _ROW_BITS, _DEGREE = 6, 6
 _COARSE_OCTAVES, _COARSE_ROW_BITS, _COARSE_DEGREE = 16, 9, 3  # fewer: their bounds are alike
-_COARSE_SCALE = 2.0**36  # beyond, the coarse polynomials leave more than one word in 100 undecided
+_COARSE_SCALE = 2.0**40  # beyond, the coarse polynomials leave more than one word in six undecided
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _FEW = 20  # draws that Python makes sooner than numpy
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
@@ -136,6 +140,11 @@ class Polynomials:
             return self._round_few(words, scale, drawn)
         shift = _MANTISSA_BITS - self.row_bits
         before = (_LAST_OCTAVE - self.octaves << self.row_bits) - 1  # row 0, from exponent 0 on
+        if (loop := compiled(round_quantiles, values=words.size)) is not None:
+            left = np.empty(words.size, np.intp)
+            signed = words.view(np.int64)
+            table = self.coefficients, self.bounds, self.row_bits, before
+            return left[: loop(signed, scale, *table, drawn, left)]
         centre = 1 + 2.0 ** -(self.row_bits + 1)
         degree = self.coefficients.shape[1] - 1
         least_limit = _limits(self.largest_bound, scale)
@@ -328,9 +337,11 @@ def _row(
         (abs(c - arb(a)) * radius**i for i, (c, a) in enumerate(zip(taylor, doubles, strict=True))),
         arb(0),
     )
-    size = sum((abs(arb(a)) * radius**i for i, a in enumerate(doubles)), arb(0))
+    sizes = [abs(arb(a)) * radius**i for i, a in enumerate(doubles)]
+    size = sum(sizes, arb(0))
     u = arb(2) ** -53
-    horner = 12 * u / (1 - 12 * u) * size
+    operations = (min(2 * i + 1, 2 * _DEGREE) for i in range(_DEGREE + 1))
+    horner = sum((n * u / (1 - n * u) * x for n, x in zip(operations, sizes, strict=True)), arb(0))
     # Where p may lie below the row's start: by the rounding of w to a double and by no more.
     slack = 1 - arb(2) ** -40
     steepest = 1 / law.density(law.quantile(to_arb(start) * slack))

@@ -212,10 +212,10 @@ def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
 
 
 @laws
-@pytest.mark.parametrize(("table", "scale"), [("coarse", 2.0**34), ("fine", 2.0**38)])
+@pytest.mark.parametrize(("table", "scale"), [("coarse", 2.0**33), ("fine", 2.0**40)])
 def test_bounds_leave_few_words_undecided(law: Law, table: Table, scale: float) -> None:
     words = ReplayableWords(3, "share").words(100_000).tolist()
-    assert len(table_path(law, words, scale, table)[1]) < 500
+    assert len(table_path(law, words, scale, table)[1]) < 150
 
 
 @laws
