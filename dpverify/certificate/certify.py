@@ -177,7 +177,7 @@ def certify(
     ...     epsilon=8,
     ...     adjacency="cell",
     ... )  # doctest: +SKIP
-    >>> certified.release.to_pandas()  # doctest: +SKIP
+    >>> dpv.open_release(certified).to_pandas()  # doctest: +SKIP
     """
     from dpverify.certificate.report.html import render  # late: it needs the extra
 

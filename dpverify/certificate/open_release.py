@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,20 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
+from dpverify._tables import html_table, text_table
 from dpverify.certificate.archive import read_array
+from dpverify.certificate.certify import Certified
 from dpverify.certificate.checks import certificate_path, check_terms, read_certificate, released
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Certificate
-from dpverify.errors import CertificateError, ParameterError, place
-from dpverify.privacy import Certifiable
+from dpverify.errors import CertificateError, ParameterError, extra, place
+from dpverify.privacy import Certifiable, Estimator
 
-__all__ = ["OpenedRelease", "open_release"]
+__all__ = ["Release", "open_release"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedRelease:
+class Release:
     """What was released, and what it says.
 
     Attributes
@@ -28,6 +31,13 @@ class OpenedRelease:
     mechanism : which released, with its estimators; its `step` is the size of a released integer
     rows : array of shape (rows, …), as it was released
     certificate : of the release
+
+    Examples
+    --------
+    >>> release = open_release("out")  # doctest: +SKIP
+    >>> release.errors  # doctest: +SKIP
+    {'squared distance': 0.58, 'inner product': 0.31, 'cosine': 0.4}
+    >>> release.to_pandas()  # doctest: +SKIP
     """
 
     mechanism: Certifiable
@@ -47,7 +57,7 @@ class OpenedRelease:
         ParameterError
             If the mechanism has no such estimator.
         """
-        known = {estimator.name: estimator for estimator in self.mechanism.estimators()}
+        known = self.estimators
         if name not in known:
             raise ParameterError("name", repr(name), f"one of {', '.join(known)}")
         return known[name].estimate(first, second)  # type: ignore[arg-type]
@@ -56,14 +66,70 @@ class OpenedRelease:
         """Squared distance of the records of two released rows, or of each two of them."""
         return self.estimate("squared distance", first, second)
 
+    @property
+    def names(self) -> list[str]:
+        """Of the numbers of a released row: attributes where each is released, else places.
+
+        Attributes are the declared columns', or numbered.
+        """
+        inputs, width = self.certificate.inputs, self.rows[0].size
+        kind = self.certificate.derived.facts.get("projection", {}).get("kind")
+        if kind != "identity" or width != inputs.attributes:
+            return [f"released {number}" for number in range(width)]
+        if not inputs.columns:
+            return [f"attribute {number}" for number in range(width)]
+        return [name for column in inputs.columns for name in column.attributes]
+
+    @property
+    def estimators(self) -> dict[str, Estimator]:
+        """The mechanism's estimators by name."""
+        return {estimator.name: estimator for estimator in self.mechanism.estimators()}
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """Root mean squared error of one estimate by each estimator, at a synthetic pair.
+
+        The pair is of two independent records that are made up from the declared domain.
+        """
+        return {
+            found.name: math.hypot(
+                float(found.expectation) - float(found.truth), float(found.variance) ** 0.5
+            )
+            for found in self.certificate.derived.estimators
+        }
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The rows in the records' unit, as doubles; bits and hash values as they were released."""
+        step = self.mechanism.step()
+        return self.rows if step is None else self.rows * float(step)
+
+    def to_pandas(self) -> Any:
+        """The rows in the records' unit as a data frame, with `names` (extra ``tables``)."""
+        with extra("tables", "to_pandas"):
+            import pandas as pd
+        values = self.to_numpy()
+        return pd.DataFrame(values.reshape(len(values), -1), columns=self.names)
+
     def __str__(self) -> str:
-        return str(self.certificate)
+        return text_table(self._summary())
 
     def _repr_html_(self) -> str:
-        return self.certificate._repr_html_()  # a protocol's name
+        return html_table(self._summary())
+
+    def _summary(self) -> list[tuple[str, str]]:
+        certificate, names = self.certificate, self.names
+        several = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
+        rows = [
+            ("rows", f"{len(self.rows):,} of {len(names):,} numbers: {several}"),
+            *(
+                ("" if number else "estimators", f"{name}: off by about {error:.3g}")
+                for number, (name, error) in enumerate(self.errors.items())
+            ),
+        ]
+        return [*rows, *certificate.summary()]
 
 
-def open_release(certificate: Path | str) -> OpenedRelease:
+def open_release(certificate: Certified | Path | str) -> Release:
     """Open the release of a certificate, to estimate from it.
 
     The file is checked as `dpverify verify` checks it: its hash, and that it holds the array that
@@ -71,7 +137,8 @@ def open_release(certificate: Path | str) -> OpenedRelease:
 
     Parameters
     ----------
-    certificate : its file, or the folder that `certify` wrote; the released file lies next to it
+    certificate : what `certify` returned, its file, or the folder that was written; the released
+        file lies next to it
 
     Raises
     ------
@@ -84,7 +151,8 @@ def open_release(certificate: Path | str) -> OpenedRelease:
     >>> release = dpv.open_release("out")  # doctest: +SKIP
     >>> release.squared_distance(release.rows[0], release.rows[1])  # doctest: +SKIP
     """
-    path = certificate_path(certificate)
+    where = certificate.folder if isinstance(certificate, Certified) else certificate
+    path = certificate_path(where)
     try:
         stated = Certificate.model_validate(read_certificate(path))
     except ValidationError as error:
@@ -105,4 +173,4 @@ def open_release(certificate: Path | str) -> OpenedRelease:
         raise CertificateError(f"{file}: {error}.") from None
     except OSError as error:
         raise CertificateError(f"{file}: can't be read: {error.strerror}.") from None
-    return OpenedRelease(mechanism=mechanism, rows=rows, certificate=stated)
+    return Release(mechanism=mechanism, rows=rows, certificate=stated)

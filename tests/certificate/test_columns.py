@@ -114,6 +114,24 @@ def test_it_verifies_and_a_change_doesnt(made: Any) -> None:
         assert any(check.status == "differs" for check in found)
 
 
+@pytest.mark.nightly
+def test_what_was_released_has_names_units_and_errors(made: Any) -> None:
+    release = dpv.open_release(made)
+    assert release.names == ["age", "sex = f", "sex = m", "sex missing"]
+    frame = release.to_pandas()
+    assert list(frame.columns) == release.names
+    step = release.mechanism.step()
+    assert step is not None
+    assert frame.to_numpy() == pytest.approx(release.rows * float(step))
+    found = made.certificate.derived.estimators[0]
+    assert release.errors[found.name] == pytest.approx(float(found.variance) ** 0.5)
+    assert set(release.estimators) == set(release.errors)
+    assert "4 of 4 numbers: age to sex missing" in str(release)
+    assert "<table" in release._repr_html_()
+    pairs = release.squared_distance(release.rows[:2], release.rows[2:])
+    assert pairs.shape == (2,)
+
+
 def test_a_table_of_one_attribute_a_column_takes_sign_sketches() -> None:
     columns = {f"answer {n}": dpv.Integers(1, 5) for n in range(20)}
     settings = {"mechanism": "dp-signoporp-rr", "k": 8, "epsilon": 4, "adjacency": "cell"}
