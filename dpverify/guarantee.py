@@ -11,9 +11,10 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar, cast
 
+from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
 from dpverify.enclosure import Enclosure, Real, exact_string, rational
-from dpverify.errors import ParameterError, extra, require
+from dpverify.errors import ParameterError, require
 from dpverify.numbers import whole
 
 if TYPE_CHECKING:
@@ -107,10 +108,7 @@ class PrivacyBound(ABC):
         ----------
         axes : where to draw; new ones by default
         """
-        with extra("report", "a plot"):
-            from matplotlib import pyplot
-        if axes is None:
-            axes = pyplot.figure().add_subplot()
+        axes = axes_or_new(axes)
         reach = self.epsilon_at(Fraction(1, 10**9)).upper
         points = [reach * step / 40 for step in range(41)] if math.isfinite(reach) else [0.0]
         axes.semilogy(points, [max(self.delta_at(point).upper, 1e-300) for point in points])

@@ -11,10 +11,10 @@ from html import escape
 from textwrap import indent
 from typing import Any, Protocol
 
+from dpverify._axes import axes_or_new
 from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.formatting import jsonable, number
 from dpverify.auditing.pair_text import pair_lines
-from dpverify.errors import extra
 
 __all__ = ["Report", "Reported"]
 
@@ -158,10 +158,7 @@ class Report:
         MissingExtraError
             If matplotlib isn't installed.
         """
-        with extra("report", "a plot"):
-            from matplotlib import pyplot
-        if axes is None:
-            axes = pyplot.figure(layout="constrained").add_subplot()
+        axes = axes_or_new(axes)
         claimed, delta = self.claim
         bounds = {finding.audit: 0.0 for finding in self.findings}
         for finding in self.findings:

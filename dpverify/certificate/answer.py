@@ -25,10 +25,15 @@ from pydantic import TypeAdapter, ValidationError
 from dpverify.certificate.answered import Answered
 from dpverify.certificate.checklist import check_answerable
 from dpverify.certificate.checks import Check, certificate_path, read_certificate, read_own_file
-from dpverify.certificate.compose import check_document
 from dpverify.certificate.configuration import OwnerSettings
 from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
-from dpverify.certificate.sign import PAYLOAD_TYPE, STATEMENT, Envelope, Signature
+from dpverify.certificate.sign import (
+    PAYLOAD_TYPE,
+    STATEMENT,
+    Envelope,
+    Signature,
+    require_agreement,
+)
 from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, ConfigurationError, require
 
@@ -102,11 +107,7 @@ def answer(
             f"{path}: is a composed certificate; each of its parts has hazards of its own."
         )
     given = _admitted(fields, answers, by)
-    for check in check_document(fields, path.parent, replay=False):
-        if check.status not in ("agrees", "not_checked"):
-            raise CertificateError(
-                f"{path}: {check.status}: {check.name}: {check.detail}. Nothing was answered."
-            )
+    require_agreement(fields, path, "answered")
     payload = base64.b64encode(rfc8785.dumps(_statement(fields, given))).decode()
     envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
     signature = base64.b64encode(private.sign(envelope.signed())).decode()

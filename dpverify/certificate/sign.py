@@ -50,6 +50,7 @@ __all__ = [
     "check_signatures",
     "envelope_beside",
     "pae",
+    "require_agreement",
     "sign",
     "statement",
 ]
@@ -192,14 +193,25 @@ def sign(
     private = load_private_key(Path(key), passphrase=passphrase)
     path = certificate_path(certificate)
     fields = read_certificate(path)
-    for check in check_document(fields, path.parent, replay=False):
-        if check.status not in ("agrees", "not_checked"):
-            raise CertificateError(
-                f"{path}: {check.status}: {check.name}: {check.detail}. Nothing was signed."
-            )
+    require_agreement(fields, path, "signed")
     envelope = envelope_beside(path)
     add_signature(fields, envelope, private)
     return envelope
+
+
+def require_agreement(fields: dict[str, Any], path: Path, done: str) -> None:
+    """Check all but the replay of a certificate; `done` is what is done with it else.
+
+    Raises
+    ------
+    CertificateError
+        If something doesn't agree.
+    """
+    for check in check_document(fields, path.parent, replay=False):
+        if check.status not in ("agrees", "not_checked"):
+            raise CertificateError(
+                f"{path}: {check.status}: {check.name}: {check.detail}. Nothing was {done}."
+            )
 
 
 def add_signature(fields: Mapping[str, Any], path: Path, key: Ed25519PrivateKey) -> Envelope:

@@ -45,10 +45,11 @@ from typing import Any
 from attrs import field, frozen
 from flint import arb, ctx
 
+from dpverify._axes import axes_or_new
 from dpverify.accounting.notions.attacker_rates import trade_off
 from dpverify.accounting.notions.people_figure import people, people_figure, people_sentence
 from dpverify.enclosure import Enclosure, Real, enclose, exact_string, rational, rational_of, to_arb
-from dpverify.errors import ParameterError, extra, require
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import count
 
@@ -253,10 +254,7 @@ class Risk:
         ----------
         axes : where to draw; new ones by default
         """
-        with extra("report", "a plot"):
-            from matplotlib import pyplot
-        if axes is None:
-            axes = pyplot.figure().add_subplot()
+        axes = axes_or_new(axes)
         rates = [Fraction(step, 24) for step in range(1, 24)]
         axes.plot([*map(float, rates), 1.0], [*(self.tpr_at(r).upper for r in rates), 1.0])
         axes.plot([0, 1], [0, 1], linestyle="--", color="#5A5A5A")

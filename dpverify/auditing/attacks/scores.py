@@ -37,6 +37,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpverify._axes import axes_or_new
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.attacks.trade_off import Band, band
@@ -50,7 +51,7 @@ from dpverify.auditing.statistics.score_bounds import (
     tail_bound,
 )
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import extra, require
+from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
 
@@ -165,10 +166,7 @@ class ScoreAudit:
         axes : where to draw; new ones by default
         claim : whose region is drawn; by default the ε and δ of the bound
         """
-        with extra("report", "a plot"):
-            from matplotlib import pyplot
-        if axes is None:
-            axes = pyplot.figure().add_subplot()
+        axes = axes_or_new(axes)
         region = f"allowed by {claim}"
         if claim is None:
             claim = ApproxDP(epsilon=Fraction(self.epsilon_lower), delta=self.delta)
