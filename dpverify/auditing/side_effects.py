@@ -2,10 +2,13 @@
 
 An audit reads outputs. What a mechanism prints or writes is none, and a leak there would go unseen;
 so a few releases are watched, none of which is counted, and the report says what they did. Python's
-audit hooks tell of files, processes and connections. Such a hook stays for good: ours is installed
-with the first watched release, and looks at nothing while none is watched. What is printed is read
-from `sys.stdout`, `sys.stderr` and the descriptors below them, where libraries of other languages
-write.
+audit hooks tell of files, processes, connections and the environment, also where a thread that a
+release starts is at it. Such a hook stays for good: ours is installed with the first watched
+release, and looks at nothing while none is watched. What is printed is read from `sys.stdout`,
+`sys.stderr` and the descriptors below them, where libraries of other languages write; what is
+written, from the files once the release is over. Unseen stays what a variable of a module keeps,
+what goes to a file that was open before or is still open, and what a thread does that ran before or
+goes on after the release.
 
 **Dependence.** Noise may be printed, and what is printed may then differ from release to release.
 But a word, a number, a path or a host that is the same in all watched releases of one side, and
@@ -23,8 +26,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -169,32 +173,54 @@ def _content(data: Any) -> str:
 
 @dataclass(slots=True)
 class _Effects:
-    """What one release did: verb and object of each event, and what it printed."""
+    """What one release did.
 
-    events: list[tuple[str, str]]
+    Attributes
+    ----------
+    others : threads that ran before it, which aren't its own
+    events : verb and object of each
+    files : those that it opened to write to, with their length before
+    text, written : what it printed, and what it wrote to files
+    """
+
+    others: frozenset[int | None]
+    events: list[tuple[str, str]] = field(default_factory=list)
+    files: dict[Path, int] = field(default_factory=dict)
     text: str = ""
+    written: str = ""
 
     @property
     def leaves(self) -> Mapping[str, Any]:
         """All of it, by parts that have names."""
-        printed = {
-            name.replace("output", "what it prints"): leaf
-            for name, leaf in value_of(self.text).leaves
+        said = {
+            name.replace("output", called): leaf
+            for called, text in (("what it prints", self.text), ("what it writes", self.written))
+            for name, leaf in value_of(text).leaves
             if name != "structure"
         }
-        return printed | {" ".join(event).rstrip(): "done" for event in self.events}
+        return said | {" ".join(event).rstrip(): "done" for event in self.events}
+
+    def read(self) -> None:
+        """Read what files have that they hadn't before."""
+        for path, start in self.files.items():
+            if path.is_file():  # a pipe would be waited for
+                with suppress(OSError), path.open("rb") as file:
+                    file.seek(start)
+                    self.written += file.read(_READ).decode(errors="replace")
 
 
-_watch = threading.local()
+_watch = SimpleNamespace(effects=None)
 _ALONE = threading.RLock()
 """The descriptors are the whole process's."""
 
 
 @contextmanager
 def _watching() -> Iterator[_Effects]:
-    """Note what this thread does, and what is printed."""
+    """Note what this thread does, and those that it starts, and what is printed."""
     _install()
-    effects = _Effects([])
+    effects = _Effects(
+        frozenset(thread.ident for thread in threading.enumerate()) - {threading.get_ident()}
+    )
     # Entered anew, it shows again a warning that Python shows once, if the filters let it pass.
     with _ALONE, warnings.catch_warnings(), tempfile.TemporaryFile() as printed:
         with _printing_to(printed):
@@ -203,6 +229,7 @@ def _watching() -> Iterator[_Effects]:
                 yield effects
             finally:
                 _watch.effects = None
+        effects.read()
         printed.seek(0)
         effects.text = printed.read(_READ).decode(errors="replace")
 
@@ -214,13 +241,24 @@ def _install() -> None:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    effects = getattr(_watch, "effects", None)
-    if effects is None or event not in _EVENTS:
+    effects: _Effects | None = _watch.effects
+    if effects is None or event not in _EVENTS or threading.get_ident() in effects.others:
         return
     verb, place = _EVENTS[event]
     said = "" if place is None else _named(args[place])
-    if event == "open" and (not args[2] & _WRITING or "__pycache__" in said or said in _NOWHERE):
-        return
+    if event == "open":
+        if not args[2] & _WRITING or "__pycache__" in said or said in _NOWHERE:
+            return
+        with suppress(OSError, TypeError):
+            path = Path(os.fsdecode(args[0]))
+            goes_on = path.is_file() and not args[2] & os.O_TRUNC
+            effects.files.setdefault(path, path.stat().st_size if goes_on else 0)
+    elif event == "os.rename":
+        with suppress(KeyError, TypeError):
+            new = Path(os.fsdecode(args[1]))
+            effects.files[new] = effects.files.pop(Path(os.fsdecode(args[0])))
+    elif event == "os.putenv":
+        said = f"{said}={_named(args[1])}"
     effects.events.append((verb, said))
 
 
@@ -231,8 +269,10 @@ _EVENTS: Mapping[str, tuple[str, int | None]] = {
     **dict.fromkeys(("os.rename", "os.truncate", "os.chmod", "os.utime"), ("changes", 0)),
     **dict.fromkeys(("os.mkdir", "sqlite3.connect"), ("writes", 0)),
     **dict.fromkeys(("os.link", "os.symlink"), ("writes", 1)),
-    **dict.fromkeys(("socket.connect", "socket.sendto"), ("connects to", 1)),
+    **dict.fromkeys(("socket.connect", "socket.sendto", "socket.sendmsg"), ("connects to", 1)),
     **dict.fromkeys(("socket.getaddrinfo", "socket.gethostbyname"), ("looks up", 0)),
+    **dict.fromkeys(("os.putenv", "os.unsetenv"), ("changes the environment:", 0)),
+    "syslog.syslog": ("logs", 1),
     **dict.fromkeys(("os.fork", "os.forkpty"), ("forks", None)),
     **dict.fromkeys(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"), ("starts", 0)),
 }

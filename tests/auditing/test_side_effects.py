@@ -63,6 +63,16 @@ def changes(data: Any, rng: Any) -> None:
     data[...] = 7
 
 
+def writes_in_a_thread(data: Any, rng: Any) -> None:
+    thread = threading.Thread(target=writes, args=(data, rng))
+    thread.start()
+    thread.join()
+
+
+def sets(data: Any, rng: Any) -> None:
+    os.environ["NOTED"] = "x"
+
+
 def quiet(data: Any, rng: Any) -> None:
     Path(os.devnull).write_text("x")
     Path(__file__).read_text()
@@ -89,6 +99,8 @@ def watched(does: Callable[[Any, Any], None]) -> SideEffects:
         (prints_noise, "prints “noisy "),
         (writes, "writes noted."),
         (removes, "removes noted."),
+        (writes_in_a_thread, "writes noted."),
+        (sets, "changes the environment: NOTED=x."),
         (connects, "connects to 127.0.0.1:9."),
         (changes, "changes the data that it is given; each release got a copy."),
         pytest.param(starts, "starts ", marks=pytest.mark.nightly),
@@ -102,6 +114,7 @@ def test_what_a_release_does_is_noted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NOTED", "")
     effects = watched(does)
     assert any(each.startswith(f"named {note}") for each in effects.notes), effects.notes
     assert not effects.leak
@@ -129,12 +142,37 @@ def leaks_a_warning(data: Any, rng: Any) -> None:
     warnings.warn(f"{data.sum():g} rows", RuntimeWarning, stacklevel=1)
 
 
+def leaks_into_a_file(data: Any, rng: Any) -> None:
+    with Path("noted").open("a") as file:
+        file.write(f"{data.sum():g} rows, noisy {rng.laplace()}\n")
+
+
+def leaks_by_renaming(data: Any, rng: Any) -> None:
+    Path("new").write_text(f"{data.sum():g} rows")
+    Path("new").replace("noted")
+
+
+def leaks_by_a_thread(data: Any, rng: Any) -> None:
+    thread = threading.Thread(target=leaks_into_a_file, args=(data, rng))
+    thread.start()
+    thread.join()
+
+
+def leaks_into_the_environment(data: Any, rng: Any) -> None:
+    os.environ["NOTED"] = f"{data.sum():g}"
+
+
+LEAKS = [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning, leaks_into_a_file]
+LEAKS += [leaks_by_renaming, leaks_by_a_thread, leaks_into_the_environment]
+
+
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("does", [leaks_a_number, leaks_a_word, leaks_a_file, leaks_a_warning])
+@pytest.mark.parametrize("does", LEAKS)
 def test_what_depends_on_the_data_is_not_counted_as_private(
     does: Callable[[Any, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NOTED", "")
 
     def showwarning(message: Any, *more: Any, **named: Any) -> None:  # as outside of pytest
         print(message, file=sys.stderr)
@@ -145,6 +183,17 @@ def test_what_depends_on_the_data_is_not_counted_as_private(
     assert "depends on the data" in report.failed[0]
     assert report.notes == tuple(report.to_dict()["notes"])
     assert f"not audited: {report.notes[0]}" in str(report)
+
+
+def test_noise_in_a_file_is_no_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def logs(data: Any, rng: Any) -> None:
+        with Path("noted").open("a") as file:
+            file.write(f"noisy {data.sum() + rng.laplace()}\n")
+
+    monkeypatch.chdir(tmp_path)
+    effects = watched(logs)
+    assert effects.notes == ("named writes noted.",)
+    assert not effects.leak
 
 
 def test_what_is_said_once_is_no_leak() -> None:
