@@ -92,9 +92,10 @@ def _unpicked_left_out(x: Any, rng: Any) -> Any:
     return sparse_vector(x, rng, threshold=4, query=8, told=_fresh(2))
 
 
-def _top(x: Any, rng: Any, *, scale: float, most: int = 2) -> Any:
-    """The places of the largest noisy answers, in order."""
-    return np.argsort(-(x + rng.laplace(scale=scale, size=x.shape)))[:most].tolist()
+def _top(x: Any, rng: Any, *, scale: float, most: int) -> Any:
+    """Which noisy answers are the largest."""
+    noisy = x + rng.laplace(scale=scale, size=x.shape)
+    return noisy >= np.sort(noisy)[-most]
 
 
 def _permute_and_flip(x: Any, rng: Any, *, epsilon: float) -> int:
@@ -127,10 +128,10 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "Sparse vector, Algorithm 3",
         "Releases the noisy answer that was compared, not one with fresh noise.",
         "A number that is told bounds the threshold from above, and with it all answers before.",
-        partial(sparse_vector, threshold=1, query=1, told=lambda answer, noisy, rng: noisy),
-        partial(sparse_vector, threshold=1.5, query=3, told=_fresh(1.5)),
+        partial(sparse_vector, threshold=1, query=1, at=0, told=lambda answer, noisy, rng: noisy),
+        partial(sparse_vector, threshold=1.5, query=3, at=0, told=_fresh(1.5)),
         source=f"lecture notes of 2011; {_LYU}, Algorithm 3",
-        attributes=6,
+        attributes=20,
         epsilon=2,
     ),
     _vectors(
@@ -200,10 +201,11 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "Permute-and-flip accounted as exponential",
         "ρ = ε²/8, the exponential mechanism's, claimed for permute-and-flip.",
         "Its privacy loss isn't spread over a range of ε, and costs four times as much.",
-        partial(_permute_and_flip, epsilon=0.5),
-        partial(exponential, epsilon=0.5),
+        partial(_permute_and_flip, epsilon=1),
+        exponential,
         source="OpenDP before 0.16; issue 2911",
-        curve=ZCDP(rho="0.03125"),
+        attributes=2,
+        curve=ZCDP(rho="0.125"),
     ),
     _vectors(
         "Exponential mechanism with 2 for 4",
@@ -241,11 +243,12 @@ EXHIBITS: tuple[Exhibit, ...] = (
         attributes=2,
     ),
     _vectors(
-        "Two winners for one price",
-        "The two largest noisy answers are named with the noise of one.",
+        "Ten winners for one price",
+        "The ten largest of twenty noisy answers are named with the noise of one.",
         "Each further winner is one more selection.",
-        partial(_top, scale=2, most=4),
-        partial(_top, scale=8, most=4),
+        partial(_top, scale=2, most=10),
+        partial(_top, scale=20, most=10),
+        attributes=20,
         source="after Durfee and Rogers, NeurIPS 2019 (arXiv:1905.04273), whose noise grows with k",
     ),
 )

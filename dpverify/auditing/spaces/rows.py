@@ -137,6 +137,10 @@ class Rows(Space):
                 mixed = [ends[1], ends[2]] * size
                 yield f"{size} rows at both ends", self.of_rows(mixed[:size])
                 yield f"{size} telling rows", self.of_rows([*self._few(size)])
+        if any(column.missing for column in columns):
+            blank = {n: None if c.missing else c.values[0] for n, c in self.columns.items()}
+            for size in sizes:
+                yield f"{size} rows of missing values", self.of_rows([self._row(blank)] * size)
         yield from self._full()
         yield from self._paired()
 

@@ -242,3 +242,13 @@ def test_the_edges_of_a_graph_close_triangles() -> None:
     (edges,) = [base for name, base in space.bases() if "each two values" in name]
     assert len({frozenset(row.values()) for row in edges}) == 9
     assert all(row["one"] != row["other"] for row in edges)
+
+
+def test_one_row_is_known_among_missing_ones() -> None:
+    column = {"x": dpv.Reals(0, 1, missing=True)}
+    pairs = rows(dpv.AddRemove(), columns=column).extremes(40)
+    assert any(
+        len(known) == 1 and known[0] is not None and len(pair.neighbour) > 3
+        for pair in pairs
+        for known in [[row["x"] for row in pair.neighbour if row["x"] is not None]]
+    )
