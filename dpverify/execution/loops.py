@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SIGNATURES", "add_up", "round_quantiles"]
+__all__ = ["SIGNATURES", "add_up", "butterflies", "round_quantiles"]
 
 _COLUMNS = 512  # values a stretch: what is kept of them stays in the first-level cache
 
 SIGNATURES = {
     "add_up": "boolean(Array(float64, 2, 'C', True), float64, float64, float64, "
     "Array(intp, 2, 'C', True), int64, float64, Array(int64, 2, 'C'))",
+    "butterflies": "void(Array(float64, 2, 'C'))",
     "round_quantiles": "intp(Array(int64, 1, 'C', True), float64, Array(float64, 2, 'C', True), "
     "Array(float64, 1, 'C', True), int64, int64, Array(int64, 1, 'C'), Array(intp, 1, 'C'))",
 }
@@ -148,3 +149,30 @@ def round_quantiles(
             undecided[count] = index
             count += 1
     return count
+
+
+def butterflies(columns: Any) -> None:
+    """Walsh-Hadamard transform of every column in place, two levels in each pass over memory.
+
+    Parameters
+    ----------
+    columns : (m, n), m a power of two
+    """
+    m, n = columns.shape
+    size = m
+    while size >= 4:
+        quarter = size // 4
+        for start in range(0, m, size):
+            for row in range(start, start + quarter):
+                for j in range(n):
+                    a, b = columns[row, j], columns[row + quarter, j]
+                    c, d = columns[row + 2 * quarter, j], columns[row + 3 * quarter, j]
+                    a, b, c, d = a + c, b + d, a - c, b - d
+                    columns[row, j], columns[row + quarter, j] = a + b, a - b
+                    columns[row + 2 * quarter, j], columns[row + 3 * quarter, j] = c + d, c - d
+        size = quarter
+    if size == 2:
+        for row in range(0, m, 2):
+            for j in range(n):
+                a, b = columns[row, j], columns[row + 1, j]
+                columns[row, j], columns[row + 1, j] = a + b, a - b

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpverify.execution import compiled as execution
 from dpverify.sampling import _quantile_table
 from dpverify.sampling._quantile_table import _FEW, Polynomials
 from dpverify.sampling._rounded_noise import RoundedNoise
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
+from tests.helpers.loops import RUNNERS, By, run_loops
 
 
 def words() -> NDArray[np.uint64]:
@@ -44,31 +42,21 @@ def test_few_words_are_rounded_as_many_are(
     assert np.array_equal(together, apart)
 
 
-@pytest.mark.parametrize("by", ["python", "numba"])
+@pytest.mark.parametrize("by", RUNNERS)
 @pytest.mark.parametrize("noise", [RoundedGaussian, RoundedLaplace])
 def test_one_word_after_the_other_is_rounded_as_arrays_are(
-    monkeypatch: pytest.MonkeyPatch, noise: type[RoundedNoise], by: str
+    monkeypatch: pytest.MonkeyPatch, noise: type[RoundedNoise], by: By
 ) -> None:
     given = words()[3500:]
-    sizes: list[int] = []
-    if by == "numba":
-        pytest.importorskip("numba")
-        monkeypatch.setenv("DPVERIFY_LOOPS", "numba")
-
-    def watched(loop: Any, *, values: int) -> Any:
-        sizes.append(values)
-        return loop if by == "python" else execution.compiled(loop, values=values)
-
     for scale in (1.0, 1234.5, 2.0**40):
-        for polynomials in (noise(scale=scale)._table().coarse, noise(scale=scale)._table().fine):
+        for kind in ("coarse", "fine"):
+            polynomials: Polynomials = getattr(noise(scale=scale)._table(), kind)
             arrays, single = np.empty((2, given.size), np.int64)
-            with monkeypatch.context() as patch:
-                patch.setattr(_quantile_table, "compiled", lambda loop, *, values: None)
-                expected = polynomials.round(given, scale, arrays)
-            with monkeypatch.context() as patch:
-                patch.setattr(_quantile_table, "compiled", watched)
-                undecided = polynomials.round(given, scale, single)
+            run_loops(monkeypatch, _quantile_table, "numpy")
+            expected = polynomials.round(given, scale, arrays)
+            met = run_loops(monkeypatch, _quantile_table, by)
+            undecided = polynomials.round(given, scale, single)
+            assert met == [given.size]
             assert np.array_equal(single, arrays)
             assert np.array_equal(undecided, expected)
             assert undecided.size
-    assert sizes == 6 * [given.size]

@@ -16,36 +16,22 @@ from dpverify.data.adjacency import Attribute
 from dpverify.data.domain import Ball, Box
 from dpverify.data.grid import Grid
 from dpverify.errors import RecordsError
-from dpverify.execution import compiled as execution
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify_mechanisms.linear import _one_pass
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.base import Projection
 from dpverify_mechanisms.projections.independent import OPORP, RademacherProjection
 from dpverify_mechanisms.projections.sjlt import SJLT
+from tests.helpers.loops import RUNNERS, run_loops
 
 SIGNED = Box(low=-1, high=1)
 STEPS = 2**10
 
 
-@pytest.fixture(params=["python", "numba"])
+@pytest.fixture(params=RUNNERS)
 def one_pass(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Loops run as they are written, or as machine code; how many did."""
-    calls: list[int] = []
-    if request.param == "numba":
-        pytest.importorskip("numba")
-        monkeypatch.setenv("DPVERIFY_LOOPS", "numba")
-
-    def watched(loop: Callable[..., Any], *, values: int) -> Callable[..., Any]:
-        calls.append(values)
-        if request.param == "python":
-            return np.errstate(all="ignore")(loop)  # machine code doesn't warn
-        made = execution.compiled(loop, values=values)
-        assert made is not None
-        return made
-
-    monkeypatch.setattr(_one_pass, "compiled", watched)
-    return calls
+    """How many values the loop met."""
+    return run_loops(monkeypatch, _one_pass, request.param)
 
 
 def product(

@@ -15,6 +15,7 @@ from dpverify.errors import ParameterError
 from dpverify_mechanisms.projections import hadamard as module
 from dpverify_mechanisms.projections.base import digest
 from dpverify_mechanisms.projections.hadamard import FJLT, walsh_hadamard
+from tests.helpers.loops import RUNNERS, By, run_loops
 
 
 @given(st.integers(0, 7), st.integers(1, 5), st.sampled_from([1, 4, 32, 2**16]), st.data())
@@ -31,6 +32,18 @@ def test_transform_is_the_matrix_s_whatever_fits_the_cache(
         patch.setattr(module, "_CACHED", cached)
         walsh_hadamard(columns)
     assert (columns.astype(int) == expected).all()
+
+
+@pytest.mark.parametrize("by", RUNNERS)
+@pytest.mark.parametrize("levels", range(8))
+def test_two_levels_at_once_are_the_same_transform(
+    monkeypatch: pytest.MonkeyPatch, levels: int, by: By
+) -> None:
+    columns = np.random.default_rng(levels).integers(-(2**40), 2**40, (1 << levels, 3))
+    met = run_loops(monkeypatch, module, by)
+    walsh_hadamard(transformed := columns.astype(np.float64))
+    assert (transformed == hadamard(1 << levels) @ columns).all()
+    assert met == [columns.size]
 
 
 def test_transform_of_a_long_vector_is_its_own_inverse() -> None:
