@@ -43,7 +43,7 @@ from itertools import accumulate, pairwise, product
 from json.encoder import encode_basestring
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mpmath import iv
 from mpmath.libmp import to_rational
@@ -1210,6 +1210,8 @@ class Curve:
     `false_rate` is P[L ≥ t] under the second of the worst pair's laws, in doubles.
     """
 
+    slack: ClassVar[float] = 1e-9  # by which the threshold of an attacker may be off
+
     def delta(self, epsilon: Fraction) -> Span:
         """Encloses δ(ε)."""
         raise NotImplementedError
@@ -1244,7 +1246,7 @@ class Curve:
 
         return shape
 
-    def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
+    def rates(self, threshold: float) -> tuple[float, float]:
         """P[L ≥ threshold] under both laws of the worst pair, in doubles, for planning."""
         raise NotImplementedError
 
@@ -1290,9 +1292,9 @@ class GaussianCurve(Curve):
     def epsilon_ends(self, delta: Fraction) -> Callable[[str, Any], None]:
         return self.root_ends(delta)
 
-    def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
+    def rates(self, threshold: float) -> tuple[float, float]:
         mu = float(self.square) ** 0.5
-        own, other = ((side * mu / 2 - threshold / mu) / noise for side in (1, -1))
+        own, other = (side * mu / 2 - threshold / mu for side in (1, -1))
         return math.erfc(-own / 2**0.5) / 2, math.erfc(-other / 2**0.5) / 2
 
 
@@ -1324,9 +1326,9 @@ class PureCurve(Curve):
             return Span(Fraction(0), Fraction(0))
         return enclosed(lambda: iv.log(excess()))
 
-    def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
+    def rates(self, threshold: float) -> tuple[float, float]:
         epsilon = above(root_of(self.square).high)
-        p = 1 / (1 + math.exp(-min(epsilon / noise, 700.0)))
+        p = 1 / (1 + math.exp(-min(epsilon, 700.0)))
         if threshold > epsilon:
             return 0.0, 0.0
         return (p, 1 - p) if threshold > -epsilon else (1.0, 1.0)
@@ -1396,8 +1398,22 @@ class LaplaceCurve(Curve):
     def epsilon_ends(self, delta: Fraction) -> Callable[[str, Any], None]:
         return exactly(self.most) if delta == 0 else self.root_ends(delta)
 
-    def quantile(self, rate: float) -> float:
-        raise Left("where the threshold of Laplace noise lies")
+    slack: ClassVar[float] = 2.0**-12  # of ε₀: the proposal is made on a lattice
+
+    def rates(self, threshold: float) -> tuple[float, float]:
+        """From δ alone, and by a difference quotient of it.
+
+        δ′(t) = −e^t·Q[L ≥ t] and P[L ≥ t] = δ(t) + e^t·Q[L ≥ t] for t ≥ 0; and the law of −L under
+        the second law is that of L under the first.
+        """
+        t, most, step = Fraction(abs(threshold)), self.most, self.most / 2**40
+        if t > most:
+            return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
+        t = min(max(t, step), most - step)
+        slope = float((self.delta(t - step).low - self.delta(t + step).low) / (2 * step))
+        other = math.exp(-float(t)) * slope
+        own = float(self.delta(t).low) + slope
+        return (own, other) if threshold >= 0 else (1 - other, 1 - own)
 
 
 @cache
@@ -1422,9 +1438,8 @@ def _original(m: int, taken: int, t: Fraction) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-@dataclass(frozen=True)
-class StepCurve(Curve):
-    """A loss of whole steps: each of m positions loses +s, −s or 0, with probability k, o, rest.
+class LatticeCurve(Curve):
+    """A loss of whole steps, the same under both laws but for its sign.
 
     With A(j) = P[L ≥ js] and B(j) the same under the other law, by Neyman and Pearson's lemma
 
@@ -1432,28 +1447,16 @@ class StepCurve(Curve):
         ε(δ) = ln max(1, max over 1 ≤ j ≤ m of (A(j) − δ)/B(j)).
     """
 
-    keep: Fraction
-    other: Fraction
-    positions: int
+    reach: int
+    """m, most steps."""
 
     def step(self) -> Span:
-        """S = ln(keep/other)."""
-        if self.keep == self.other:
-            return Span(Fraction(0), Fraction(0))
-        return enclosed(lambda: iv.log(number(self.keep / self.other)))
-
-    @property
-    def reach(self) -> int:
-        """Most steps."""
-        return 0 if self.keep == self.other else self.positions
+        """The size s of a step."""
+        raise NotImplementedError
 
     def tails(self) -> tuple[list[Interval], list[Interval]]:
-        """A(j) and B(j) for 0 ≤ j ≤ m, at the working precision.
-
-        The weights of (k·x + rest + o/x)^m, x counting steps, obey a three-term recurrence from
-        x^m down, whose terms are all positive; P[−j] is (o/k)^j·P[j].
-        """
-        return _tails(self.keep, self.other, self.positions, iv.prec)
+        """A(j) and B(j) for 0 ≤ j ≤ m, at the working precision."""
+        raise NotImplementedError
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def delta(self, epsilon: Fraction) -> Span:
@@ -1486,17 +1489,96 @@ class StepCurve(Curve):
             return Span(Fraction(0), Fraction(0))
         return enclosed(lambda: log1p(excess()))
 
-    def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
+    def rates(self, threshold: float) -> tuple[float, float]:
+        """A loss of j steps counts where the double j·s reaches the threshold."""
         step = above(self.step().high)
         if step == 0:
             return (1.0, 1.0) if threshold <= 0 else (0.0, 0.0)
-        m = self.positions
-        least = math.ceil(max(min(threshold / step, m + 1), -m))
-        while least <= m and least * step < threshold:
-            least += 1
-        while least > -m and (least - 1) * step >= threshold:
-            least -= 1
-        return _step_rates(self, least, math.exp(min(step / noise, 700.0)))
+        j = math.ceil(max(min(threshold / step, self.reach + 1), -self.reach))
+        while j <= self.reach and j * step < threshold:
+            j += 1
+        while j > -self.reach and (j - 1) * step >= threshold:
+            j -= 1
+        own, other = self.tails()
+        if j > 0:
+            return _rate(own, j), _rate(other, j)
+        return 1 - _rate(other, 1 - j), 1 - _rate(own, 1 - j)
+
+
+def _rate(tail: Sequence[Interval], j: int) -> float:
+    return float(span(tail[j]).low) if j < len(tail) else 0.0
+
+
+@dataclass(frozen=True)
+class StepCurve(LatticeCurve):
+    """Each of m positions loses +s, −s or 0, with probability k, o and the rest; s = ln(k/o)."""
+
+    keep: Fraction
+    other: Fraction
+    positions: int
+
+    def step(self) -> Span:
+        if self.keep == self.other:
+            return Span(Fraction(0), Fraction(0))
+        return _log(self.keep / self.other)
+
+    @property
+    def reach(self) -> int:  # type: ignore[override]
+        return 0 if self.keep == self.other else self.positions
+
+    def tails(self) -> tuple[list[Interval], list[Interval]]:
+        """The weights of (k·x + rest + o/x)^m, x counting steps.
+
+        They obey a three-term recurrence from x^m down, whose terms are all positive; P[−j] is
+        (o/k)^j·P[j].
+        """
+        return _tails(self.keep, self.other, self.positions, iv.prec)
+
+
+@dataclass(frozen=True)
+class GeometricCurve(LatticeCurve):
+    """Two-sided geometric noise of ratio q on m integers, each shifted by a revealed random amount.
+
+    Beside a shift s the noisy value o has the loss s at o ≤ 0, −s at o ≥ s and s − 2o between, in
+    steps of ln(1/q), with probabilities 1/(1 + q), q^s/(1 + q) and (1 − q)/(1 + q)·q^o.
+    """
+
+    ratio: Fraction
+    positions: int
+    shifts: tuple[tuple[int, Fraction], ...]
+
+    def step(self) -> Span:
+        return _log(1 / self.ratio)
+
+    @property
+    def reach(self) -> int:  # type: ignore[override]
+        return self.positions * max(shift for shift, _ in self.shifts)
+
+    def tails(self) -> tuple[list[Interval], list[Interval]]:
+        """Of the m-th power of one position's law; P[−j] is q^j·P[j]."""
+        return _geometric_tails(self, iv.prec)
+
+
+@lru_cache(maxsize=16)
+def _geometric_tails(curve: GeometricCurve, _: int) -> tuple[list[Interval], list[Interval]]:
+    q, most, reach = number(curve.ratio), max(shift for shift, _ in curve.shifts), curve.reach
+    law = [iv.mpf(0)] * (2 * most + 1)  # of the losses most, most − 1, …, −most
+    law[most] = number(1 - sum(share for _, share in curve.shifts))
+    for shift, share in curve.shifts:
+        for noisy in range(shift + 1):
+            inner = 1 - q if 0 < noisy < shift else iv.mpf(1)
+            place = most - shift + 2 * noisy
+            law[place] = law[place] + number(share) * inner * q**noisy / (1 + q)
+    weights = [iv.mpf(1)]  # of the losses from the largest down to 0
+    for _ in range(curve.positions):
+        made = [iv.mpf(0)] * min(len(weights) + 2 * most, reach + 1)
+        for one, weight in enumerate(weights):
+            for two, share in enumerate(law[: len(made) - one]):
+                made[one + two] = made[one + two] + weight * share
+        weights = made
+    own = list(accumulate(weights))
+    other = list(accumulate(w * q ** (reach - n) for n, w in enumerate(weights)))
+    return own[::-1], other[::-1]
 
 
 @dataclass(frozen=True)
@@ -1520,15 +1602,8 @@ class MixedCurve(Curve):
         low = self.at(self.differ.low).epsilon(delta).low if self.differ.low else Fraction(0)
         return Span(low, self.at(self.differ.high).epsilon(delta).high)
 
-    def rates(self, threshold: float, noise: float = 1.0) -> tuple[float, float]:
-        step, m = above(StepCurve(self.keep, self.other, 1).step().high), self.positions
-        least = math.ceil(max(min(threshold / step, m + 1), -m))
-        while least <= m and least * step < threshold:
-            least += 1
-        while least > -m and (least - 1) * step >= threshold:
-            least -= 1
-        odds = math.exp(min(step / noise, 700.0))
-        return _step_rates(self.at(self.differ.high), least, odds)
+    def rates(self, threshold: float) -> tuple[float, float]:
+        return self.at(self.differ.high).rates(threshold)
 
 
 @lru_cache(maxsize=64)
@@ -1547,25 +1622,6 @@ def _tails(
         own.append(own[-1] + weight)
         opposite.append(opposite[-1] + weight * ratio)
     return own[::-1], opposite[::-1]
-
-
-@lru_cache(maxsize=4096)
-def _step_rates(curve: StepCurve, least: int, odds: float) -> tuple[float, float]:
-    """P[J ≥ least] under both laws, in doubles, with these odds of a step up."""
-    m, total = curve.positions, curve.keep + curve.other
-    up, down = odds / (1 + odds), 1 / (1 + odds)
-    share = 1.0 if total == 1 else float(total)
-    found = [0.0, 0.0]
-    for n in range(m + 1):
-        weight = math.comb(m, n) * share**n * (1 - share) ** (m - n)
-        if not weight:
-            continue
-        first = max(math.ceil((n + least) / 2), 0)
-        for side, (p, q) in enumerate(((up, down), (down, up))):
-            found[side] += weight * sum(
-                math.comb(n, j) * p**j * q ** (n - j) for j in range(first, n + 1)
-            )
-    return min(found[0], 1.0), min(found[1], 1.0)
 
 
 # 7. Inputs: kinds, limits, the grid
@@ -2245,16 +2301,35 @@ def _slope(one: tuple[int, int], other: tuple[int, int]) -> Fraction:
 
 @lru_cache(maxsize=256)
 def root_of_curve(curve: Curve, delta: Fraction) -> Span:
-    """ε(δ) to a relative 2⁻⁵², by halving; 0 where δ(0) ≤ δ."""
+    """ε(δ) to a relative 2⁻⁴⁸; 0 where δ(0) ≤ δ.
+
+    The rule of false position on ln δ proposes a double, and δ on both sides of it is the proof.
+    """
     if curve.delta(Fraction(0)).high <= delta:
         return Span(Fraction(0), Fraction(0))
-    low, high = Fraction(0), Fraction(1)
-    while curve.delta(high).high > delta:
+
+    def excess(epsilon: float) -> float:
+        return math.log(curve.delta(Fraction(epsilon)).high / delta)
+
+    low, high = 0.0, 1.0
+    while excess(high) > 0:
         low, high = high, 2 * high
-    while high - low > high / 2**52:
-        middle = (low + high) / 2
-        low, high = (low, middle) if curve.delta(middle).high <= delta else (middle, high)
-    return Span(low, high)
+    above_, below_, at, side = excess(low), excess(high), high, 0
+    for _ in range(100):
+        now = excess(at)
+        if abs(now) <= 1e-14:
+            break
+        if now > 0:  # an end that stays twice counts half (the Illinois rule)
+            below_ /= 1 + (side > 0)
+            low, above_, side = at, now, 1
+        else:
+            above_ /= 1 + (side < 0)
+            high, below_, side = at, now, -1
+        at = (low * below_ - high * above_) / (below_ - above_)
+    span_ = Span(*(Fraction(at) * (1 + Fraction(sign, 2**48)) for sign in (-1, 1)))
+    if not curve.delta(span_.low).low >= delta >= curve.delta(span_.high).high:
+        raise Left("a root of a curve")
+    return span_
 
 
 def _log(value: Fraction) -> Span:
@@ -2533,6 +2608,14 @@ def _unused_are_zero(row: bytes, bits: int) -> bool:
     return not row[-1] & (0xFF >> (bits - 1) % 8 + 1)
 
 
+def _recorded_coin(facts: Mapping[str, Any], name: str) -> int:
+    """A whole number of 2⁻⁶⁴ in the section noise, as ``n/2**64``."""
+    text = _recorded(facts, "noise", name)
+    good = isinstance(text, str) and re.fullmatch(r"[0-9]{1,20}/2\*\*64", text) is not None
+    require(good, f"derived.facts.noise.{name}", "is no coin")
+    return int(text.removesuffix("/2**64"))
+
+
 class SignSketch(Mechanism):
     """Signs of records @ P, each flipped by a coin that its level decides."""
 
@@ -2549,10 +2632,7 @@ class SignSketch(Mechanism):
         require(largest < 2**53, "inputs.domain", "is too wide for exact sums")
         least = inputs.parameters.get("least_norm", Fraction(0))
         where = "derived.facts.noise.flip_at_level_1"
-        text = _recorded(facts, "noise", "flip_at_level_1")
-        good = isinstance(text, str) and re.fullmatch(r"[0-9]{1,20}/2\*\*64", text) is not None
-        require(good, where, "is no coin")
-        first = int(text.removesuffix("/2**64"))
+        first = _recorded_coin(facts, "flip_at_level_1")
         require(1 << 24 <= first <= COIN // 2, where, "isn't in [2**24, 2**63]")
         self.flips = self._ladder(first)
         live = self._live(self.flips)
@@ -2776,11 +2856,11 @@ def _arctan(x: Interval) -> Interval:
 
 
 class MinHash(Mechanism):
-    """Buckets of sets under public hash functions, randomized by coins."""
+    """Buckets of sets under public hash functions, randomized by coins or by geometric noise."""
 
     def __init__(self, inputs: Inputs, facts: Mapping[str, Any]) -> None:
         values, domain = inputs.parameters, inputs.domain
-        k, b, p = values["k"], values["buckets"], inputs.p
+        self.inputs, self.k, self.b, p = inputs, values["k"], values["buckets"], inputs.p
         tau, alpha = int(domain["min_size"]), int(inputs.adjacency["changes"])
         require(p >= tau, "inputs.attributes", "are fewer than the least set has")
         differing = min(alpha, 2 * tau, 2 * (p - tau))
@@ -2788,105 +2868,152 @@ class MinHash(Mechanism):
             differing -= differing % 2
         require(differing >= 1, "inputs.domain", "has no two neighbours")
         union = tau + -(-differing // 2)
-        differ = Fraction(differing, union) * (1 - Fraction(1, b))
+        self.differ = Fraction(differing, union) * (1 - Fraction(1, self.b))
+        self.noisy = inputs.mechanism == "noisy-min-hash"
         drawn = values["reading"] == "over the draw"
-        text, where = _recorded(facts, "noise", "keep"), "derived.facts.noise.keep"
-        good = isinstance(text, str) and re.fullmatch(r"[0-9]{1,20}/2\*\*64", text) is not None
-        require(good, where, "is no coin")
-        keep = int(text.removesuffix("/2**64"))
-        require(0 < keep <= MAX_KEEP and keep * b >= COIN, where, "isn't a coin of this target")
-        share = differ if drawn else Fraction(1)
-
-        def holds(parts: int) -> bool:
-            curve = _coins(parts, b, k, share)
-            return Fraction(above(curve.delta(inputs.epsilon).high)) <= inputs.delta
-
-        pure = pure_keep(inputs.epsilon, k, b)
-        if inputs.delta == 0:
-            require(keep == pure, where, "isn't the coin of this epsilon")
-        else:  # by forty halvings where the draw counts
-            _largest_keep(where, keep, pure, holds, exact=not drawn)
-        self.curve, realised = _coins(keep, b, k, share), _coins(keep, b, k)
-        loss = realised.step()
-        description = f"AES-128 ranks and buckets, {p} items, {k} x {b}: ".encode()
+        name = "ratio" if self.noisy else "keep"
+        parts = _recorded_coin(facts, name)
+        self._least_randomness(f"derived.facts.noise.{name}", parts, drawn)
+        self.curve = self._curve(parts, drawn)
+        noise: dict[str, Any] = {
+            name: f"{parts}/2**64",
+            "loss_step": closed_form(self.curve.step()),
+        }
+        if self.noisy:
+            q = Fraction(parts, COIN)
+            noise["variance"] = exactly(2 * q / (1 - q) ** 2)
+            noise["distribution"] = "two-sided geometric on the integers, sampled exactly"
+        else:
+            noise["distribution"] = (
+                "randomized response by coins of 64 bits, the other buckets evenly"
+            )
+        description = f"AES-128 ranks and buckets, {p} items, {self.k} x {self.b}: ".encode()
         key = b"".join(w.to_bytes(8, "little") for w in Words(inputs.seed, "min-hash").words(2))
         self.facts = {
             "projection": {
                 "kind": "AES-128 ranks and buckets",
                 "rows": p,
-                "columns": k,
-                "buckets": b,
+                "columns": self.k,
+                "buckets": self.b,
                 "sha256": hashlib.sha256(description + key).hexdigest(),
             },
             "sensitivity": {
                 "least_similarity_of_neighbours": str(1 - Fraction(differing, union)),
                 "published_least_similarity": str(1 - Fraction(alpha, tau)),
-                "bucket_differs_with_probability_at_most": str(differ),
-                **self._levels(k, b, differ, Fraction(alpha, tau), loss, keep),
-                "epsilon_realised": realised.epsilon_ends(Fraction(0)),
+                "bucket_differs_with_probability_at_most": str(self.differ),
+                **self._levels(Fraction(alpha, tau), parts),
+                "epsilon_realised": self._curve(parts, drawn=False).epsilon_ends(Fraction(0)),
             },
-            "noise": {
-                "distribution": "randomized response by coins of 64 bits, the other buckets evenly",
-                "keep": text,
-                "loss_step": closed_form(loss),
-            },
+            "noise": noise,
         }
-        theorem = (
-            "Aumüller et al. 2020, lemma 2, for each number of differing values; its exact curve"
+        self.claim = self._claim(drawn)
+        self.shape = [inputs.rows, self.k]
+        self.dtype = "uint8" if self.b <= 1 << 8 else "uint16" if self.b <= 1 << 16 else "uint32"
+        self.dtype = "int64" if self.noisy else self.dtype
+
+    def _curve(self, parts: int, drawn: bool) -> LatticeCurve:
+        """The curve for a coin, or a ratio, of so many 2⁻⁶⁴."""
+        k, b = self.k, self.b
+        if not self.noisy:
+            return _coins(parts, b, k, self.differ if drawn else Fraction(1))
+        shifts: tuple[tuple[int, Fraction], ...] = ((b - 1, Fraction(1)),)
+        if drawn:  # two different uniform buckets are s apart with probability 2(B − s)/(B(B − 1))
+            of = self.differ * Fraction(2, b * (b - 1))
+            shifts = tuple((shift, of * (b - shift)) for shift in range(1, b))
+        if k * b > 1 << 10:
+            raise Left("geometric noise on so many buckets")
+        return GeometricCurve(Fraction(parts, COIN), k, shifts)
+
+    def _least_randomness(self, where: str, parts: int, drawn: bool) -> None:
+        """Whether the recorded coin or ratio is the one of this target."""
+        epsilon, delta = self.inputs.epsilon, self.inputs.delta
+
+        def holds(n: int) -> bool:
+            return Fraction(above(self._curve(n, drawn).delta(epsilon).high)) <= delta
+
+        if not self.noisy:
+            require(0 < parts <= MAX_KEEP and parts * self.b >= COIN, where, "isn't a coin of this")
+            pure = pure_keep(epsilon, self.k, self.b)
+            if delta == 0:
+                require(parts == pure, where, "isn't the coin of this epsilon")
+            else:  # by forty halvings where the draw counts
+                _largest_keep(where, parts, pure, holds, exact=not drawn)
+            return
+        share = enclosed(lambda: COIN * iv.exp(number(-epsilon / (self.k * (self.b - 1)))))
+        if math.floor(share.low) != math.floor(share.high):
+            raise Left("a ratio that is too near to a multiple of 2**-64")
+        pure, least = max(math.floor(share.low) + 1, 1 << 24), 1 << 24
+        require(
+            least <= parts <= min(pure, COIN - (1 << 50)), where, "isn't a ratio of this target"
         )
-        if drawn:
-            self.claim = Claim(
-                "the randomized buckets and the draw of the public hash functions",
-                "before the hash functions were drawn, without knowledge of their seed",
-                f"{theorem}; mixed over the exact law of their number",
-                ("aumuller2020.lemma-2", "aumuller2020.section-3.1.range-b"),
-                (
-                    "AES-128 under a random key is a pseudorandom function, numpy's SeedSequence "
-                    "and Philox-4x64 make such a key of a random seed, and the hash functions' "
-                    "seed was drawn at random, independently of the records.",
-                ),
-            )
-        else:
-            self.claim = Claim(
+        if delta == 0:
+            require(parts == pure, where, "isn't the ratio of this epsilon")
+            return
+        require(holds(parts), where, "is too little noise for the target")
+        fewer = parts - max(1, (pure - least) >> 38)
+        require(fewer < least or not holds(fewer), where, "is more noise than the target needs")
+
+    def _claim(self, drawn: bool) -> Claim:
+        theorem = (
+            "Ghosh, Roughgarden and Sundararajan 2009, definition 2.2, for each position; its "
+            "exact curve for Aumüller et al. 2020, section 5"
+            if self.noisy
+            else "Aumüller et al. 2020, lemma 2, for each number of differing values; its exact "
+            "curve"
+        )
+        statement = "section-5.sensitivity" if self.noisy else "lemma-2"
+        if not drawn:
+            return Claim(
                 "the randomized buckets alone, for any public hash functions",
                 ANY_TIME.format("hash functions"),
                 theorem,
-                ("aumuller2020.lemma-2",),
+                (f"aumuller2020.{statement}",),
             )
-        self.shape = [inputs.rows, k]
-        self.dtype = "uint8" if b <= 1 << 8 else "uint16" if b <= 1 << 16 else "uint32"
-        self.buckets = b
+        return Claim(
+            "the randomized buckets and the draw of the public hash functions",
+            "before the hash functions were drawn, without knowledge of their seed",
+            f"{theorem}; mixed over the exact law of their number",
+            (f"aumuller2020.{statement}", "aumuller2020.section-3.1.range-b"),
+            (
+                "AES-128 under a random key is a pseudorandom function, numpy's SeedSequence "
+                "and Philox-4x64 make such a key of a random seed, and the hash functions' "
+                "seed was drawn at random, independently of the records.",
+            ),
+        )
 
-    @staticmethod
-    def _levels(
-        k: int, b: int, differ: Fraction, change: Fraction, loss: Span, keep: int
-    ) -> dict[str, Any]:
+    def _levels(self, change: Fraction, parts: int) -> dict[str, Any]:
         """ε over the draw at δ = 10⁻⁴ by three theorems."""
+        k, b = self.k, self.b
         delta, mean = Fraction(1, 10**4), k * change * Fraction(b - 1, b)
         count = enclosed(lambda: number(mean) + iv.sqrt(-3 * number(mean) * iv.log(number(delta))))
-        published = math.ceil(count.high)
-        tail, many, share = Fraction(0), k, differ
+        tail, many, share = Fraction(0), k, self.differ
         while many > 0:  # the smallest N with P[Bin(k, differ) > N] ≤ δ
             tail += math.comb(k, many) * share**many * (1 - share) ** (k - many)
             if tail > delta:
                 break
             many -= 1
-        mixture = _coins(keep, b, k, differ)
+        if self.noisy:  # the paper rounds up in section 4 alone, and a position loses b − 1 steps
+            published, steps = count, b - 1
+        else:
+            published, steps = Span(*[Fraction(math.ceil(count.high))] * 2), 1
+        loss = self._curve(parts, drawn=True).step()
 
-        def times(number_: int) -> Callable[[str, Any], None]:
-            return closed_form(Span(number_ * loss.low, number_ * loss.high))
+        def times(low: Fraction, high: Fraction) -> Callable[[str, Any], None]:
+            return closed_form(Span(low * steps * loss.low, high * steps * loss.high))
 
         name = "epsilon_over_the_draw_at_delta_1e-4_"
         return {
-            f"{name}published": times(published),
-            f"{name}exact_tail": times(many),
-            f"{name}exact_mixture": mixture.epsilon_ends(delta),
+            f"{name}published": times(*published),
+            f"{name}exact_tail": times(Fraction(many), Fraction(many)),
+            f"{name}exact_mixture": self._curve(parts, drawn=True).epsilon_ends(delta),
         }
 
     def possible(self, row: bytes) -> bool:
+        if self.noisy:
+            return True
         item = _TYPES[self.dtype][1]
         return all(
-            int.from_bytes(row[place : place + item], "little") < self.buckets
+            int.from_bytes(row[place : place + item], "little") < self.b
             for place in range(0, len(row), item)
         )
 
@@ -3095,7 +3222,7 @@ def check_attacker(mechanism: Mechanism, derived: Mapping[str, Any]) -> None:
         high = read_ends(at, one["true_positive_rate"]).high
         require(high <= 1, f"{at}.true_positive_rate.upper", "is above 1")
         near = curve.quantile(float(rate))
-        good = abs(float(s) - near) <= 1e-9 * max(1.0, abs(near))
+        good = abs(float(s) - near) <= curve.slack * max(1.0, abs(near))
         require(good, f"{at}.threshold", f"isn't the quantile {near!r}")
 
 
@@ -3625,6 +3752,7 @@ _MECHANISMS: dict[str, Callable[[Inputs, Mapping[str, Any]], Mechanism]] = {
     "noise-addition": NoiseAddition,
     "randomized-response": RandomizedResponse,
     "rr-min-hash": MinHash,
+    "noisy-min-hash": MinHash,
     **dict.fromkeys(
         (
             *("raw-data-g-opt", "dp-rp-g", "dp-rp-g-opt", "dp-rp-l", "dp-rp-g-opt-b"),

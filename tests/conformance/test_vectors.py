@@ -46,25 +46,23 @@ def verified(fields: dict[str, Any], case: str) -> set[str]:
     return {check.status for check in checks}
 
 
-@pytest.mark.parametrize("case", thinned(INDEX["right"], 6))
+@pytest.mark.parametrize("case", thinned(INDEX["right"], 50))
 def test_right_ones(case: str) -> None:
     lines = second.check_fields(certificate(case), VECTORS / case / "sketch.npz")
     left = {line.name for line in lines if line.status == "not checked"}
-    inputs = certificate(case)["inputs"]
-    mechanism = inputs["mechanism"]
-    if mechanism in ("noisy-min-hash", "jl-graph-cuts", "jl-covariance"):
+    mechanism = certificate(case)["inputs"]["mechanism"]
+    if mechanism in ("jl-graph-cuts", "jl-covariance"):
         assert left == ALWAYS_LEFT | CLAIM
     else:
-        assert left <= ALWAYS_LEFT | {"attacker"}
-        laplace = mechanism == "dp-rp-l" or inputs["parameters"].get("noise") == "laplace"
-        assert ("attacker" in left) is laplace
+        assert left == ALWAYS_LEFT
     differs = [line.name for line in lines if line.status == "differs"]
     refuted = certificate(case)["release"] is None
     assert differs == (["verdict"] if refuted else [])
-    assert bool(verified(certificate(case), case) & {"differs", "violation"}) is refuted
+    if case != "covariance":  # whose predictions for other sizes take verify a minute
+        assert bool(verified(certificate(case), case) & {"differs", "violation"}) is refuted
 
 
-@pytest.mark.parametrize("number", thinned(range(len(INDEX["wrong"])), 12))
+@pytest.mark.parametrize("number", thinned(range(len(INDEX["wrong"])), 20))
 def test_wrong_ones(number: int) -> None:
     wrong = INDEX["wrong"][number]
     fields = edited(wrong)
