@@ -7,15 +7,19 @@ around the optimum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
 
+from dpverify._axes import axes_or_new
+from dpverify._tables import html_table
 from dpverify.catalogue import mechanism
 from dpverify.errors import DPVerifyError, require
 from dpverify.privacy import Certifiable
+from dpverify.visible import escaped
 
 __all__ = ["Design", "DesignPoint", "design"]
 
@@ -42,6 +46,23 @@ class DesignPoint:
         """Variance and squared bias: what a design minimises."""
         return self.variance + self.squared_bias
 
+    @property
+    def error(self) -> float:
+        """The root of the mean squared error, in the unit of what is estimated."""
+        return math.sqrt(self.mean_squared_error)
+
+    def __str__(self) -> str:
+        return _text(self.parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was chosen, and its errors."""
+        return {
+            "parameters": dict(self.parameters),
+            "error": self.error,
+            "variance": self.variance,
+            "squared_bias": self.squared_bias,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
@@ -51,10 +72,12 @@ class Design:
     ----------
     curve : candidates that were made
     refused : choices that no mechanism meets the target with, and why
+    varied : names of what was chosen from
     """
 
     curve: tuple[DesignPoint, ...]
     refused: tuple[tuple[Mapping[str, Any], DPVerifyError], ...] = ()
+    varied: tuple[str, ...] = ()
 
     @property
     def best(self) -> DesignPoint:
@@ -62,12 +85,77 @@ class Design:
         return min(self.curve, key=lambda point: point.mean_squared_error)
 
     def __str__(self) -> str:
-        best, rows = self.best, []
-        for point in self.curve:
-            chosen = ", ".join(f"{name}={value}" for name, value in point.parameters.items())
-            mark = "  (best)" if point is best else ""
-            rows.append(f"{chosen}: error {point.mean_squared_error**0.5:.4g}{mark}")
-        return "\n".join(rows)
+        lines = [f"{point}: error {point.error:.4g}{self._mark(point)}" for point in self.curve]
+        lines += [f"{_text(chosen)}: refused: {error}" for chosen, error in self.refused]
+        return "\n".join(map(escaped, lines))
+
+    def _repr_html_(self) -> str:
+        rows = [[str(point), f"{point.error:.4g}{self._mark(point)}"] for point in self.curve]
+        rows += [[_text(chosen), f"refused: {error}"] for chosen, error in self.refused]
+        return html_table(rows, headings=["choice", "error of one estimate"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every candidate with its error, the best one, and what was refused."""
+        return {
+            "best": dict(self.best.parameters),
+            "candidates": [point.to_dict() for point in self.curve],
+            "refused": [
+                {"parameters": dict(chosen), "reason": str(error)} for chosen, error in self.refused
+            ],
+        }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the error of one estimate over the first choice of numbers; return the axes.
+
+        A line for each combination of the other choices; the best candidate has a ring.
+
+        Parameters
+        ----------
+        axes : where to draw; new ones by default
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib isn't installed.
+        """
+        axes = axes_or_new(axes)
+        names = list(self.best.parameters)
+        along = next((name for name in names if _is_number(self.best.parameters[name])), None)
+        lines: dict[str, list[tuple[Any, float]]] = {}
+        for place, point in enumerate(self.curve):
+            others = {n: v for n, v in point.parameters.items() if n in self.varied and n != along}
+            x = place if along is None else float(point.parameters[along])
+            lines.setdefault(_text(others), []).append((x, point.error))
+            if point is self.best:
+                axes.plot(x, point.error, "o", markersize=12, fillstyle="none", color="black")
+        for label, points in lines.items():
+            axes.plot(*zip(*sorted(points), strict=True), marker=".", label=label or None)
+        ticks = sorted({x for points in lines.values() for x, _ in points})
+        positive = along is not None and ticks[0] > 0
+        axes.set(xlabel=along or "candidate", ylabel="error of one estimate", yscale="log")
+        axes.set_xscale("log" if positive else "linear")
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        axes.set_xticks([], minor=True)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+        if any(lines):
+            axes.legend()
+        return axes
+
+    def _mark(self, point: DesignPoint) -> str:
+        return "  (best)" if point is self.best else ""
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _text(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def design(
@@ -140,4 +228,4 @@ def design(
         )
     if not points:
         raise refused[0][1]
-    return Design(curve=tuple(points), refused=tuple(refused))
+    return Design(curve=tuple(points), refused=tuple(refused), varied=tuple(varied))

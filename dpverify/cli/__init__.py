@@ -26,6 +26,7 @@ _COMMANDS = {
     "certify": ("dpverify.cli.certify", "Release data with a certificate."),
     "claims": ("dpverify.cli.claims", "Statements of the papers, checked by machine."),
     "compose": ("dpverify.cli.compose", "What several releases reveal together."),
+    "design": ("dpverify.cli.design", "Choose parameters by exact errors."),
     "init": ("dpverify.cli.init", "Begin a configuration for a file."),
     "key": ("dpverify.cli.key", "Make a key to sign with."),
     "mechanisms": ("dpverify.cli.mechanisms", "List the mechanisms, or describe one."),
