@@ -20,6 +20,8 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def hidden(text: str) -> str | None:
     """The first control, format or separator character but a space, as an escape; None without."""
+    if text.isprintable():  # as nearly all are: such characters aren't
+        return None
     return next((escaped(c) for c in text if unicodedata.category(c) in _HIDDEN), None)
 
 

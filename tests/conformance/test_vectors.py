@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from dpverify.certificate.checks import check_certificate
+from dpverify.certificate.keys import new_key
+from dpverify.certificate.sign import sign
 from dpverify_check import dpverify_check as second
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import thinned
@@ -106,3 +109,22 @@ def test_the_index_is_of_the_cases() -> None:
     assert INDEX["right"] == list(CASES)
     assert [(w["of"], w["path"]) for w in INDEX["wrong"]] == [(of, list(p)) for of, p, *_ in WRONG]
     assert sum(path.stat().st_size for path in VECTORS.rglob("*.*")) < 2 << 20
+
+
+def test_signatures(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(VECTORS / "oporp", tmp_path / "out"))
+    public, _ = new_key(tmp_path / "signer.pem")
+    other, _ = new_key(tmp_path / "other.pem")
+    envelope = sign(folder, tmp_path / "signer.pem")
+
+    def signature(key: Path) -> str:
+        lines = second.check(folder / "certificate.json", keys=[key])
+        return next(line.status for line in lines if line.name == "signature")
+
+    assert signature(public) == "agrees"
+    assert signature(other) == "differs"
+    (folder / "report.html").write_text("another page", encoding="utf-8")
+    assert signature(public) == "differs"
+    (folder / "report.html").unlink()
+    envelope.write_bytes(envelope.read_bytes().replace(b'"sig":"', b'"sig":"A', 1))
+    assert signature(public) == "differs"
