@@ -245,6 +245,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "asks why it is done right",
         domain=_LAYERS,
         curve=_STEP,
+        found_by=("black-box", "grey-box"),
     ),
     exhibit(
         "Small batches, added up",
@@ -265,6 +266,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         source="tensorflow-privacy, microbatches; issues 81 and 620",
         domain=_GRADIENTS,
         curve=_STEP,
+        found_by=("black-box", "grey-box"),
     ),
     exhibit(
         "The clip, squared",
