@@ -101,6 +101,7 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
         mechanisms=sum(verdicts.values()),
         refuted=verdicts["violation"],
         table="\n".join(rows),
+        recorded=_recorded(found),
         sections="\n".join(
             _section(library, found[library]) for library in PINS if found.get(library)
         ),
@@ -118,6 +119,57 @@ _OTHERS = dict.fromkeys(PINS, _UNAUDITED) | {
     "mbi": "installs; its wheel estimates from measurements that others make, and draws no noise",
 }
 """Why a library that is installed has no mechanisms here."""
+
+_RECORDER = (
+    ("classes read off the data", "diffprivlib", "Classes that were seen", "GaussianNB", ""),
+    ("the same", "dpmm", "Classes that were seen", "", _UNAUDITED),
+    (
+        "data clipped, and then not used",
+        "smartnoise-sql",
+        "Covariance that forgets its clipping",
+        "",
+        "issue 622, closed by pull request 624",
+    ),
+    (
+        "a log missing in the odometer",
+        "smartnoise-sql",
+        "√(1/δ) for √ln(1/δ)",
+        "",
+        "issue 621, closed by pull request 624; the accountant says too much",
+    ),
+    ("the number of rows as a scale", "opacus", "The mean by the true n", "", _UNAUDITED),
+    (
+        "a sensitivity of 0 by hyperparameters",
+        "synthcity",
+        "Hyperparameters that make the sensitivity 0",
+        "",
+        "doesn't install",
+    ),
+    ("a budget spent twice", "MOSTLY AI", "Spent twice", "", "not among those audited here"),
+    (
+        "2 for 4 in the exponential mechanism",
+        "mbi",
+        "Exponential mechanism with 2 for 4",
+        "",
+        "pull request 65; JAM isn't in the wheel",
+    ),
+    ("NaN passes a clip", "several", "NaN passes the clip", "", ""),
+)
+"""What dp-recorder's artifact and its authors' issues name: the finding, its library, the exhibit
+of the museum, how the library's mechanism begins that is audited here, and a remark."""
+
+
+def _recorded(found: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = []
+    for what, library, exhibit, begins, remark in _RECORDER:
+        live = [
+            _VERDICTS.get(told["verdict"], told["verdict"])
+            for name, told in found.get(library, {}).items()
+            if begins and name.startswith(begins)
+        ]
+        rows.append(f"| {what} | {library} | {', '.join(live) or '–'} | {exhibit} | {remark} |")
+    return "\n".join(rows)
+
 
 _PAGE = """\
 # Libraries, audited
@@ -146,6 +198,18 @@ seeds them: a second run has other counts. To audit one of them where it is inst
 | library | mechanisms | refuted | none found | other | known | |
 |---|---|---|---|---|---|---|
 {table}
+
+## What dp-recorder found
+
+Cebere, Erb, Desfontaines, Bellet and Fitzsimons (PETS 2026,
+[arXiv:2602.17454](https://arxiv.org/abs/2602.17454)) report 13 violations in 12 libraries. Their
+artifact and their issues name these; what the others are, we couldn't read. *Here* is the verdict
+on the library itself, where it is audited; the exhibit of [the museum](museum.md) has the same
+mistake, and there it is found.
+
+| finding | library | here | exhibit | |
+|---|---|---|---|---|
+{recorded}
 
 {sections}"""
 

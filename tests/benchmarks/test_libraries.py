@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.libraries.__main__ import page
+from benchmarks.libraries.__main__ import _RECORDER, page
 from benchmarks.libraries.install import PINS
 from benchmarks.libraries.measure import audited
 from dpverify.data.adjacency import AddRemove
 from dpverify_audits.libraries import LIBRARIES, Entry
 from dpverify_audits.libraries.entry import claimed
+from dpverify_audits.museum import SUITE as MUSEUM
 
 
 def told(scale: float, **remarks: Any) -> dict[str, Any]:
@@ -45,3 +46,14 @@ def test_a_claim_is_refuted_by_two_runs_and_the_page_says_by_what() -> None:
 def test_every_library_is_pinned() -> None:
     assert set(LIBRARIES) <= set(PINS)
     assert all("==" in pin for pins in PINS.values() for pin in pins)
+
+
+def test_what_others_found_hangs_in_the_museum() -> None:
+    names = {exhibit.name for exhibit in MUSEUM}
+    assert {exhibit for _, _, exhibit, _, _ in _RECORDER} <= names
+    verdict = {"verdict": "violation"} | dict.fromkeys(("reading", "unit", "known"), "")
+    row = verdict | {"claim": [1, 0], "lower": 2.0, "reach": None, "low bits": "whole", "draws": 9}
+    row |= {"seconds": 1.0, "found": "", "example": ""}
+    text = page({"diffprivlib": {"GaussianNB, a class of one row": row}}, {})
+    assert "| diffprivlib | refuted | Classes that were seen |" in text
+    assert "| dpmm | – | Classes that were seen |" in text
