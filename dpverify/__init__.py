@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpverify._version import __version__
 
 if TYPE_CHECKING:
+    from dpverify import curves as curves
     from dpverify.accounting.budget import Budget
     from dpverify.accounting.calibrate import calibrate
     from dpverify.accounting.composition.compose import compose
@@ -178,12 +179,15 @@ _MODULES = {
     "dpverify.guarantee": ("Guarantee", "PrivacyCurve"),
     "dpverify.privacy": ("Estimator", "Mechanism", "Pair"),
 }
+_PARTS = ("curves",)  # modules one step behind the door
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # which would take every misspelt name for one of ours
 
     def __getattr__(name: str) -> Any:
+        if name in _PARTS:
+            return import_module(f"{__name__}.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(_HOMES[name]), name)
@@ -192,4 +196,4 @@ if not TYPE_CHECKING:  # which would take every misspelt name for one of ours
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PARTS})

@@ -345,7 +345,9 @@ def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:
 
 
 def _shortened(value: Any, plain: Any) -> Any:
-    """A long fraction to six digits, anything else as it stands."""
+    """A long fraction to six digits, a curve as it prints itself, anything else as it stands."""
+    if isinstance(value, PrivacyBound):
+        return str(value)
     long = isinstance(value, Fraction) and len(plain) > 20
     return f"~{float(value):.6g}" if long else plain
 

@@ -23,6 +23,11 @@ def test_every_name_is_loaded_from_where_type_checkers_see_it() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
+    parts = {name for name, module in seen.items() if module == "dpverify"}
+    assert parts == set(dpv._PARTS)
+    for name in parts:
+        assert getattr(dpv, name) is importlib.import_module(f"dpverify.{name}")
+        del seen[name]
     assert seen == dpv._HOMES
     assert sorted([*seen, "__version__"]) == sorted(dpv.__all__)
 

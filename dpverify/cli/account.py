@@ -80,9 +80,10 @@ def account(
 ) -> None:
     """What noise of a known scale guarantees, or a mechanism made for -p epsilon, -p delta.
 
-    NAME is gaussian, discrete-gaussian, laplace, randomized-response (of a Poisson sample with
-    -p rate=…), approximate-dp, which is a published point, or a mechanism's. `account compose` has
-    many releases.
+    NAME is gaussian, laplace, discrete-gaussian, discrete-laplace, randomized-response, staircase,
+    truncated-laplace, exponential, noisy-max, permute-and-flip, sparse-vector, laplace-threshold,
+    gaussian-threshold (of a Poisson sample with -p rate=…), approximate-dp, which is a published
+    point, or a mechanism's. `account compose` has many releases.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
@@ -204,9 +205,9 @@ def compose(
 def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: str | None) -> None:
     """The least noise that reaches (epsilon, delta), or leaves so little risk.
 
-    NAME is gaussian, discrete-gaussian, laplace, randomized-response, or a mechanism's, for epsilon
-    and delta. Of noise use what is printed as the safe end, or alone. It is that of one release of
-    -p times=… which reach the target together, each on a Poisson sample of -p rate=….
+    NAME is as for `account`; of a mechanism, for epsilon and delta. Of noise use what is printed as
+    the safe end, or alone. It is that of one release of -p times=… which reach the target together,
+    each on a Poisson sample of -p rate=….
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6

@@ -1,9 +1,14 @@
-"""Privacy losses of continuous noise: Gaussian, Laplace, and secret normal rows.
+"""Privacy losses of continuous laws: Gaussian, Laplace, bounded range, and secret normal rows.
 
 **Laplace.** Density e^{−|x|}/2 against the same moved by a: L = |x − a| − |x| is a on x ≤ 0, −a on
 x ≥ a and a − 2x between, hence, with E(s) = e^{−(1+2s)a},
 
     M(s) = ½e^{sa}·(1 + E(s) + (1 − E(s))/(1 + 2s)).
+
+**Bounded range.** Density e^{ℓ/2}/(4 sinh(ε₀/2)) on [−ε₀, ε₀], see `selection`: with a = (c + ½)ε₀
+
+    M(s) = sinh((s + ½)ε₀)/((2s + 1) sinh(ε₀/2)),
+    M(c + iy)/M(c) = (cos ε₀y + i·coth(a)·sin ε₀y)/(1 + iy/(c + ½)).
 
 **Normal rows.** r draws of a vector whose independent coordinates are N(0, 1 + γᵢ) under p and
 N(0, 1) under q: L = ½Σᵢ(−r·ln(1 + γᵢ) + γᵢXᵢ) with Xᵢ ~ χ²_r, and E[e^{tX}] = (1 − 2t)^{−r/2} gives
@@ -28,7 +33,7 @@ from dpverify.enclosure import Real, exact_string, rational, root_string, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.numbers import to_count, to_positive_rational
 
-__all__ = ["GaussianLoss", "LaplaceLoss", "NormalRowsLoss"]
+__all__ = ["BoundedRangeLoss", "GaussianLoss", "LaplaceLoss", "NormalRowsLoss"]
 
 _SMALLEST = Fraction(1, 2**400)
 
@@ -131,6 +136,66 @@ class LaplaceLoss(PrivacyLoss):
         far = 1 + decay + (1 + decay) / math.hypot(1 + 2 * c, 2 * y)
         near = 1 + decay + (1 - decay) / (1 + 2 * c)
         return min(math.log(far / near) + 4 * ROUND_OFF, 0.0)
+
+
+@frozen(kw_only=True)
+class BoundedRangeLoss(PrivacyLoss):
+    """The loss of the pair that dominates all mechanisms of one range, its own reverse.
+
+    Parameters
+    ----------
+    epsilon : ε₀ > 0, the range; exact
+    """
+
+    epsilon: Fraction = field(converter=to_positive_rational)
+
+    def __attrs_post_init__(self) -> None:
+        _check_size("epsilon", self.epsilon)
+
+    def __str__(self) -> str:
+        return f"BoundedRange(epsilon={exact_string(self.epsilon)})"
+
+    def max_loss(self) -> arb:
+        """The range."""
+        return to_arb(self.epsilon)
+
+    def transform(self, points: Sequence[acb]) -> list[acb]:
+        """Formula of the module's docstring."""
+        reach = to_arb(self.epsilon)
+        # Both parts of 2·sinh(z) in units of e^z, which no power has to hold.
+        below = -(-reach).expm1()
+        found = []
+        for s in points:
+            decay = (-(1 + 2 * s) * reach).exp()
+            found.append((s * reach).exp() * (1 - decay) / ((1 + 2 * s) * below))
+        return found
+
+    def log_moment(self, c: Doubles) -> Doubles:
+        """Ln M(c)."""
+        reach = float(self.epsilon)
+        decay = -np.expm1(-(1 + 2 * c) * reach)
+        found: Doubles = c * reach + np.log(decay / (1 + 2 * c)) - math.log(-math.expm1(-reach))
+        return found
+
+    def characteristic(self, c: float, y: Doubles) -> Characteristic:
+        """Formula of the module's docstring, of modulus at most 1.
+
+        An angle's error is relative, and that of coth(a)·sin(ε₀y)/(1 + iy/(c + ½)) at most so many
+        units of coth(a)·ε₀y·(c + ½)/y = a·coth(a) ≤ 1 + a.
+        """
+        reach = float(self.epsilon)
+        a, angle = (c + 0.5) * reach, reach * y
+        decay = math.exp(-2 * a)
+        coth = (1 + decay) / -math.expm1(-2 * a)
+        value = (np.cos(angle) + 1j * coth * np.sin(angle)) / (1 + 1j * y / (c + 0.5))
+        return value, ROUND_OFF * 2 * (6 + 3 * a + angle)
+
+    def envelope(self, c: float, y: float) -> float:
+        """Ln coth(a) − ½·ln(1 + (y/(c + ½))²), at most 0."""
+        a = (c + 0.5) * float(self.epsilon)
+        coth = (1 + math.exp(-2 * a)) / -math.expm1(-2 * a)
+        fall = math.log1p((y / (c + 0.5)) ** 2) / 2
+        return min(math.log(coth) - fall * (1 - 4 * ROUND_OFF) + 4 * ROUND_OFF, 0.0)
 
 
 def _to_gammas(values: Iterable[Real]) -> tuple[Fraction, ...]:

@@ -23,9 +23,11 @@ from dpverify.accounting.losses.base import (
 )
 from dpverify.enclosure import Real, SquareRoot, exact, exact_string, rational, squared, to_arb
 from dpverify.errors import require
-from dpverify.numbers import to_rational
+from dpverify.numbers import to_count, to_positive_rational, to_rational
 
-__all__ = ["AtomicLoss", "FiniteLoss", "ResponseLoss"]
+__all__ = ["AtomicLoss", "DiscreteLaplaceLoss", "FiniteLoss", "ResponseLoss", "StaircaseLoss"]
+
+_MOST_ATOMS = 1 << 14
 
 
 class AtomicLoss(PrivacyLoss):
@@ -214,6 +216,79 @@ class ResponseLoss(AtomicLoss):
         if self.share < 1:
             found.append((to_arb((1 - self.infinity_mass) * (1 - self.share)), arb(0)))
         return found
+
+
+@frozen(kw_only=True)
+class DiscreteLaplaceLoss(AtomicLoss):
+    """The loss of a whole number with discrete Laplace noise, its own reverse.
+
+    Parameters
+    ----------
+    scale : b > 0 of the noise, exact
+    sensitivity : Δ, how far the number moves: L takes the values (Δ − 2o)/b for 0 ≤ o ≤ Δ
+    """
+
+    scale: Fraction = field(converter=to_positive_rational)
+    sensitivity: int = field(converter=to_count)
+
+    def __attrs_post_init__(self) -> None:
+        rule = f"at most {_MOST_ATOMS} in a composition"
+        require(self.sensitivity <= _MOST_ATOMS, "sensitivity", self.sensitivity, rule)
+
+    def __str__(self) -> str:
+        moved = f", sensitivity={self.sensitivity}" if self.sensitivity > 1 else ""
+        return f"DiscreteLaplace(scale={exact_string(self.scale)}{moved})"
+
+    @property
+    def support(self) -> Support:
+        """Every second multiple of 1/b."""
+        return Support(base=((1 / self.scale, -self.sensitivity),), spacings=(2 / self.scale,))
+
+    def atoms(self) -> list[tuple[arb, arb]]:
+        """One for each output between the two numbers, and one for all on either side."""
+        step, size = to_arb(1 / self.scale), self.sensitivity
+        q = (-step).exp()
+        inner = (1 - q) / (1 + q)
+        found = [(1 / (1 + q), size * step), (q**size / (1 + q), -size * step)]
+        return found + [(inner * q**o, (size - 2 * o) * step) for o in range(1, size)]
+
+
+@frozen(kw_only=True)
+class StaircaseLoss(AtomicLoss):
+    """The loss of staircase noise that moves by one step's length, its own reverse.
+
+    Parameters
+    ----------
+    epsilon : ε₀ > 0, the loss but for its sign where it isn't 0; exact
+    gamma : which part of a step is high
+    """
+
+    epsilon: Fraction = field(converter=to_positive_rational)
+    gamma: Fraction = field(converter=to_rational)
+
+    def __str__(self) -> str:
+        numbers = f"epsilon={exact_string(self.epsilon)}, gamma={exact_string(self.gamma)}"
+        return f"Staircase({numbers})"
+
+    @property
+    def support(self) -> Support:
+        """±ε₀, with 0 between them unless half of a step is high."""
+        if self.gamma == Fraction(1, 2):
+            return Support(base=((self.epsilon, -1),), spacings=(2 * self.epsilon,))
+        return Support(base=(), spacings=(self.epsilon,))
+
+    def up(self) -> arb:
+        """P[L = ε₀], at the current precision: δ(0)/(1 − e^(−ε₀))."""
+        fall, high = to_arb(-self.epsilon).exp(), to_arb(self.gamma)
+        near = high + fall * (arb("0.5") - high) if self.gamma <= Fraction(1, 2) else arb("0.5")
+        return near / (high + fall * (1 - high))
+
+    def atoms(self) -> list[tuple[arb, arb]]:
+        """Up, down and, where it occurs, 0."""
+        step, up = to_arb(self.epsilon), self.up()
+        down = up * (-step).exp()
+        found = [(up, step), (down, -step)]
+        return found if self.gamma == Fraction(1, 2) else [*found, (1 - up - down, arb(0))]
 
 
 def _twice(step: Step) -> Step:

@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 
 from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.losses.base import Log, PrivacyLoss, Step
-from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
-from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
+from dpverify.accounting.losses.continuous import (
+    BoundedRangeLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    NormalRowsLoss,
+)
+from dpverify.accounting.losses.discrete import (
+    DiscreteLaplaceLoss,
+    FiniteLoss,
+    ResponseLoss,
+    StaircaseLoss,
+)
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.enclosure import SquareRoot
@@ -29,6 +39,12 @@ LAWS: list[PrivacyLoss] = [
     GaussianLoss(mu_squared=F(2)),
     LaplaceLoss(shift=F(3, 2)),
     LaplaceLoss(shift=F(20)),
+    BoundedRangeLoss(epsilon=F(3, 2)),
+    BoundedRangeLoss(epsilon=F(1, 100)),
+    BoundedRangeLoss(epsilon=F(20)),
+    DiscreteLaplaceLoss(scale=F(2), sensitivity=3),
+    StaircaseLoss(epsilon=F(1), gamma=F(1, 4)),
+    StaircaseLoss(epsilon=F(2), gamma=F(1, 2)),
     NormalRowsLoss(rows=5, gammas=(F(1, 5), F(-1, 6))),
     NormalRowsLoss(rows=4000, gammas=(F(-1, 400),)),
     DiscreteGaussianLoss(sigma_squared=F(1), sensitivity=1),

@@ -1,0 +1,120 @@
+"""The matrix mechanism: noise on A·x for a known strategy matrix A, with its exact sensitivity.
+
+x has one entry for each kind of record (a histogram), or for each step at which somebody may take
+part. One record more moves A·x by a column of A, one record replaced by the difference of two
+(Li, Miklau and others 2015, doi:10.1007/s00778-015-0398-x). What is computed from A·x + noise is
+post-processing. Entries are read exactly, so that norms are too.
+
+**Gaussian noise** depends on the largest ℓ2 norm alone, **Laplace noise** on the whole move: the
+least vector that weakly majorises all columns has a curve above all of theirs (`laplace`).
+
+**Several steps.** Where one person may take part in all steps of a set S, each time with a vector
+of norm at most 1, A·x moves by Σ_S a_i ⊗ u_i, of squared norm Σ ⟨a_i, a_j⟩⟨u_i, u_j⟩ ≤ Σ |⟨a_i,
+a_j⟩| over i, j in S; attained by equal u_i where no product is negative. That is the sensitivity
+for a schema of participation (Choquette-Choo and others 2023, arXiv:2211.06530).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.accounting.curves.laplace import Laplace, majorant
+from dpverify.data.adjacency import Adjacency
+from dpverify.enclosure import Real, SquareRoot, rational
+from dpverify.errors import ParameterError, require
+from dpverify.numbers import whole
+
+__all__ = ["matrix_mechanism"]
+
+_MOST_SUM = 2**62
+
+
+def matrix_mechanism(
+    strategy: Any,
+    *,
+    sigma: Real | None = None,
+    scale: Real | None = None,
+    replaced: bool = False,
+    together: Iterable[Iterable[Real]] | None = None,
+    adjacency: Adjacency | None = None,
+) -> Gaussian | Laplace:
+    """The curve of A·x with Gaussian or Laplace noise, by the exact norms of A's columns.
+
+    Parameters
+    ----------
+    strategy : A, rows of numbers of any kind, or an array; a double stands for its exact value
+    sigma : of Gaussian noise on every entry; or
+    scale : of Laplace noise
+    replaced : whether neighbours replace a record, by default they add or remove one
+    together : of Gaussian noise, sets of columns of which one person may be in all, a vector of
+    norm
+        at most 1 in each; by default a person is in one
+    adjacency : whom it protects
+
+    Examples
+    --------
+    >>> import dpverify as dpv
+    >>> prefix = [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    >>> print(dpv.curves.matrix_mechanism(prefix, sigma=4).sensitivity)
+    √(3)
+    >>> print(dpv.curves.matrix_mechanism(prefix, scale=4).sensitivity)
+    3
+    """
+    require((sigma is None) != (scale is None), "noise", "sigma and scale", "one of the two")
+    columns = _columns(strategy)
+    if replaced:
+        require(together is None, "together", together, "left out where records are replaced")
+        columns = [
+            tuple(x - y for x, y in zip(one, other, strict=True))
+            for one, other in combinations(columns, 2)
+        ]
+    if sigma is not None:
+        sets = [(index,) for index in range(len(columns))] if together is None else together
+        square = max((_square(columns, each) for each in sets), default=Fraction(0))
+        require(square > 0, "strategy", "a matrix", "not 0 in all its columns")
+        return Gaussian(sigma=sigma, sensitivity=SquareRoot(square), adjacency=adjacency)
+    require(together is None, "together", together, "left out for Laplace noise")
+    return Laplace.of_row(_majorant(columns), scale=scale or 0, adjacency=adjacency)
+
+
+def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:
+    rule = "rows of numbers, all of one length"
+    values = strategy.tolist() if isinstance(strategy, np.ndarray) else strategy
+    try:
+        rows = [[rational("strategy", entry) for entry in row] for row in values]
+        columns = list(zip(*rows, strict=True))
+    except (TypeError, ValueError):
+        raise ParameterError("strategy", type(strategy).__name__, rule) from None
+    require(bool(columns), "strategy", "empty", rule)
+    return columns
+
+
+def _square(columns: Sequence[tuple[Fraction, ...]], chosen: Iterable[Real]) -> Fraction:
+    """Σ |⟨a_i, a_j⟩| over i, j among the chosen columns."""
+    places = [whole("together", place) for place in chosen]
+    good = len(set(places)) == len(places) and all(0 <= place < len(columns) for place in places)
+    require(good, "together", places, "different numbers of columns, from 0 on")
+    total = Fraction(0)
+    for one in places:
+        for other in places:
+            pairs = zip(columns[one], columns[other], strict=True)
+            total += abs(sum((x * y for x, y in pairs), Fraction(0)))
+    return total
+
+
+def _majorant(columns: Sequence[tuple[Fraction, ...]]) -> tuple[Fraction, ...]:
+    """The least vector that majorises all columns; their largest sum where it is too large."""
+    largest = max(sum(map(abs, column), Fraction(0)) for column in columns)
+    require(largest > 0, "strategy", "a matrix", "not 0 in all its columns")
+    unit = math.lcm(*(entry.denominator for column in columns for entry in column))
+    if largest * unit >= _MOST_SUM:
+        return (largest,)
+    entries = [[int(entry * unit) for entry in column] for column in columns]
+    return tuple(size / unit for size in majorant(np.array(entries, dtype=np.int64)))
