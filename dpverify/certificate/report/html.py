@@ -24,7 +24,7 @@ from dpverify.certificate.rounding import (
     exact,
     percent_at_most,
 )
-from dpverify.certificate.schema import Certificate, Ends, EventFinding
+from dpverify.certificate.schema import Certificate, Ends, EventFinding, HazardAnswer
 from dpverify.enclosure import exact_string
 from dpverify.errors import extra
 
@@ -35,6 +35,16 @@ __all__ = ["render", "template"]
 
 _NEARLY = Decimal("0.99999999")  # statistics have nine significant digits
 _SECTIONS = ("grid", "projection", "sensitivity", "noise")
+_SAID_AS = {
+    "pass": "isn't so here",
+    "fail": "is so here",
+    "not_applicable": "can't be so here",
+}
+_WORTH = {
+    "useful": " For its purpose the release is useful.",
+    "coarse": " For its purpose the release is coarse: only averages over many estimates say much.",
+    "useless": " For its purpose the release is useless.",
+}
 _SYMBOLS = {"l1": "ℓ1", "l2": "ℓ2", "sha256": "SHA-256", "sigma": "σ", "epsilon": "ε"}
 
 
@@ -79,9 +89,17 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
     factor = decimal_of(inputs.epsilon, ROUND_CEILING)
     excess = decimal_of(power.smallest_excess)
     answered = {hazard: answers for answers in later for hazard in answers.answers}
+    asked = [
+        answer
+        for answer in certificate.checklist
+        if answer.answer == "needs_owner" and answer.id not in answered
+    ]
     return template("report.html.j2").render(
         certificate=certificate,
         later=answered,
+        judgement=_judgement(certificate, asked),
+        right=at_most(str(100 * plots.right_guesses(certificate)), 4),
+        said_as=_SAID_AS,
         inputs=inputs,
         evidence=certificate.evidence,
         derived=derived,
@@ -111,11 +129,7 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
         edition=EDITION,
         words=Counter(answer.answer for answer in certificate.checklist),
         owned=[answer for answer in certificate.checklist if answer.owner],
-        asked=[
-            answer
-            for answer in certificate.checklist
-            if answer.answer == "needs_owner" and answer.id not in answered
-        ],
+        asked=asked,
         chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
         best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
         figures={
@@ -126,6 +140,23 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
             "sizes": plots.size_plot(certificate) if len(derived.sizes) > 1 else None,
         },
     )
+
+
+def _judgement(certificate: Certificate, asked: Sequence[HazardAnswer]) -> str:
+    """All of the page in a sentence or three."""
+    derived = certificate.derived
+    if derived.white_box.verdict == "violation":
+        return "An attack refuted the protection that was claimed: don't use this."
+    notion = derived.guarantee.notion
+    decided = derived.white_box.verdict == "no_violation_found"
+    attack = (
+        "an attack on the program found nothing against it"
+        if decided
+        else "an attack on the program could neither refute it nor come near enough to"
+    )
+    worth = "" if derived.usefulness is None else _WORTH[derived.usefulness.verdict]
+    left = f" {len(asked)} of the owner's answers are missing." if asked else ""
+    return f"{notion.capitalize()} was proven, and {attack}.{worth}{left}"
 
 
 @lru_cache(maxsize=2)

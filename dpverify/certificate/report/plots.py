@@ -37,6 +37,7 @@ __all__ = [
     "outside_band",
     "people_plot",
     "privacy_plot",
+    "right_guesses",
     "roc_plot",
     "size_plot",
     "verdict_plot",
@@ -94,12 +95,14 @@ def outside_band(certificate: Certificate) -> int:
 
 
 def people_plot(certificate: Certificate) -> str:
-    """What the claim means to a hundred people, as inline SVG.
-
-    At even odds a guess is right with probability (1 + δ(0))/2 at most: `Risk.success`.
-    """
-    at_most = Enclosure.of_exact((1 + rational("delta", _at_zero(certificate))) / 2).upper
+    """What the claim means to a hundred people, as inline SVG."""
+    at_most = Enclosure.of_exact(right_guesses(certificate)).upper
     return people_figure(Fraction(1, 2), min(at_most, 1.0), question="Was that change made?")
+
+
+def right_guesses(certificate: Certificate) -> Fraction:
+    """How likely a guess at even odds is right, at most: (1 + δ(0))/2, as `Risk.success`."""
+    return (1 + rational("delta", _at_zero(certificate))) / 2
 
 
 def _at_zero(certificate: Certificate) -> str:
