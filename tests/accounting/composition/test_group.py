@@ -28,7 +28,7 @@ EXACT: list[Any] = [
 
 
 @pytest.mark.parametrize("curve", EXACT, ids=str)
-@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("size", day_and_night(2, 5))
 def test_the_bound_attains_what_is_exact(curve: dpv.PrivacyCurve, size: int) -> None:
     """Noise against more shifts: the chain proves that much, and from below there is no less."""
     exact, bound = curve.group(size), GroupBound(one=curve, size=size)

@@ -49,7 +49,7 @@ def enumerated(p: list[Fraction], q: list[Fraction], epsilon: Fraction, times: i
         return max(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(laws, laws, epsilons, st.integers(1, 3))
 def test_it_is_the_enumerated_one(
     p: list[Fraction], q: list[Fraction], epsilon: Fraction, times: int
