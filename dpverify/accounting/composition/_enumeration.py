@@ -19,11 +19,11 @@ from flint import arb
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import AtomicLoss
 
-__all__ = ["Enumeration", "has_few_atoms"]
+__all__ = ["Atoms", "Enumeration", "has_few_atoms", "sums_of_atoms"]
 
 _MOST_ATOMS = 1 << 14
 
-_Atoms = list[tuple[arb, arb]]
+Atoms = list[tuple[arb, arb]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,11 +46,7 @@ class Enumeration:
     @classmethod
     def of(cls, losses: Losses) -> Enumeration:
         """At the current precision, for losses that `has_few_atoms` admits."""
-        found: _Atoms = [(arb(1), arb(0))]
-        for loss, count in losses:
-            assert isinstance(loss, AtomicLoss)  # noqa: S101
-            many = _copies(loss.atoms(), count)
-            found = [(w * v, place + more) for w, place in found for v, more in many]
+        found = sums_of_atoms(losses)
         found.sort(key=lambda atom: atom[1].mid())
         return cls(
             weights=[w for w, _ in found],
@@ -72,19 +68,29 @@ class Enumeration:
         return total
 
 
-def has_few_atoms(losses: Losses) -> bool:
-    """Whether all losses are discrete and their sums at most 16,384."""
+def has_few_atoms(losses: Losses, *, most: int = _MOST_ATOMS) -> bool:
+    """Whether all losses are discrete and their sums not too many."""
     size = 1
     for loss, count in losses:
         if not isinstance(loss, AtomicLoss):
             return False
         size *= math.comb(count + len(loss.atoms()) - 1, count)
-        if size > _MOST_ATOMS:
+        if size > most:
             return False
     return True
 
 
-def _copies(atoms: _Atoms, count: int) -> _Atoms:
+def sums_of_atoms(losses: Losses) -> Atoms:
+    """Weight and place of every sum of atoms, at the current precision."""
+    found: Atoms = [(arb(1), arb(0))]
+    for loss, count in losses:
+        assert isinstance(loss, AtomicLoss)  # noqa: S101
+        many = _copies(loss.atoms(), count)
+        found = [(w * v, place + more) for w, place in found for v, more in many]
+    return found
+
+
+def _copies(atoms: Atoms, count: int) -> Atoms:
     """Sums of `count` equal losses."""
     (weight, loss), *rest = atoms
     if not rest:

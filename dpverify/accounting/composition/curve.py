@@ -8,6 +8,7 @@ is computed depends on what the losses are:
    vector with the shifts of all, in closed form;
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
+ - Laplace losses with few such atoms: a closed form for each of their sums (`laplace_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
  - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`).
 
@@ -38,6 +39,7 @@ from dpverify.accounting.composition._inversion import (
     invert,
     widened,
 )
+from dpverify.accounting.composition._laplace_sums import LaplaceSums, has_laplace_sums
 from dpverify.accounting.composition._lattice import common_unit
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
 from dpverify.accounting.composition._sampled import (
@@ -371,7 +373,7 @@ class _Direction:
 class _Sums:
     """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
 
-    sums: tuple[Inversion | Enumeration | Drops | SampledSum, ...]
+    sums: tuple[Inversion | Enumeration | LaplaceSums | Drops | SampledSum, ...]
 
     @classmethod
     def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
@@ -394,6 +396,8 @@ class _Sums:
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
+        if has_laplace_sums(losses):
+            return cls(sums=(LaplaceSums.of(losses),))
         # ε is off by 3/2·(c + 1) times the variance of the smoothing.
         aim = _RESOLUTION * max(eps, 1 / (c + 1))
         finest = math.sqrt(2 * aim / (c + 1) / ORDER)

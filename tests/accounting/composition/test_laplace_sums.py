@@ -1,0 +1,94 @@
+"""Laplace noise next to a few bounded discrete losses: a closed form for each of their sums."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+from flint import arb
+
+import dpverify as dpv
+from dpverify.accounting.composition._laplace_sums import LaplaceSums, has_laplace_sums
+from dpverify.accounting.curves.laplace import excess
+
+MIXED = [
+    (dpv.Laplace(scale=1), Fraction(1), Fraction(0)),
+    (dpv.Laplace(scale=Fraction(5, 2)), Fraction(7, 10), Fraction(1, 1000)),
+]
+
+
+def by_quadrature(shift: Fraction, epsilon: Fraction, step: Fraction, leak: Fraction) -> mpmath.mpf:
+    """One Laplace release and one point, from the densities of both outputs."""
+    a, eps, s = (mpmath.mpf(x.numerator) / x.denominator for x in (shift, epsilon, step))
+    told = mpmath.exp(s) / (1 + mpmath.exp(s))
+    rest = 1 - mpmath.mpf(leak.numerator) / leak.denominator
+    total = 1 - rest
+    for own, other in ((told, 1 - told), (1 - told, told)):
+
+        def gap(x: mpmath.mpf, own: mpmath.mpf = own, other: mpmath.mpf = other) -> mpmath.mpf:
+            p, q = (mpmath.exp(-abs(y)) / 2 for y in (x, x - a))
+            return max(own * p - mpmath.exp(eps) * other * q, 0)
+
+        # The integrand has corners at 0, a, and where it becomes 0 between them.
+        corner = (a - eps + mpmath.log(own / other)) / 2
+        ends = sorted({mpmath.mpf(0), a, min(max(corner, mpmath.mpf(0)), a)})
+        total += rest * mpmath.quad(gap, [-mpmath.inf, *ends, mpmath.inf])
+    return total
+
+
+@pytest.mark.parametrize(("noise", "step", "leak"), MIXED)
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_it_is_the_integral(
+    noise: dpv.Laplace, step: Fraction, leak: Fraction, epsilon: Fraction
+) -> None:
+    total = noise + dpv.ApproxDP(epsilon=step, delta=leak)
+    with mpmath.workdps(30):
+        true = by_quadrature(noise.shifts[0][0], epsilon, step, leak)
+        found = total.delta_at(epsilon)
+        assert found.lower * (1 - 1e-15) <= true <= found.upper * (1 + 1e-15)
+    assert found.width <= 1e-13
+
+
+def test_below_zero_it_is_the_other_order() -> None:
+    """f(t) = E[1 − e^{t − L}] far below, and the value at 0 from both sides."""
+    shifts = ((Fraction(1, 2), 2),)
+    assert excess(shifts, arb(-5)).overlaps(1 - arb(-5).exp())
+    at = excess(shifts, arb(0, 1e-20))
+    assert at.overlaps(excess(shifts, arb(0)))
+    assert float(at.rad()) < 1e-15
+    steps = [float(excess(shifts, arb(t) / 10).mid()) for t in range(-15, 16)]
+    assert steps == sorted(steps, reverse=True)
+    assert float(excess(shifts, arb(2)).mid()) == 0
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-20", "1e-100"])
+def test_tiny_deltas_are_no_harder(delta: str) -> None:
+    """Near the largest sum, where a smoothing knew the first digits alone."""
+    total = 10 * dpv.Laplace(scale=2) + 10 * dpv.ApproxDP(epsilon=1)
+    found = total.epsilon_at(delta)
+    assert found.width <= 1e-14
+    assert total.delta_at(found.upper).lower <= float(delta)
+    assert total.epsilon_at(0).upper == 15
+
+
+def test_a_wrong_weight_is_noticed() -> None:
+    """Planted: the atoms' weights of the reversed order."""
+    total = dpv.Laplace(scale=1) + dpv.ApproxDP(epsilon=1)
+    sums = LaplaceSums.of(total.losses())
+    (up, high), (down, low) = sums.atoms
+    swapped = LaplaceSums(shifts=sums.shifts, atoms=[(up, low), (down, high)])
+    true = by_quadrature(Fraction(1), Fraction(1), Fraction(1), Fraction(0))
+    assert math.isclose(float(sums.value(arb(1)).mid()), true, rel_tol=1e-12)
+    assert not math.isclose(float(swapped.value(arb(1)).mid()), true, rel_tol=1e-2)
+
+
+def test_what_has_no_closed_form() -> None:
+    answer = dpv.ApproxDP(epsilon=1)
+    assert has_laplace_sums((dpv.Laplace(scale=1) + answer).losses())
+    assert not has_laplace_sums((2 * answer).losses())
+    assert not has_laplace_sums((dpv.Laplace(scale=1) + dpv.Gaussian(sigma=1)).losses())
+    assert not has_laplace_sums((dpv.Laplace(scale=1) + 10**4 * answer).losses())
+    distinct = dpv.Laplace.of_row(range(1, 31), scale=10)
+    assert not has_laplace_sums((answer + distinct).losses())
