@@ -1626,6 +1626,85 @@ def _tails(
     return own[::-1], opposite[::-1]
 
 
+@dataclass(frozen=True)
+class NormalRowsCurve(Curve):
+    """r draws of N(0, 1) against r of N(0, 1 + γ), the larger divergence of both directions.
+
+    The loss rises with the sum of the squares, which is χ²_r, times 1 + γ for the second law. With
+    Q(y) = P[χ²_r > 2y] and t(ε) = ((1 + γ)/γ)(ε + (r/2)·ln(1 + γ)) the divergences are
+    Q(t(ε)/(1 + γ)) − e^ε·Q(t(ε)) and 1 − Q(u) − e^ε(1 − Q(u/(1 + γ))) at u = t(−ε), 0 if u ≤ 0.
+    """
+
+    rows: int
+    gamma: Fraction
+
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def delta(self, epsilon: Fraction) -> Span:
+        def at(sign: int) -> Interval:
+            wide = number(1 + self.gamma)
+            share = wide / number(self.gamma)
+            return share * (sign * number(epsilon) + iv.mpf(self.rows) / 2 * iv.log(wide))
+
+        def value() -> Interval:
+            wide, factor = number(1 + self.gamma), iv.exp(number(epsilon))
+            t, u = at(1), at(-1)
+            own = chi_square_tail(self.rows, t / wide) - factor * chi_square_tail(self.rows, t)
+            if u.b <= 0:
+                return own
+            if u.a <= 0:
+                raise ValueError("undecided: more precision")
+            other = 1 - chi_square_tail(self.rows, u / wide)
+            other = 1 - chi_square_tail(self.rows, u) - factor * other
+            return iv.mpf([max(own.a, other.a), max(own.b, other.b)])
+
+        return enclosed(value)
+
+    def epsilon_ends(self, delta: Fraction) -> Callable[[str, Any], None]:
+        return self.root_ends(delta)
+
+    def rates(self, threshold: float) -> tuple[float, float]:
+        wide, half = 1 + float(self.gamma), self.rows / 2 * math.log1p(self.gamma)
+        t, u = (wide / (wide - 1) * (side * threshold + half) for side in (1, -1))
+        wider = _chi_square(self.rows, t / wide), _chi_square(self.rows, t)
+        narrower = 1 - _chi_square(self.rows, u), 1 - _chi_square(self.rows, u / wide)
+        odds = math.exp(min(threshold, 700.0))
+        better = wider[0] - odds * wider[1] >= narrower[0] - odds * narrower[1]
+        return wider if better else narrower
+
+
+def chi_square_tail(rows: int, y: Interval) -> Interval:
+    """Encloses P[χ²_r > 2y] = Γ(r/2, y)/Γ(r/2) for y ≥ 0.
+
+    By parts Γ(a + 1, y)/Γ(a + 1) is Γ(a, y)/Γ(a) plus y^a·e^(−y)/Γ(a + 1); it starts at e^(−y) for
+    a = 1, and at 2Φ(−√(2y)) for a = ½, where Γ(3/2) = √π/2.
+    """
+    if rows > 1 << 12:
+        raise Left("normal rows beyond 4,096")
+    decay = iv.exp(-y)
+    if rows % 2:
+        total, term, a = 2 * normal_tail(iv.sqrt(2 * y)), 2 * iv.sqrt(y / iv.pi) * decay, 0.5
+    else:
+        total, term, a = decay, y * decay, 1.0
+    while a < rows / 2:
+        total, a = total + term, a + 1
+        term = term * y / a
+    return total
+
+
+def _chi_square(rows: int, y: float) -> float:
+    """The same in doubles; 1 below 0."""
+    if y <= 0:
+        return 1.0
+    if rows % 2:
+        total, term, a = math.erfc(math.sqrt(y)), 2 * math.sqrt(y / math.pi) * math.exp(-y), 0.5
+    else:
+        total, term, a = math.exp(-y), y * math.exp(-y), 1.0
+    while a < rows / 2:
+        total, a = total + term, a + 1
+        term = term * y / a
+    return min(total, 1.0)
+
+
 # 7. Inputs: kinds, limits, the grid
 
 
@@ -3020,6 +3099,76 @@ class MinHash(Mechanism):
         )
 
 
+class CutSketch(Mechanism):
+    """Secret normal rows whose covariance is a graph's Laplacian over a floor w."""
+
+    def __init__(self, inputs: Inputs, facts: Mapping[str, Any]) -> None:
+        n, rows = inputs.p, inputs.parameters["sketch_rows"]
+        require(n >= 2, "inputs.attributes", "are fewer than two vertices")
+        require(inputs.delta > 0, "inputs.delta", "must be positive with normal rows")
+        moved = min(Fraction(math.ceil(inputs.adjacency["weight"] * 2**20), 2**20), Fraction(1))
+        finest = (2**62 - 1) // (2 * n**2 * 2**20)
+        require(finest >= 1, "inputs.attributes", "are too many vertices")
+        steps = min(1 << 10, 1 << (finest.bit_length() - 1))
+        where, text = "derived.facts.sketch.floor", _recorded(facts, "sketch", "floor")
+        try:
+            w = exact_number(text)
+        except ValueError as error:
+            raise Differs(where, str(error)) from None
+        require((w * steps).denominator == 1 and 0 < w < n, where, "isn't on its grid")
+
+        def at(floor: Fraction) -> NormalRowsCurve:
+            return NormalRowsCurve(rows, 2 * moved * (1 - floor / n) / floor)
+
+        curve = self.curve = at(w)
+        require(curve.delta(inputs.epsilon).high <= inputs.delta, where, "is too low")
+        lower = w - Fraction(1, steps)
+        if lower > 0:
+            more = at(lower).delta(inputs.epsilon).low > inputs.delta
+            require(more, where, "is higher than the target needs")
+        ratio = w / 2**32
+        exponent = (ratio.numerator.bit_length() - ratio.denominator.bit_length()) // 2 + 1
+        step = Fraction(2) ** exponent
+        while step**2 > ratio:
+            step /= 2
+        delta = Fraction(1, 10**6)
+        published = enclosed(
+            lambda: (
+                iv.sqrt(32 * rows * iv.log(number(2 / delta)))
+                * iv.log(number(4 * rows / delta))
+                / number(w)
+            )
+        )
+        self.facts = {
+            "sketch": {
+                "rows": rows,
+                "columns": n,
+                "floor": text,
+                "share": exact_string(1 - w / n),
+                "step": exact_string(step),
+            },
+            "claim": {
+                "relative_change": exact_string(curve.gamma),
+                "delta": exact_string(delta),
+                "epsilon": curve.epsilon_ends(delta),
+                "epsilon_published": nearly(published, Fraction(1, 2**46)),
+            },
+        }
+        self.claim = Claim(
+            "the secret projection, which is all that is random and is never stored",
+            "before the release; the projection stays secret for ever",
+            "exact curve of a covariance's rank-one change, "
+            "`dpverify.accounting.curves.rank_one`, for Blocki et al. 2012 (arXiv:1204.2136), "
+            "section 3",
+            (
+                "slides2025.appendix-d.determinants.exact",
+                "slides2025.appendix-d.floor",
+                "slides2025.appendix-e.matrix",
+            ),
+        )
+        self.shape, self.dtype, self.step = [rows, n], "int64", Span(step, step)
+
+
 # 9. What is derived: guarantee, curve, attacker, counts
 
 
@@ -3753,6 +3902,7 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
 _MECHANISMS: dict[str, Callable[[Inputs, Mapping[str, Any]], Mechanism]] = {
     "noise-addition": NoiseAddition,
     "randomized-response": RandomizedResponse,
+    "jl-graph-cuts": CutSketch,
     "rr-min-hash": MinHash,
     "noisy-min-hash": MinHash,
     **dict.fromkeys(

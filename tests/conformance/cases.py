@@ -208,6 +208,6 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
      "projection and sensitivity"),
     ("noise-addition", ("derived", "facts", "sensitivity", "entries_changed"), 3, True,
      "projection and sensitivity"),
-    ("cuts", ("release", "sha256"), "0" * 64, True, "released file"),
+    ("cuts", ("derived", "facts", "sketch", "floor"), "1", True, "projection and sensitivity"),
 )  # fmt: skip
 """Edits: of which case, where, the new value, is the digest renewed, and which line differs."""
