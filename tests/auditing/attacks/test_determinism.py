@@ -18,6 +18,7 @@ import pytest
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.attacks.determinism import DeterminismAttack
 from dpverify.auditing.finding import Finding
+from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import Words
@@ -291,3 +292,16 @@ def test_twins_of_the_planted_bugs_are_not_accused(bug: Any) -> None:
     )
     for finding in findings:
         assert finding.verdict != "violation", finding.statement
+
+
+def vector(record: Any, rng: np.random.Generator) -> Any:
+    return (record + rng.laplace(size=2)).tolist()
+
+
+def test_rows_of_a_function_that_gives_a_list_are_compared() -> None:
+    """A single row's output stands as the function gives it, without a place for rows."""
+    claim = ApproxDP(epsilon=1)
+    mechanism = adapt(vector, adjacency=Attribute(1), claim=claim, of="record", attributes=2)
+    first, *_ = attacked(DeterminismAttack(), mechanism, [PAIR], draws=40, workers=1)
+    assert first.verdict == "no_violation_found"
+    assert "rows: 0 of" in first.statement
