@@ -113,6 +113,7 @@ def test_the_core_accounts_and_audits_without_extras() -> None:
     assert [line for line in lines if "dpverify[" in line] == [
         "dpverify.certificate.report.html 'dpverify[report]'.",
         "dpverify.certificate.report.plots 'dpverify[report]'.",
+        "dpverify.sklearn 'dpverify[audit]'.",
         "dpverify.testing.strategies 'dpverify[test]'.",
     ]
     assert any(re.match("survey-answers.*: no violation found", line) for line in lines)

@@ -1,0 +1,222 @@
+"""Private sketches as scikit-learn transformers (extra ``audit`` or ``mnist``).
+
+Any mechanism whose records are rows, by its name: linear sketches, sign sketches, MinHash. What
+comes out is what was released, so that whatever model follows is post-processing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpverify.accounting.composition.compose import compose
+from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.catalogue import family_of, mechanism
+from dpverify.data.adjacency import Adjacency, Attribute, Items
+from dpverify.data.domain import Box, Domain, Sets, is_sparse
+from dpverify.errors import ParameterError, extra
+from dpverify.guarantee import PrivacyCurve
+
+with extra("audit", "PrivateSketch"):
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["PrivateSketch"]
+
+_WIDTH = 32  # numbers that are kept where nobody says how many
+
+
+class PrivateSketch(  # scikit-learn has no types
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Release of private sketches of the rows, as a transformer.
+
+    `fit` reads the numbers of columns and rows, and nothing else. **Every `transform` is a
+    release**: it draws fresh noise, and what it costs adds up for rows that are released again. So
+    a row that was released is refused a second time unless ``again=True``; rows are known by their
+    content, for as long as this object lives: a clone, or a pickled copy, begins anew. The noise
+    shifts all squared distances alike, so that nearest neighbours need no mending.
+
+    Parameters
+    ----------
+    mechanism : as `dpverify.mechanisms` lists it
+    k : numbers, signs or hash values that are kept of a row; the smaller of 32 and their columns by
+        default; left out for mechanisms that don't take it
+    epsilon, delta : the target of one release. At δ = 0 mechanisms that have a choice take Laplace
+        noise
+    domain : declared, never read off the data; [0, 1] by default, with what is outside moved to its
+        nearest end
+    adjacency : whom the release protects; one value of one row, whatever it changes to, by default,
+        and one item of sets
+    parameters : of the mechanism's own, more of them
+    seed : of the public randomness
+    again : whether rows may be released again, which spends again
+
+    Attributes
+    ----------
+    mechanism_ : that releases, with its estimators and its guarantee
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpverify.sklearn import PrivateSketch
+    >>> sketch = PrivateSketch(k=4, epsilon=2)
+    >>> rows = np.linspace(0, 1, 24).reshape(4, 6)
+    >>> sketch.fit_transform(rows).shape, float(sketch.spent().epsilon_at(0))
+    ((4, 4), 2.0)
+    >>> sketch.transform(rows)
+    Traceback (most recent call last):
+    ...
+    dpverify.errors.ParameterError: again=False must be True to release rows again: 4 of 4 were \
+released before. It spends 2 once more for each.
+    """
+
+    def __init__(
+        self,
+        mechanism: str = "dp-oporp",
+        *,
+        k: int | None = None,
+        epsilon: Any = 1.0,
+        delta: Any = 0.0,
+        domain: Domain | None = None,
+        adjacency: Adjacency | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        again: bool = False,
+    ) -> None:
+        self.mechanism = mechanism
+        self.k = k
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.adjacency = adjacency
+        self.parameters = parameters
+        self.seed = seed
+        self.again = again
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Make the mechanism for so many columns; no value of X counts, and nothing is spent."""
+        X = validate_data(self, X, accept_sparse="csr")
+        columns = X.shape[1]
+        domain = Box(0, 1, outside="clip") if self.domain is None else self.domain
+        known = {parameter.name: parameter for parameter in family_of(self.mechanism).parameters}
+        given = dict(self.parameters or {})
+        if "k" in known:
+            given.setdefault("k", min(columns, _WIDTH) if self.k is None else self.k)
+        if self.delta == 0 and "noise" in known:
+            given.setdefault("noise", "laplace")
+        self.mechanism_ = mechanism(
+            self.mechanism,
+            p=columns,
+            rows=X.shape[0],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            domain=domain,
+            adjacency=_unit(domain) if self.adjacency is None else self.adjacency,
+            seed=self.seed,
+            **given,
+        )
+        if not hasattr(self, "_released"):  # what was spent stays spent
+            self._released = _Released()
+        self._n_features_out = self._width()
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Release the rows of X with fresh noise: what each was released as, of shape (n, k).
+
+        Linear sketches are in the records' unit; signs are −1 and 1; hash values are whole numbers.
+
+        Raises
+        ------
+        ParameterError
+            If one of the rows was released before, and `again` is False.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        digests = self._released.digests(X)
+        before = sum(map(self._released.has, digests))
+        if before and not self.again:
+            raise ParameterError(
+                "again",
+                self.again,
+                f"True to release rows again: {before} of {len(digests)} were released before",
+                f"It spends {self.epsilon} once more for each.",
+            )
+        released = self.mechanism_.release(X)
+        self._released.times[self.mechanism_.privacy()].update(set(digests))
+        step = self.mechanism_.step()
+        if step is not None:
+            return np.asarray(released * float(step))
+        if self._packed():
+            bits = np.unpackbits(released, axis=-1, count=self._width())
+            return np.asarray(2.0 * bits - 1, dtype=np.float64)
+        return np.asarray(released, dtype=np.float64)
+
+    def spent(self) -> PrivacyCurve:
+        """The curve of all releases of one row, of the one that was released most often.
+
+        Rows of which each was released once cost one release, since one of them is protected.
+        """
+        check_is_fitted(self)
+        costs = [
+            max(times.values()) * curve if max(times.values()) > 1 else curve
+            for curve, times in self._released.times.items()
+            if times
+        ]
+        return compose(*costs) if costs else ApproxDP(epsilon=0)
+
+    def _packed(self) -> bool:
+        """Whether eight signs are released as one byte."""
+        names = {estimator.name for estimator in self.mechanism_.estimators()}
+        return bool(names & {"sign collision", "bit agreement"})
+
+    def _width(self) -> int:
+        if self._packed():
+            return int(self.mechanism_.projection.k)  # type: ignore[attr-defined]
+        return int(self.mechanism_.shape(1)[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Released:
+    """How often rows were released at which cost, by digests; no copy takes these along."""
+
+    def __init__(self) -> None:
+        self.key = secrets.token_bytes(32)
+        self.times: defaultdict[PrivacyCurve, Counter[bytes]] = defaultdict(Counter)
+
+    def has(self, digest: bytes) -> bool:
+        """Whether such a row was released."""
+        return any(digest in times for times in self.times.values())
+
+    def digests(self, rows: Any) -> list[bytes]:
+        """One of each row."""
+        dense = (row.toarray() if is_sparse(rows) else row for row in rows)
+        return [
+            hashlib.blake2b(np.ascontiguousarray(row, np.float64).tobytes(), key=self.key).digest()
+            for row in dense
+        ]
+
+    def __reduce__(self) -> Any:  # digests with their key would tell of the rows
+        return _Released, ()
+
+
+def _unit(domain: Domain) -> Adjacency:
+    match domain:
+        case Box(low=low, high=high):
+            return Attribute(high - low)
+        case Sets():
+            return Items(1)
+    raise ParameterError("adjacency", None, f"given for a domain of {type(domain).__name__}")

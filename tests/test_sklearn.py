@@ -1,0 +1,96 @@
+"""Private sketches in scikit-learn: a transform is a release, which is said and counted."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import dpverify as dpv
+from dpverify.errors import ParameterError
+from dpverify.sklearn import PrivateSketch
+
+ROWS = np.random.default_rng(1).random((12, 6))
+FRESH = "every transform draws fresh noise, so that no two agree"
+NOT_REPEATED = {"check_estimators_pickle": FRESH, "check_fit_idempotent": FRESH}
+
+
+@pytest.mark.nightly
+def test_it_is_an_estimator() -> None:
+    """All checks but the two that compare two releases, and these fail by that alone."""
+    results = check_estimator(
+        PrivateSketch(again=True), expected_failed_checks=NOT_REPEATED, on_skip=None
+    )
+    failed = {result["check_name"] for result in results if result["status"] == "xfail"}
+    assert failed == set(NOT_REPEATED)
+
+
+def test_a_row_is_released_once_unless_somebody_says_again() -> None:
+    sketch = PrivateSketch(k=4, epsilon=2).fit(ROWS)
+    assert float(sketch.spent().epsilon_at(0)) == 0
+    first = sketch.transform(ROWS[:8])
+    assert float(sketch.spent().epsilon_at(0)) == 2
+    sketch.transform(ROWS[8:])  # others: one release of each
+    assert float(sketch.spent().epsilon_at(0)) == 2
+    with pytest.raises(ParameterError, match=r"3 of 4 were released before\. It spends 2"):
+        sketch.transform(np.vstack([ROWS[6:9], np.zeros((1, 6))]))
+    second = sketch.set_params(again=True).transform(ROWS[:8])
+    assert not np.array_equal(first, second)
+    assert float(sketch.spent().epsilon_at(0)) == 4
+    sketch.set_params(epsilon=1).fit(ROWS).transform(ROWS[:1])  # to fit anew gives nothing back
+    assert float(sketch.spent().epsilon_at(0)) == 5
+
+
+def test_a_copy_takes_no_digests_along() -> None:
+    sketch = PrivateSketch(k=4, epsilon=2)
+    sketch.fit_transform(ROWS)
+    assert not clone(sketch).__dict__.keys() & {"_released", "mechanism_"}
+    copy = pickle.loads(pickle.dumps(sketch))  # noqa: S301 - our own
+    assert copy._released.key != sketch._released.key
+    assert float(copy.spent().epsilon_at(0)) == 0
+    assert copy.transform(ROWS).shape == (12, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "width", "values"),
+    [
+        ({}, 6, None),
+        ({"mechanism": "dp-signoporp-rr", "k": 6}, 6, {-1.0, 1.0}),
+        (
+            {
+                "mechanism": "rr-min-hash",
+                "k": 5,
+                "delta": 1e-6,
+                "domain": dpv.Sets(min_size=1),
+                "parameters": {"buckets": 3},
+            },
+            5,
+            {0.0, 1.0, 2.0},
+        ),
+    ],
+    ids=["values", "signs", "hashes"],
+)
+def test_every_kind_of_sketch(settings: Any, width: int, values: set[float] | None) -> None:
+    rows = (ROWS > 0.3).astype(float) if "domain" in settings else ROWS
+    sketch = PrivateSketch(epsilon=50, **settings)
+    released = sketch.fit_transform(rows)
+    assert released.shape == (12, width)
+    assert len(sketch.get_feature_names_out()) == width
+    assert values is None or set(np.unique(released)) <= values
+
+
+def test_released_values_are_in_the_records_unit() -> None:
+    released = PrivateSketch("raw-data-g-opt", epsilon=1000).fit_transform(ROWS)
+    assert released == pytest.approx(ROWS, abs=0.05)
+
+
+def test_in_a_pipeline() -> None:
+    model = make_pipeline(PrivateSketch(epsilon=100), KNeighborsClassifier(1))
+    labels = np.arange(12) % 2
+    assert model.fit(ROWS, labels).predict(1 - ROWS).shape == (12,)
