@@ -5,7 +5,7 @@ are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (
 is computed depends on what the losses are:
 
  - all Gaussian: μ² adds up (the likelihood ratio is one Gaussian's); all Laplace and few: one
-   vector with the shifts of all, in closed form;
+   vector with the shifts of all, in closed form, or on that curve's lattice;
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
  - Laplace losses with few such atoms: a closed form for each of their sums (`laplace_sums`);
@@ -83,6 +83,7 @@ _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
 _COARSER = 1.5
 _MOST_TIMES = 2**64
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
+_MOST_ON_LATTICE = 32  # different shifts, up to which Laplace's own lattice is narrower
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -211,7 +212,8 @@ class Composed(PrivacyCurve):
         shifts = [(loss.shift, n) for loss, n in self._losses if isinstance(loss, LaplaceLoss)]
         if len(shifts) == len(self._losses):
             curve = Laplace.of_shifts(tuple(sorted(shifts)))
-            return curve if curve.is_exact else None
+            few = sum(count for _, count in shifts) <= _MOST_ON_LATTICE
+            return curve if curve.is_exact or few else None
         return None
 
     def _directions(self) -> list[_Direction]:
