@@ -15,6 +15,7 @@ import sys
 from dataclasses import asdict, fields
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ that was set beforehand. An accountant's answer starts from cold caches, unless 
 was asked in a row; audits are told in seconds of processor time, draws included, as medians over
 seeds. The other libraries live in environments of their own, which
 `python -m benchmarks.peers.install` makes under `out/peers`; one that isn't there is a row that
-says so."""
+says so. Innermost loops are numpy's, unless a row says that numba's ran."""
 _COMMAND = "`python -m benchmarks {}` measures these again."
 GROWTH = """Seconds at each size, and the exponent of a power law: fitted to all sizes by least
 squares, and between the last two, where fixed costs matter least. Theory is for large sizes."""
@@ -40,7 +41,8 @@ squares, and between the last two, where fixed costs matter least. Theory is for
 
 def machine() -> dict[str, str]:
     """What the numbers depend on."""
-    libraries = ("dpverify", "numpy", "scipy", "python-flint", "scikit-learn")
+    libraries = ["dpverify", "numpy", "scipy", "python-flint", "scikit-learn"]
+    libraries += ["numba"] if find_spec("numba") else []
     return {
         "machine": platform.machine(),
         "cores": str(os.cpu_count()),
@@ -116,6 +118,7 @@ def main() -> None:
     areas = parser.parse_args().areas or list(AREAS)
     if unknown := set(areas) - set(AREAS):
         parser.error(f"no area {', '.join(sorted(unknown))}: there are {', '.join(AREAS)}")
+    os.environ["DPVERIFY_LOOPS"] = "numpy"
     out = Path("out")
     out.mkdir(exist_ok=True)
     found = kept(out / "benchmarks.json")

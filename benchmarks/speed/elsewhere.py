@@ -1,15 +1,17 @@
-"""Works of peers in environments of their own, in turns with ours."""
+"""Works that are done elsewhere: by peers in environments of their own, or by machine code."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from benchmarks.peers.install import installed
 from benchmarks.speed.table import Elsewhere
 
-__all__ = ["peer"]
+__all__ = ["loops_by_each", "peer"]
 
 
 @contextmanager
@@ -46,3 +48,16 @@ def peer(library: str, work: str) -> Iterator[tuple[Callable[[], Elsewhere] | No
         process.kill()
         process.wait()
         answers.close()
+
+
+def loops_by_each() -> Iterator[str]:
+    """Have the innermost loops run by numpy and, where it is installed, by numba."""
+    before = os.environ.get("DPVERIFY_LOOPS")
+    try:
+        for runner in ("numpy", "numba")[: 2 if find_spec("numba") else 1]:
+            os.environ["DPVERIFY_LOOPS"] = runner
+            yield runner
+    finally:
+        os.environ.pop("DPVERIFY_LOOPS", None)
+        if before is not None:
+            os.environ["DPVERIFY_LOOPS"] = before

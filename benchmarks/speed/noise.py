@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.speed import DRAWS, SCALE
-from benchmarks.speed.elsewhere import peer
+from benchmarks.speed.elsewhere import loops_by_each, peer
 from benchmarks.speed.table import Row, timed
 from dpverify.sampling.coins import flips
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
@@ -33,7 +33,8 @@ def rows() -> Iterator[Row]:
     """Every comparison."""
     for sampler in (RoundedGaussian, RoundedLaplace):
         for scale in SCALES:
-            yield _without_words(sampler(scale=scale))
+            for runner in loops_by_each():
+                yield _without_words(sampler(scale=scale), runner)
     rng = np.random.default_rng()
     for scale in SCALES[:3]:
         yield _against_numpy(RoundedGaussian(scale=scale), rng.normal)
@@ -81,12 +82,12 @@ def _row(work: str, peer_name: str, *works: Callable[[], object]) -> Row:
     )
 
 
-def _without_words(sampler: Sampler) -> Row:
+def _without_words(sampler: Sampler, runner: str) -> Row:
     words = _Given(SecureWords().words(COUNT))
     (ours,) = timed(lambda: sampler.sample((COUNT,), rng=words), clock=thread_time)
     return Row(
         area="noise",
-        work=f"{_name(sampler)}, words not counted",
+        work=f"{_name(sampler)}, by {runner}, words not counted",
         unit="CPU ns a draw",
         ours=ours / COUNT * 1e9,
         peer="aim",
