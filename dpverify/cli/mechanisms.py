@@ -7,6 +7,7 @@ import click
 from dpverify.catalogue import HEADINGS, Catalogue, families
 from dpverify.cli.output import emit_json, emit_table, json_option
 from dpverify.errors import did_you_mean
+from dpverify.ledger.statements import known_statements
 from dpverify.privacy import MechanismFamily
 
 __all__ = ["mechanisms"]
@@ -45,4 +46,11 @@ def _details(family: MechanismFamily) -> list[list[str]]:
         ["parameters" if number == 0 else "", f"{name}: {text}"]
         for number, (name, text) in enumerate(family.to_dict()["parameters"].items())
     ]
-    return rows if family.build else [*rows, ["refused", family.refusal]]
+    if not family.build:
+        rows.append(["refused", family.refusal])
+    faulty = [one for one in known_statements() if family.name in one.mechanisms and one.instead]
+    rows += [
+        ["not as printed" if number == 0 else "", f"{one.id}: {one.instead}"]
+        for number, one in enumerate(faulty)
+    ]
+    return rows

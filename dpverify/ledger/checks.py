@@ -38,14 +38,13 @@ __all__ = [
     "wherever",
 ]
 
-Oracle = Literal["enumeration", "points", "enclosure", "quadrature", "symbolic", "simulation"]
+Oracle = Literal["enumeration", "points", "enclosure", "quadrature", "simulation"]
 """What a truth is:
 
 - ``enumeration``: every outcome or every case of a size, added up in fractions;
 - ``points``: another derivation in fractions, compared at some points;
 - ``enclosure``: another derivation, in proven balls, compared at some points;
 - ``quadrature``: an integral over the noise, in proven balls, to a stated number of digits;
-- ``symbolic``: an identity that a computer algebra system confirms;
 - ``simulation``: draws, at a stated level.
 """
 Formula = Callable[..., Any]
@@ -109,8 +108,6 @@ class Evidence:
                 return f"by another derivation, in proven enclosures{digits}, {some}"
             case "quadrature":
                 return f"by proven quadrature{digits}, {some}"
-            case "symbolic":
-                return "as a symbolic identity, confirmed by computer algebra"
             case "simulation":
                 return f"by simulation at level {self.level:g}, {some}"
 

@@ -37,7 +37,6 @@ ORACLES: Mapping[Oracle, str] = {
     "points": "another derivation in fractions, compared at some points",
     "enclosure": "another derivation in proven balls, compared at some points",
     "quadrature": "an integral over the noise, enclosed, to a stated number of digits",
-    "symbolic": "an identity that a computer algebra system confirms",
     "simulation": "draws, at a stated level",
 }
 _FAILING: tuple[Verdict, ...] = ("refuted", "misprint", "holds_under_reading")

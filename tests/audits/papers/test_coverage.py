@@ -1,7 +1,8 @@
 """Each numbered item of a paper is in its ledger, or it is said here why it isn't.
 
-An item counts as covered where a statement's id or place names it. The slides number nothing: their
-statements go by page and appendix.
+Numbered items are definitions, theorems and their like, equations, figures and tables. One counts
+as covered where a statement's id or place names it, an equation also by its number in brackets. The
+slides number nothing: their statements go by page and appendix.
 """
 
 from __future__ import annotations
@@ -14,21 +15,37 @@ import pytest
 from dpverify.ledger.statements import known_statements
 
 ITEMS = {
-    "aumuller2020": "definition 1; lemma 1-6; theorem 3.1 4.1 5.1",
-    "kenthapadi2013": "algorithm 1-6; definition 1-2; lemma 1-6; theorem 1-3",
+    "aumuller2020": (
+        "definition 1; equation 1-5; figure 1-3; lemma 1-6; table 1; theorem 3.1 4.1 5.1"
+    ),
+    "kenthapadi2013": (
+        "algorithm 1-6; definition 1-2; equation 1-5; figure 1; lemma 1-6; theorem 1-3"
+    ),
     "li2023": (
-        "algorithm 1-11; definition 2.1-2.6; lemma 3.2-3.3 3.6-3.7 4.2-4.4; proposition 4.5; "
+        "algorithm 1-11; definition 2.1-2.6; equation 1-28; figure 1-16; "
+        "lemma 3.2-3.3 3.6-3.7 4.2-4.4; proposition 4.5; "
         "remark 3.1 4.1-4.2; theorem 2.1-2.3 3.1 3.4-3.5 3.8-3.10 4.1 4.6-4.8 6.1-6.2"
     ),
-    "stausholm2021": "corollary 1-2; definition 1-4; lemma 1-13; note 1-7; theorem 1-3",
+    "stausholm2021": (
+        "corollary 1-2; definition 1-4; equation 1-12; lemma 1-13; note 1-7; theorem 1-3"
+    ),
 }
-# Procedures without a statement of their own: what is claimed of them is elsewhere.
+# What has no statement of its own: what is claimed of it is elsewhere.
 LEFT_OUT = {
+    "aumuller2020.equation 4": "equation 3 again, with another name for δ",
     "kenthapadi2013.algorithm 3": "NoiseAddition: noise and variance are statements of section 4.1",
+    "kenthapadi2013.equation 5": "the variance of a sum written out, whose terms are statements",
     "li2023.algorithm 1": "DP-RP-G: its noise is that of the theorems of section 3",
     "li2023.algorithm 6": "DP-SignRP-RR: its flips are those of theorem 4.1",
     "li2023.algorithm 8": "DP-SignOPORP-RR: its flips are those of theorem 4.8",
     "li2023.algorithm 11": "iDP-SignRP-RR: its guarantee is in section 6",
+    "li2023.equation 22": "the probability that equations 23 and 24 are of",
+    "li2023.figure 4": "equation 18 drawn",
+    "li2023.figure 6": "an illustration of algorithm 7's flips",
+    "li2023.figure 8": "simulations of equation 22 for other matrices, without numbers in the text",
+    "li2023.figure 9": "simulations of algorithm 7's levels, without numbers in the text",
+    "li2023.figure 15": "an experiment on MNIST, without numbers in the text",
+    "li2023.figure 16": "an experiment on WEBSPAM, without numbers in the text",
 }
 
 _NAMED = re.compile(r"([a-z]+?)s? (\d[\d.]*(?:(?:,| and| to) \d[\d.]*)*)")
@@ -52,6 +69,7 @@ def covered(paper: str) -> set[str]:
         if statement.paper != paper:
             continue
         for text in (statement.id.partition(".")[2].replace("-", " "), statement.where.lower()):
+            found |= {f"equation {number}" for number in re.findall(r"\((\d+)\)", text)}
             for kind, numbers in _NAMED.findall(text):
                 each = re.findall(r"\d[\d.]*", numbers)
                 found |= {f"{kind} {number.rstrip('.')}" for number in each}

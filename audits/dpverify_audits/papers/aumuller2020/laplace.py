@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from math import isqrt
 from typing import Any
 
 from flint import arb
@@ -82,6 +83,14 @@ def _rate(formula: Any, n: int) -> tuple[Any, Any]:
     fall = _least_square(Fraction(1, 4**n)) / _least_square(Fraction(1, 4 ** (2 * n)))
     exponent = Fraction(fall.numerator.bit_length() - fall.denominator.bit_length(), 2 * 2 * n)
     return formula(), exponent
+
+
+def _noise_exponent(n: int) -> Fraction:
+    """Of a in L² at ε = 1, L = max(aK, √(aK)), K = a^(−3/5) and a = 2^(−5n), for even n."""
+    a, k = Fraction(1, 2 ** (5 * n)), 2 ** (3 * n)
+    differing = a * k
+    level = max(differing, Fraction(1, isqrt(differing.denominator)))
+    return Fraction((level**2).denominator.bit_length() - 1, a.denominator.bit_length() - 1)
 
 
 def _quotient(of_epsilon: Fraction, of_ratio: Fraction, epsilon: int, a: Fraction) -> Any:
@@ -309,8 +318,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
         printed=lambda: Fraction(4, 5),
         corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5))},
-        # L² at ε = 1, of the larger of aK and √(aK): for small a the one of the smaller exponent
-        check=equals(lambda: min(2 * Fraction(2, 5), Fraction(2, 5)), [()], "points"),
+        check=equals(_noise_exponent, [(2,), (4,)], "points", of=lambda f: lambda n: f()),
         reason="L is of the order aK + √(aK), and the root is the larger one as aK < 1.",
         instead="Balance the error by its exact terms; the noise is of the order (αK/τ)·1/ε² "
         "where αK/τ is below 1.",

@@ -140,6 +140,7 @@ def _limit_gap(formula, kind: str, p: int, k: int, s2: Fraction):  # type: ignor
     return abs(ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
 
 
+_EQUATION = {"raw": 11, "dense": 12, "oporp": 14}
 _PLACE = {"raw": "theorem-3.8", "dense": "theorem-3.9", "oporp": "theorem-3.10"}
 _WHAT = {"raw": "raw data with noise", "dense": "a Rademacher projection", "oporp": "an OPORP"}
 _FORMULAS = {"raw": _eq11, "dense": _eq12, "oporp": _eq14}
@@ -163,7 +164,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
 
     yield Statement(
         id=f"li2023.{place}.mean",
-        where=f"section 3.6, {place}",
+        where=f"section 3.6, {place.replace('-', ' ')}",
         text=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
         printed=lambda u, v, k, t: dot(u, v),
         check=equals(
@@ -176,7 +177,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
     )
     yield Statement(
         id=f"li2023.{place}.variance",
-        where=f"section 3.6, {place}",
+        where=f"section 3.6, {place.replace('-', ' ')}, equation {_EQUATION[sketch]}",
         text=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
         check=variance([(*size, t) for size in sizes for t in coins]),
