@@ -176,7 +176,9 @@ def _of_texts(frame: Frame, spelling: Spelling) -> Proposals:
         for name, texts in zip(frame.names, batch.columns, strict=True):
             seen[name].add(texts)
     columns = [column for column in seen.values() if column.present]
-    numbers = _most_common(_NUMBERS, (column.numbers for column in columns))
+    separator = spelling.separator or TEXTS[ending(frame.label)]
+    marks = [way for way in _NUMBERS if way.decimal != separator]
+    numbers = _most_common(marks, (column.numbers for column in columns))
     day = _most_common(_DATES, (column.dates for column in columns if not column.numbers))
     missing = set().union(*(column.missing for column in columns))
     spelling = replace(

@@ -15,6 +15,7 @@ from dpverify.certificate.checklist import check_answerable
 from dpverify.certificate.configuration import UNDECIDED, load_configuration
 from dpverify.cli import _run
 from dpverify.cli.init import configuration_text
+from dpverify.data.frame import Spelling
 from dpverify.data.loading import Shape
 from dpverify.data.proposals import propose
 from dpverify.errors import ConfigurationError
@@ -209,3 +210,10 @@ def test_types_of_a_file_of_columns(tmp_path: Path) -> None:
         *(("drop", False), ("whole", True), ("real", False), ("date", False)),
         *(("category", False), ("boolean", False), ("drop", False)),
     ]
+
+
+def test_a_comma_that_separates_values_is_no_decimal_mark(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('a,b\n"1,204",2\n"7,000",3\n')
+    proposals = propose(tmp_path / "x.csv")
+    assert proposals.spelling == Spelling(thousands=",")
+    assert [column.kind for column in proposals.columns] == ["whole", "whole"]
