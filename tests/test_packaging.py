@@ -81,7 +81,7 @@ def test_all_is_the_namespace() -> None:
 
 _IN_EXTRAS_ALONE = (
     *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed", "pandas", "polars"),
-    *("duckdb", "hypothesis", "numba", "pytest"),
+    *("duckdb", "hypothesis", "numba", "mpmath", "pytest"),
 )
 _WITHOUT_EXTRAS = f"""
 import sys
