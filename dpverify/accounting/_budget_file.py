@@ -18,7 +18,7 @@ from typing import Any, Literal
 from dpverify.accounting.composition.compose import Release, guarantee_of
 from dpverify.accounting.composition.filters import FILTERS, Cost, Filter
 from dpverify.data.atomic_files import new_file
-from dpverify.enclosure import exact_string
+from dpverify.enclosure import exact_string, rational
 from dpverify.errors import BudgetError, BudgetExceededError, ParameterError, require
 from dpverify.guarantee import Guarantee, PrivacyCurve
 
@@ -30,6 +30,7 @@ CREATE TABLE budget (settings TEXT NOT NULL);
 CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL);
 """
 _WAIT = 10.0  # seconds for another process to finish its spend
+_MOST_DIGITS = 10_000
 _SHOWN = 6  # significant digits
 
 
@@ -254,8 +255,8 @@ def _read(connection: sqlite3.Connection) -> State:
         ((text,),) = rows
         settings = json.loads(text)
         kind = FILTERS[settings["composition"]]
-        target = {name: Fraction(settings[name]) for name in ("epsilon", "delta", "slack")}
-        limits = {name: Fraction(value) for name, value in settings["limits"].items()}
+        target = {name: _number(settings[name]) for name in ("epsilon", "delta", "slack")}
+        limits = {name: _number(value) for name, value in settings["limits"].items()}
         first = previous = _hash(text)
         spends = []
         for number, (place, entry, hashed) in enumerate(
@@ -277,8 +278,10 @@ def _read(connection: sqlite3.Connection) -> State:
             spends=tuple(spends),
         )
         state.spent  # noqa: B018  # every entry has the resources of the limits
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise _DamageError(f"holds what no budget holds ({type(error).__name__})") from None
+    except RecursionError:
+        raise _DamageError("holds what no budget holds: it is nested too deeply") from None
     return state
 
 
@@ -288,12 +291,19 @@ def _spend(fields: Mapping[str, Any], hashed: str) -> Spend:
         date=fields["date"],
         label=fields["label"],
         release=fields["release"],
-        cost={name: Fraction(amount) for name, amount in fields["cost"].items()},
+        cost={name: _number(amount) for name, amount in fields["cost"].items()},
         unit=fields["unit"],
         draws=tuple(fields["draws"]),
         given=tuple(fields["given"]),
         hash=hashed,
     )
+
+
+def _number(text: str) -> Fraction:
+    """An exact decimal or fraction, of no more digits than `exact_string` may write."""
+    if "/" in text and len(text) <= _MOST_DIGITS:
+        return Fraction(text)
+    return rational("amount", text)
 
 
 def _json(fields: Mapping[str, Any]) -> str:

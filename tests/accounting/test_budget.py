@@ -210,6 +210,16 @@ TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
         "entry 1 isn't",
     ),
     "settings": (lambda c: c.execute("UPDATE budget SET settings = '{}'"), "holds what no budget"),
+    "an endless limit": (
+        lambda c: c.execute(
+            "UPDATE budget SET settings = replace(settings, ':\"1\"', ':\"1e99999999\"')"
+        ),
+        "holds what no budget",
+    ),
+    "too deep": (
+        lambda c: c.execute("UPDATE budget SET settings = ?", ("[" * 100_000,)),
+        "holds what no budget",
+    ),
     "no settings": (lambda c: c.execute("DELETE FROM budget"), "holds what no budget"),
     "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "holds what no budget"),
     "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
