@@ -44,7 +44,7 @@ Bug = PlantedBug[Any]
 def installed() -> tuple[Bug, ...]:
     """Planted bugs of every installed package, as an audit finds them."""
     found = entry_points(group="dpverify.audits")
-    return tuple(bug for entry in found for bug in entry.load())
+    return tuple(bug for entry in found for bug in entry.load() if isinstance(bug, PlantedBug))
 
 
 @cache
