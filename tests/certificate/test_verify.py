@@ -69,7 +69,7 @@ def test_what_it_prints() -> None:
 @pytest.mark.parametrize("name", ["", CERTIFICATE])
 def test_a_folder_or_its_file(out: Path, name: str) -> None:
     assert dpv.verify(str(out / name), replay=False).ok
-    assert str(dpv.open_release(str(out / name))).startswith("protects ")
+    assert str(dpv.open_release(str(out / name))).startswith("rows ")
 
 
 def test_a_change_is_found(out: Path) -> None:

@@ -292,7 +292,6 @@ BAD_CONFIGURATIONS = {
         "unknown. Known: mlxtend:",
     ),
     "missing file": ("records.npy", "nothing.npy", "there is no such file"),
-    "unknown ending": ("records.npy", "records.xls", "ending '.xls' must be one of"),
     "seed negative": ("seed = 11", "seed = -1", "projection.seed=-1: "),
 }
 

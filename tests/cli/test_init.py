@@ -44,6 +44,7 @@ def decide(path: Path) -> None:
     path.write_text(text)
 
 
+@pytest.mark.nightly
 def test_from_a_table_to_a_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, config = table(tmp_path / "visits.csv", 1), tmp_path / "visits.toml"
     assert _run(["init", str(data)]) == 0

@@ -231,7 +231,6 @@ def test_delta_falls(curve: PrivacyCurve, first: Fraction, second: Fraction) -> 
     assert 0 <= curve.delta_at(high).lower <= curve.delta_at(high).upper <= 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(curves(), epsilons, epsilons)
 def test_delta_is_convex_in_the_exponential(
     curve: PrivacyCurve, first: Fraction, second: Fraction
@@ -243,7 +242,6 @@ def test_delta_is_convex_in_the_exponential(
     assert curve.delta_at(between).lower <= chord * (1 + 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(curves(), st.fractions(Fraction(1, 10**4), Fraction(9, 10), max_denominator=10**4))
 def test_epsilon_inverts_delta(curve: PrivacyCurve, delta: Fraction) -> None:
     found = curve.epsilon_at(delta)
