@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -415,7 +416,7 @@ def _word(value: Any) -> Any:
             return str(value).lower()
         case date():
             return value.isoformat()
-        case int() | float() | Fraction():
+        case int() | float() | Decimal() | Fraction():
             return exact_string(rational("value", value))
     return value if isinstance(value, str) else str(value)
 

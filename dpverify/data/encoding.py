@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -386,16 +387,29 @@ def _places(column: CategoryColumn, values: Any) -> NDArray[np.intp]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_floating(values.type):  # where some are missing, pandas has whole ones so
-        numbers = _array(pc.fill_null(values, 0.5))
-        if np.array_equal(numbers[numbers != 0.5], np.floor(numbers[numbers != 0.5])):
-            values = pc.cast(pc.if_else(pc.is_nan(values), None, values), pa.int64())
     try:
-        texts = pc.cast(values, pa.string())
+        if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
+            coded = pc.dictionary_encode(values)
+            different = coded.dictionary
+            written = map(
+                _written, different.to_pylist(), pc.cast(different, pa.string()).to_pylist()
+            )
+            texts = pa.array(written, pa.string()).take(coded.indices)
+        else:
+            texts = pc.cast(values, pa.string())
     except pa.ArrowException:
         return np.full(len(values), -1)
     found = pc.index_in(texts, value_set=pa.array(column.categories, pa.string()))
     return _array(pc.fill_null(found, -1)).astype(np.intp)
+
+
+def _written(number: float | Decimal, text: str) -> str:
+    """A number as a category has it: by itself, however many digits others have."""
+    if isinstance(number, Decimal):
+        text = f"{number:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    whole = number.is_integer()  # where some are missing, pandas has whole ones as doubles
+    return str(int(number)) if whole else text
 
 
 def _texts(values: Any) -> tuple[list[str], NDArray[np.bool_]]:

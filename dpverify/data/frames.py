@@ -7,8 +7,9 @@ batch at a time is in memory, but of a database and of a data frame, which is th
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ __all__ = ["DATABASES", "frame_of", "is_frame", "open_frame"]
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _SETS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "feather"}
 _ROWS = 1024  # rows that are read at once
-
 
 _PLAIN = Spelling()
 
@@ -94,6 +94,7 @@ def frame_of(data: Any, names: Sequence[str] = ()) -> Frame:
         raise RecordsError(
             f"{type(data).__name__} is no table: a path, a data frame or a matrix is needed."
         )
+    check_names("the data frame", table.schema.names)
     if table.num_rows == 0 or table.num_columns == 0:
         raise RecordsError("the data frame has no rows or no columns.")
 
@@ -125,13 +126,14 @@ def _of_matrix(data: Any, names: Sequence[str]) -> Any:
 def _of_pandas(data: Any) -> Any:
     import pyarrow as pa
 
-    if not data.columns.is_unique:
-        raise RecordsError("columns of the data frame share a name. Give each its own.")
+    check_names("the data frame", [str(name) for name in data.columns])
     made, mixed = {}, []
     for name in data.columns:
         try:
+            if data[name].dtype == object:
+                _one_kind(data[name].dropna())
             made[str(name)] = pa.array(data[name], from_pandas=True)
-        except pa.ArrowException:  # what it says quotes a value
+        except (pa.ArrowException, OverflowError):  # what it says quotes a value
             mixed.append(f"{name} ({data[name].dtype})")
     if mixed:
         raise RecordsError(
@@ -151,7 +153,7 @@ def _of_set(path: Path) -> Frame:
     if not path.exists():
         files = sorted(path.parent.glob(path.name))
     elif path.is_dir():
-        files = sorted(file for file in path.rglob("*") if ending(file) in _SETS)
+        files = sorted(file for file in path.rglob("*") if file.is_file() and not _aside(file))
     kinds = {ending(file) for file in files}
     if not files and not path.is_dir():
         raise FileNotFoundError
@@ -161,13 +163,19 @@ def _of_set(path: Path) -> Frame:
             f"{path}: must end with one of {known}, or be a folder of files that end with one of "
             f"{', '.join(_SETS)}."
         )
-    source = str(path) if path.is_dir() else [str(file) for file in files]
     kind = _SETS[kinds.pop()]
 
     def opened() -> Any:  # anew for each reading: a file that was changed is read as it is then
-        return dataset.dataset(source, format=kind)
+        return dataset.dataset([str(file) for file in files], format=kind)
 
     found = opened()
+    types = _types(found.schema)
+    for fragment in found.get_fragments():
+        if _types(fragment.physical_schema) != types:  # one would be read as the other, or left out
+            raise RecordsError(
+                f"{path}: {Path(fragment.path).name} has other columns than {files[0].name}, or "
+                "other types. Write all files with the same."
+            )
     nested = [field.name for field in found.schema if field.type.num_fields]
     if nested:
         raise RecordsError(
@@ -197,6 +205,33 @@ def _of_set(path: Path) -> Frame:
     )
 
 
+def _aside(file: Path) -> bool:
+    """Whether a file in a folder of tables is none of them by its name, as _SUCCESS."""
+    return file.name.startswith(("_", ".")) and ending(file) not in _SETS
+
+
+def _types(schema: Any) -> dict[str, Any]:
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _one_kind(values: Iterable[Any]) -> None:
+    """Refuse Python values of several types: Arrow would read one row by what is in another.
+
+    Of bytes and text it makes bytes, of days and times days, of several time zones the first one.
+    Numbers may be of several types, since each stays what it is.
+    """
+    import pyarrow as pa
+
+    kinds = {
+        "number"
+        if isinstance(value, Number) and not isinstance(value, bool)
+        else (type(value), str(getattr(value, "tzinfo", None)))
+        for value in values
+    }
+    if len(kinds) > 1:
+        raise pa.ArrowInvalid
+
+
 def _of_database(path: Path, table: str) -> Frame:
     import pyarrow as pa
 
@@ -214,8 +249,10 @@ def _of_database(path: Path, table: str) -> Frame:
     made, mixed = [], []
     for place, name in enumerate(names):
         try:
-            made.append(pa.array([row[place] for row in rows]))
-        except pa.ArrowException:
+            values = [row[place] for row in rows]
+            _one_kind(value for value in values if value is not None)
+            made.append(pa.array(values))
+        except (pa.ArrowException, OverflowError):
             mixed.append(name)
     if mixed:
         raise RecordsError(

@@ -224,6 +224,8 @@ def _csv(path: Path) -> NDArray[np.float64]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         for number, fields in enumerate(csv.reader(file), start=1):
             if not fields:
+                if len(rows[0] if rows else names) == 1:  # of one column it is a value
+                    raise _no_number(path, number, [""], names)
                 continue
             try:
                 row = [_number(field) for field in fields]

@@ -33,11 +33,11 @@ def open_texts(path: Path, spelling: Spelling) -> Frame:
             raise RecordsError(f"{path}: is empty.")
         file = _Texts(path=path, spelling=spelling)
         names = file.names()
-        rows = sum(batch.num_rows for batch in file.batches(len(names)))
+        rows = sum(batch.num_rows for batch in file.batches(names))
 
     def read(chosen: Sequence[str]) -> Iterator[Any]:
         with readable(path):
-            for batch in file.batches(len(names)):
+            for batch in file.batches(names):
                 yield batch.select([str(names.index(name)) for name in chosen])
 
     return Frame(
@@ -69,10 +69,15 @@ class _Texts:
                 )
         return names
 
-    def batches(self, columns: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
         """All rows as texts, in columns that are called by their place: names may stand twice."""
         ragged: list[int] = []
-        yield from self._opened([str(place) for place in range(columns)], ragged)
+        columns = len(names)
+        opened = self._opened(names, ragged)
+        if opened.schema.names != names:
+            raise RecordsError(f"{self.path}: the line of names must be the first one.")
+        for batch in opened:
+            yield batch.rename_columns([str(place) for place in range(columns)])
         if ragged:
             named = ", ".join(map(str, ragged[:_SHOWN])) + (", ..." if len(ragged) > _SHOWN else "")
             raise RecordsError(
@@ -98,13 +103,12 @@ class _Texts:
             read_options=csv.ReadOptions(
                 use_threads=False,
                 encoding=self._codec(),
-                skip_rows=1 if columns else 0,
-                column_names=list(columns) or None,
                 block_size=1 << 22,
             ),
             parse_options=csv.ParseOptions(
                 delimiter=self.spelling.separator or TEXTS[ending(self.path)],
                 newlines_in_values=True,
+                ignore_empty_lines=len(columns) != 1,  # of one column it is a value, a missing one
                 invalid_row_handler=skip,
             ),
             convert_options=csv.ConvertOptions(

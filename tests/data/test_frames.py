@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +219,89 @@ def test_tables_of_numbers_need_no_columns(tmp_path: Path) -> None:
     assert "a: 1 not numbers (row 1)" in notes
     assert "dpverify init" in notes
     assert "SECRET" not in notes
+
+
+NUMBERS = ["20000000000", 1.5, Decimal("2.00")]
+
+
+def coded(frame: Any, categories: list[Any]) -> Any:
+    column = {"type": "category", "categories": categories, "missing": "indicator"}
+    rows = encoded(frame, declared({"c": column}), spelling=Spelling(), clip=True).whole()
+    return rows[:, :-1]
+
+
+@pytest.mark.parametrize("other", [1.5, 7.25, 1e20, np.inf, Decimal("0.125"), Decimal(10) ** 30])
+def test_a_number_is_a_category_by_itself(other: Any) -> None:
+    """Whole doubles were read as such only where all of a block were; decimals by the longest."""
+    kind = type(other)
+    frame = frame_of(pd.DataFrame({"c": [kind(20_000_000_000), kind("2.0"), other]}))
+    assert coded(frame, NUMBERS)[:2].tolist() == [[0.5, 0, 0], [0, 0, 0.5]]
+
+
+EAST = dt.timezone(dt.timedelta(hours=9))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["f ", b"m"],
+        [dt.date(2020, 1, 1), dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)],
+        [dt.datetime(2020, 1, 1, 23, tzinfo=EAST), dt.datetime(2020, 1, 1, 23, tzinfo=dt.UTC)],
+        [2**64, 1],
+    ],
+    ids=["bytes", "times", "zones", "beyond"],
+)
+def test_no_row_decides_how_another_is_read(tmp_path: Path, values: list[Any]) -> None:
+    with pytest.raises(RecordsError, match="values of several types: c"):
+        frame_of(pd.DataFrame({"c": pd.Series(values, dtype=object)}))
+
+
+def test_values_of_a_database_are_of_one_type(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE a (c)")
+        connection.executemany("INSERT INTO a VALUES (?)", [(20_000_000_000,), (7.5,), (None,)])
+        connection.commit()
+        assert coded(open_frame(path), NUMBERS)[0].tolist() == [0.5, 0, 0]
+        connection.executemany("INSERT INTO a VALUES (?)", [("f",), (b"m",)])
+        connection.commit()
+    with pytest.raises(RecordsError, match="values of several types: c"):
+        open_frame(path)
+
+
+def test_a_missing_value_of_one_column_is_a_row(tmp_path: Path) -> None:
+    """It is an empty line, and the number of rows is public."""
+    (tmp_path / "a.tsv").write_text("c\nf\n\nm\n")
+    assert coded(open_frame(tmp_path / "a.tsv"), ["f", ""]).shape == (3, 2)
+    (tmp_path / "a.csv").write_text("5\n\n7\n")
+    with pytest.raises(RecordsError, match=r"line 2, column 1: the value is missing"):
+        load_records(tmp_path / "a.csv")
+
+
+def test_the_line_of_names_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("\n\nc\td\nf\tm\n")
+    assert open_frame(tmp_path / "a.tsv").rows == 1
+    (tmp_path / "a.tsv").write_text("\nc\nf\n")
+    with pytest.raises(RecordsError, match="line of names must be the first"):
+        open_frame(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize("second", [{"c": [2.5]}, {"d": [2]}, {"c": [2], "d": [2]}, {"c": ["q"]}])
+def test_files_of_a_folder_have_the_same_columns(tmp_path: Path, second: Any) -> None:
+    parquet.write_table(pa.table({"c": [1]}), tmp_path / "1.parquet")
+    parquet.write_table(pa.table({"c": [2]}), tmp_path / "_2.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    assert open_frame(tmp_path).rows == 2
+    parquet.write_table(pa.table(second), tmp_path / "3.parquet")
+    with pytest.raises(RecordsError, match=r"3\.parquet has other columns than 1\.parquet"):
+        open_frame(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [pd.DataFrame({1: [1], "1": [2]}), pa.table([pa.array([1]), pa.array([2])], names=["1", "1"])],
+    ids=["pandas", "arrow"],
+)
+def test_columns_of_a_data_frame_have_names_of_their_own(frame: Any) -> None:
+    with pytest.raises(RecordsError, match="columns share a name: '1'"):
+        frame_of(frame)
