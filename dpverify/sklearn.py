@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +42,9 @@ class PrivateSketch(  # scikit-learn has no types
     `fit` reads the numbers of columns and rows, and nothing else. **Every `transform` is a
     release**: it draws fresh noise, and what it costs adds up for rows that are released again. So
     a row that was released is refused a second time unless ``again=True``; rows are known by their
-    content, for as long as this object lives: a clone, or a pickled copy, begins anew. The noise
+    content, for as long as this object lives: a clone begins anew, and a pickled or deep copy knows
+    what was spent and no rows. Rows that stand in X several times, as resampling has them, are
+    released as often. The noise
     shifts all squared distances alike, so that nearest neighbours need no mending.
 
     Parameters
@@ -76,7 +78,7 @@ class PrivateSketch(  # scikit-learn has no types
     Traceback (most recent call last):
     ...
     dpverify.errors.ParameterError: again=False must be True to release rows again: 4 of 4 were \
-released before. It spends 2 once more for each.
+released before, or stand here twice. It spends 2 once more for each.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ released before. It spends 2 once more for each.
         """Make the mechanism for so many columns; no value of X counts, and nothing is spent."""
         X = validate_data(self, X, accept_sparse="csr")
         columns = X.shape[1]
-        domain = Box(0, 1, outside="clip") if self.domain is None else self.domain
+        domain = self._domain()
         known = {parameter.name: parameter for parameter in family_of(self.mechanism).parameters}
         given = dict(self.parameters or {})
         if "k" in known:
@@ -141,17 +143,18 @@ released before. It spends 2 once more for each.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        digests = self._released.digests(X)
-        before = sum(map(self._released.has, digests))
+        digests = self._released.digests(self._domain().admit(X))
+        before = len(digests) - sum(not self._released.has(digest) for digest in set(digests))
         if before and not self.again:
             raise ParameterError(
                 "again",
                 self.again,
-                f"True to release rows again: {before} of {len(digests)} were released before",
+                f"True to release rows again: {before} of {len(digests)} were released before, "
+                "or stand here twice",
                 f"It spends {self.epsilon} once more for each.",
             )
         released = self.mechanism_.release(X)
-        self._released.times[self.mechanism_.privacy()].update(set(digests))
+        self._released.times[self.mechanism_.privacy()].update(digests)
         step = self.mechanism_.step()
         if step is not None:
             return np.asarray(released * float(step))
@@ -163,15 +166,15 @@ released before. It spends 2 once more for each.
     def spent(self) -> PrivacyCurve:
         """The curve of all releases of one row, of the one that was released most often.
 
-        Rows of which each was released once cost one release, since one of them is protected.
+        Rows of which each was released once cost one release, since one of them is protected. What
+        was spent before this object was copied is added: its rows are known no more.
         """
         check_is_fitted(self)
-        costs = [
-            max(times.values()) * curve if max(times.values()) > 1 else curve
-            for curve, times in self._released.times.items()
-            if times
-        ]
+        costs = self._released.costs()
         return compose(*costs) if costs else ApproxDP(epsilon=0)
+
+    def _domain(self) -> Domain:
+        return Box(0, 1, outside="clip") if self.domain is None else self.domain
 
     def _packed(self) -> bool:
         """Whether eight signs are released as one byte."""
@@ -191,9 +194,13 @@ released before. It spends 2 once more for each.
 
 
 class _Released:
-    """How often rows were released at which cost, by digests; no copy takes these along."""
+    """How often rows were released at which cost, by digests; no copy takes these along.
 
-    def __init__(self) -> None:
+    Rows that a domain doesn't tell apart, or single precision, have one digest.
+    """
+
+    def __init__(self, before: Sequence[PrivacyCurve] = ()) -> None:
+        self.before = before
         self.key = secrets.token_bytes(32)
         self.times: defaultdict[PrivacyCurve, Counter[bytes]] = defaultdict(Counter)
 
@@ -201,16 +208,21 @@ class _Released:
         """Whether such a row was released."""
         return any(digest in times for times in self.times.values())
 
+    def costs(self) -> list[PrivacyCurve]:
+        """What the row that was released most often cost at each curve, and copies before."""
+        most = {curve: max(times.values()) for curve, times in self.times.items() if times}
+        return [*self.before, *(n * curve if n > 1 else curve for curve, n in most.items())]
+
     def digests(self, rows: Any) -> list[bytes]:
         """One of each row."""
         dense = (row.toarray() if is_sparse(rows) else row for row in rows)
         return [
-            hashlib.blake2b(np.ascontiguousarray(row, np.float64).tobytes(), key=self.key).digest()
-            for row in dense
+            hashlib.blake2b((np.float32(row) + np.float32(0)).tobytes(), key=self.key).digest()
+            for row in dense  # −0 + 0 is 0
         ]
 
     def __reduce__(self) -> Any:  # digests with their key would tell of the rows
-        return _Released, ()
+        return _Released, (self.costs(),)
 
 
 def _unit(domain: Domain) -> Adjacency:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -38,7 +40,9 @@ def test_a_row_is_released_once_unless_somebody_says_again() -> None:
     assert float(sketch.spent().epsilon_at(0)) == 2
     sketch.transform(ROWS[8:])  # others: one release of each
     assert float(sketch.spent().epsilon_at(0)) == 2
-    with pytest.raises(ParameterError, match=r"3 of 4 were released before\. It spends 2"):
+    with pytest.raises(
+        ParameterError, match=r"3 of 4 were released before, or stand here twice\. It spends 2"
+    ):
         sketch.transform(np.vstack([ROWS[6:9], np.zeros((1, 6))]))
     second = sketch.set_params(again=True).transform(ROWS[:8])
     assert not np.array_equal(first, second)
@@ -53,8 +57,39 @@ def test_a_copy_takes_no_digests_along() -> None:
     assert not clone(sketch).__dict__.keys() & {"_released", "mechanism_"}
     copy = pickle.loads(pickle.dumps(sketch))  # noqa: S301 - our own
     assert copy._released.key != sketch._released.key
-    assert float(copy.spent().epsilon_at(0)) == 0
+    assert float(copy.spent().epsilon_at(0)) == 2
     assert copy.transform(ROWS).shape == (12, 4)
+    assert float(deepcopy(copy).spent().epsilon_at(0)) == 4  # of rows that may be the same
+
+
+SKETCH = PrivateSketch(k=4, epsilon=2)
+ZERO = np.where(np.arange(6) == 0, 0, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (ZERO, np.where(np.arange(6) == 0, -0.0, ROWS)),
+        (ZERO + 5 * (ZERO == 0), ZERO + 6 * (ZERO == 0)),
+        (ROWS, ROWS.astype(np.float32)),
+        (ROWS[::2], scipy.sparse.csr_array(ROWS)),
+    ],
+    ids=["zeros", "clipped", "single", "sparse"],
+)
+def test_rows_that_are_released_alike_are_the_same(first: Any, second: Any) -> None:
+    sketch = clone(SKETCH)
+    sketch.fit_transform(first)
+    with pytest.raises(ParameterError, match="of 12 were released before"):
+        sketch.transform(second)
+
+
+def test_resampled_rows_are_released_as_often_as_they_stand() -> None:
+    rows = ROWS[[0, 1, 1, 2, 1]]
+    with pytest.raises(ParameterError, match="2 of 5 were released before, or stand here twice"):
+        clone(SKETCH).fit_transform(rows)
+    sketch = clone(SKETCH).set_params(again=True)
+    sketch.fit_transform(rows)
+    assert float(sketch.spent().epsilon_at(0)) == 6
 
 
 @pytest.mark.parametrize(
@@ -78,7 +113,7 @@ def test_a_copy_takes_no_digests_along() -> None:
 )
 def test_every_kind_of_sketch(settings: Any, width: int, values: set[float] | None) -> None:
     rows = (ROWS > 0.3).astype(float) if "domain" in settings else ROWS
-    sketch = PrivateSketch(epsilon=50, **settings)
+    sketch = PrivateSketch(epsilon=50, again=True, **settings)  # some sets are equal
     released = sketch.fit_transform(rows)
     assert released.shape == (12, width)
     assert len(sketch.get_feature_names_out()) == width
