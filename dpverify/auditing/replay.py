@@ -130,7 +130,7 @@ class _Writer:
         try:
             return [f"{name} = {self.code(value)}"]
         except _UnwritableError as error:
-            return [f"# {name}: as they were audited; {error}."]
+            return [f"# {name}: as in the audit; {error}."]
 
     def code(self, value: Any) -> str:
         """An expression that makes the value again.

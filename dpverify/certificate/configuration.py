@@ -287,6 +287,12 @@ class Configuration(_Section):
                     "and has no number."
                 )
             return cell(self.data.released())
+        known = [CELL, *ADJACENCIES.classes]
+        if self.privacy.adjacency.kind not in known:
+            raise ConfigurationError(
+                f"adjacency.kind={self.privacy.adjacency.kind} is unknown. "
+                f"{did_you_mean(self.privacy.adjacency.kind, known)}"
+            )
         return ADJACENCIES.make(self.privacy.adjacency.kind, self.privacy.adjacency.numbers())
 
 

@@ -151,7 +151,7 @@ def domain_in_words(inputs: Inputs) -> str:
     match inputs.domain.kind:
         case "box":
             if inputs.columns:
-                return "columns, each with what it may hold, brought to [0, 1]"
+                return "every column brought from what it may hold to [0, 1]"
             if inputs.ranges:
                 return "every attribute brought from its own range to [0, 1]"
             return f"every attribute in [{exact(numbers['low'])}, {exact(numbers['high'])}]"

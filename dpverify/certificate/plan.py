@@ -121,12 +121,13 @@ class Plan:
         """The plan as rows of a table."""
         inputs = self.inputs
         settings = ", ".join(f"{name} = {value}" for name, value in inputs.parameters.items())
+        delta = f"<= {self.delta.upper}" if inputs.delta else "= 0"
         rows = [
             ("protects", self.protects),
             ("mechanism", f"{inputs.mechanism} {settings}".rstrip()),
             ("data", f"{inputs.rows:,} rows, {_width(inputs)}"),
             *(("" if number else "columns", str(c)) for number, c in enumerate(inputs.columns)),
-            ("guarantee", f"epsilon = {exact_string(inputs.epsilon)}, delta <= {self.delta.upper}"),
+            ("guarantee", f"epsilon = {exact_string(inputs.epsilon)}, delta {delta}"),
             *(("risk" if number == 0 else "", _risk(r)) for number, r in enumerate(self.attacker)),
             ("verdict", self.verdict),
         ]

@@ -93,14 +93,15 @@ def account(
       -p domain.high=1 -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9
     """  # noqa: D301  # click keeps the lines after a backspace
     wanted = risk_wanted(risk=risk, prior=prior, figure=figure)
-    target = None if wanted else _target(epsilon, delta)
+    target = None if wanted and epsilon is delta is None else _target(epsilon, delta)
     known = named(name, key_values(parameters))
-    if target is None:
-        _without_point(epsilon, delta)
-        report_risk(name, known.curve, known.about, prior=prior, figure=figure, as_json=as_json)
+    point = {} if target is None else target.point(known.curve)
+    if wanted:
+        report_risk(
+            name, known.curve, known.about, point=point, prior=prior, figure=figure, as_json=as_json
+        )
         return
-    numbers = {**target.point(known.curve), **known.facts}
-    _report("account", name, numbers, known.about, as_json=as_json)
+    _report("account", name, {**point, **known.facts}, known.about, as_json=as_json)
 
 
 @click.command(short_help="What many releases cost together.")
@@ -136,14 +137,18 @@ def compose(
     dpverify account compose year.csv "approximate-dp epsilon=1 delta=1e-6" --delta 1e-5
     """  # noqa: D301  # click keeps the lines after a backspace
     wanted = risk_wanted(risk=risk, prior=prior, figure=figure)
-    target = None if wanted else _target(epsilon, delta)
+    target = None if wanted and epsilon is delta is None else _target(epsilon, delta)
     written = read(releases)
     total = total_of(written, same_records=same_records)
-    if target is None:
-        _without_point(epsilon, delta)
+
+    def risks(point: Mapping[str, Enclosure]) -> None:
+        about = total.about
         report_risk(
-            "compose", total.curve, total.about, prior=prior, figure=figure, as_json=as_json
+            "compose", total.curve, about, point=point, prior=prior, figure=figure, as_json=as_json
         )
+
+    if target is None:
+        risks({})
         return
     together = target.of(total.curve)
     if together.lower == math.inf:
@@ -153,6 +158,9 @@ def compose(
             "at least the probability with which these releases show everything",
             "At a smaller one no epsilon is finite.",
         )
+    if wanted:
+        risks(target.with_answer(together))
+        return
     alone = {(each.text, each.count): target.of(each.curve) for each in written}
     parts = [alone[each.text, each.count] for each in written]
     added = target.added(written)
@@ -309,11 +317,6 @@ class _Target:
         ]
         lower, upper = (Enclosure.of_exact(end) for end in ends)
         return Enclosure(lower.lower, upper.upper)
-
-
-def _without_point(epsilon: str | None, delta: str | None) -> None:
-    if not epsilon is delta is None:
-        raise click.UsageError("give either --risk, or one of --epsilon and --delta.")
 
 
 def _target(epsilon: str | None, delta: str | None) -> _Target:

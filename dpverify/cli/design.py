@@ -52,7 +52,8 @@ def design(
 
     \b
     dpverify design dp-oporp -p k=64,128,256 -p noise=gaussian,laplace --at 100 \\
-      -p attributes=784 -p epsilon=5 -p delta=1e-6 --figure design.svg
+      -p attributes=784 -p domain.low=0 -p domain.high=1 -p adjacency.beta=1 \\
+      -p epsilon=5 -p delta=1e-6 --figure design.svg
     """  # noqa: D301  # click wants the character
     if figure is not None and Path(figure).suffix not in _FORMATS:
         raise ConfigurationError(f"--figure {figure} must end in one of {', '.join(_FORMATS)}.")

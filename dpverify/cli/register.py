@@ -28,7 +28,9 @@ __all__ = ["register"]
 @click.option("--sector", type=Choice(SECTORS), help="Of the registry's.")
 @click.option("--author", "authors", multiple=True, help="Of the entry; may be repeated.")
 @click.option("--link", default="", help="Where the certificate can be read.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A new file.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="A new file; printed without."
+)
 @json_option
 @talk_options
 def register(

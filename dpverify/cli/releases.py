@@ -141,7 +141,8 @@ def _promised(guarantee: Guarantee, curve: PrivacyCurve, facts: Facts) -> Named:
 def read(texts: Sequence[str]) -> list[Written]:
     """Releases as they stand on the command line, the names of files among them.
 
-    A file of releases ends in .csv or .toml, a certificate of one in .json. It isn't verified.
+    A file of releases ends in .csv or .toml, a certificate of one in .json, or is that of a folder.
+    It isn't verified.
 
     Raises
     ------
@@ -156,6 +157,8 @@ def read(texts: Sequence[str]) -> list[Written]:
             case ".toml":
                 releases += _read_toml(Path(text))
             case ".json":
+                releases.append(_read_certificate(Path(text)))
+            case _ if Path(text).is_dir():
                 releases.append(_read_certificate(Path(text)))
             case _:
                 releases.append(_read_text(text))
@@ -213,8 +216,8 @@ def _made(name: str, texts: Mapping[str, str]) -> Certifiable:
 def _read_text(text: str) -> Written:
     with _at(f"release {text!r}"):
         found = _WRITTEN.fullmatch(text)
-        if found is None:
-            raise ConfigurationError('is empty: write "10 x gaussian sigma=4".')
+        if found is None or not all("=" in pair for pair in found["parameters"].split()):
+            raise ConfigurationError('must be written as "10 x gaussian sigma=4".')
         return _written(found["count"] or "1", found["name"], found["parameters"].split())
 
 
@@ -227,10 +230,10 @@ def _written(count: str, name: str, parameters: Sequence[str]) -> Written:
 
 
 def _read_certificate(path: Path) -> Written:
-    from dpverify.certificate.checks import read_certificate
+    from dpverify.certificate.checks import certificate_path, read_certificate
     from dpverify.certificate.schema import Certificate
 
-    fields = read_certificate(path)
+    fields = read_certificate(certificate_path(path))
     with _at(str(path)):
         try:
             certificate = Certificate.model_validate(fields)

@@ -11,6 +11,7 @@ import click
 from dpverify.accounting.notions.risk import Risk
 from dpverify.cli.output import decimal, emit_json, emit_table, say
 from dpverify.data.atomic_files import write_file
+from dpverify.enclosure import Enclosure
 from dpverify.errors import ConfigurationError
 from dpverify.guarantee import PrivacyCurve
 
@@ -42,19 +43,25 @@ def report_risk(
     curve: PrivacyCurve,
     about: Mapping[str, str],
     *,
+    point: Mapping[str, Enclosure],
     prior: str | None,
     figure: str | None,
     as_json: bool,
 ) -> None:
-    """Print the risk of a curve, and write its picture if there is a name for it."""
+    """Print the risk of a curve, and write its picture if there is a name for it.
+
+    A `point` of the curve that was asked for stands with it.
+    """
     known = Risk(curve=curve, prior=decimal("prior", "0.5" if prior is None else prior))
     if figure is not None:
         write_file(Path(figure), _FORMATS[Path(figure).suffix](known).encode())
     if as_json:
-        emit_json("account", {"name": name, **about, "risk": known.to_dict()})
+        ends = {key: value.as_json() for key, value in point.items()}
+        emit_json("account", {"name": name, **about, **ends, "risk": known.to_dict()})
         return
     say(known.sentence)
-    emit_table(known.rows())
+    asked = [(f"{key}, at most", value.as_json()["upper"]) for key, value in point.items()]
+    emit_table([*asked, *known.rows()])
     for key, text in about.items():
         say(f"by {text}" if key == "theorem" else f"{key.replace('_', ' ')}: {text}")
     if figure is not None:

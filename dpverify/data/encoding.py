@@ -52,6 +52,12 @@ _DECLARE = "Declare the columns by name: dpverify init begins the table data.col
 _WAYS_OUT = {
     _MISSING: 'Missing values: declare missing = "indicator" or missing = { value = ... }.',
     _OUTSIDE: 'Outside: widen what was declared too narrow, or set outside = "clip".',
+    "not numbers": "Not numbers: data.decimal and data.thousands say how they are written, "
+    "data.missing what stands for none.",
+    "not dates": 'Not dates: they are as 2020-01-31, or all as data.dates says, "%d.%m.%Y" for '
+    "instance. Drop a column that differs.",
+    "not true or false": "Not true or false: the words are true, t, yes, y, 1 and false, f, no, n, "
+    '0. Others are declared by type = "category".',
 }
 
 
@@ -182,9 +188,9 @@ class _Problems:
         if self.way_out:
             error.add_note(self.way_out)
             raise error
-        noted = {kind.split()[0] for kinds in self.found.values() for kind in kinds}
-        for kind, way_out in _WAYS_OUT.items():
-            if kind in noted:
+        noted = {kind for kinds in self.found.values() for kind in kinds}
+        for start, way_out in _WAYS_OUT.items():
+            if any(kind.startswith(start) for kind in noted):
                 error.add_note(way_out)
         raise error
 

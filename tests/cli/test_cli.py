@@ -96,7 +96,14 @@ def test_risk_in_plain_words_with_its_picture(
     assert found["prior"] == "0.1"
     assert 0.9 < float(found["success"]["upper"]) < 1
     assert page.read_text().startswith("<!DOCTYPE html>")
-    for wrong in (("--risk", "--delta", "1e-6"), ("--figure", "risk.png"), ("--prior", "2"), ()):
+    both = ("--risk", "--delta", "1e-6")
+    assert run("account", "gaussian", "-p", "sigma=4", *both) == 0
+    assert "epsilon, at most   " in capsys.readouterr().out
+    assert run("account", "compose", *releases, *both, "--json") == 0
+    found = result(capsys, "account")
+    assert 4 < float(found["epsilon"]["upper"]) < 6
+    assert found["risk"]["prior"] == "0.5"
+    for wrong in (("--figure", "risk.png"), ("--prior", "2"), ()):
         assert run("account", "gaussian", "-p", "sigma=4", *wrong) != 0
 
 
@@ -277,6 +284,11 @@ BAD_CONFIGURATIONS = {
         'kind = "attribute"',
         'kind = "atribute"',
         "adjacency.kind=atribute is unknown. Did you mean attribute?",
+    ),
+    "no such adjacency": (
+        'kind = "attribute"',
+        'kind = "person"',
+        "adjacency.kind=person is unknown. Known: cell, attribute,",
     ),
     "unknown mechanism": (
         "dp-oporp",

@@ -17,6 +17,13 @@ OPORP = (
 CHOICES = ("-p", "k=4,8,12", "-p", "noise=gaussian,laplace")
 
 
+def test_the_example_of_its_help_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("design", "--help") == 0
+    shown = capsys.readouterr().out.partition("dpverify design dp-oporp")[2].partition("\n\n")[0]
+    example = shown.replace("\\\n", "").replace("design.svg", str(tmp_path / "a.svg")).split()
+    assert run("design", "dp-oporp", *example) == 0
+
+
 def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*OPORP, *CHOICES, "--at", "1,9", "--json") == 0
     found = result(capsys, "design")

@@ -144,7 +144,20 @@ def test_spellings() -> None:
     english = encoded(frame, columns, spelling=Spelling(), clip=False)
     with pytest.raises(RecordsError, match="bill: 2 not numbers") as caught:
         english.whole()
-    assert "day: 3 not dates (rows 1, 2, 3)" in "\n".join(caught.value.__notes__)
+    said = "\n".join(caught.value.__notes__)
+    assert "day: 3 not dates (rows 1, 2, 3)" in said
+    assert "data.dates" in said
+    assert "data.decimal" in said
+    assert "true" not in said
+
+
+def test_words_that_are_no_truth_values_are_told_which_are() -> None:
+    with pytest.raises(RecordsError) as caught:
+        encode({"smokes": {"type": "boolean"}}, {"smokes": ["ja", "nein", "yes", "0"]})
+    said = "\n".join(caught.value.__notes__)
+    assert "smokes: 2 not true or false (rows 1, 2)" in said
+    assert "true, t, yes, y, 1" in said
+    assert 'type = "category"' in said
 
 
 def test_all_that_is_wrong_is_in_one_error_without_a_value() -> None:

@@ -57,10 +57,11 @@ def people_figure(
         for number in range(_PEOPLE)
     ]
     foot = _TOP + rows * _CELL + 26
-    more = people(max(Fraction(at_most) - anyway, Fraction(0)))
+    without = people(anyway, rounding=ROUND_FLOOR)
+    more = max(Decimal(people(at_most)) - Decimal(without), Decimal(0))  # as the sentence has it
     legend = [
-        ("anyway", f"{people(anyway, rounding=ROUND_FLOOR)} right without the release"),
-        ("release", f"at most {more} more with it"),
+        ("anyway", f"{without} right without the release"),
+        ("release", f"at most {more:f} more with it"),
         ("wrong", "the others wrong all the same"),
     ]
     for place, (kind, text) in enumerate(legend):
