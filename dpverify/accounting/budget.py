@@ -79,11 +79,11 @@ class Budget:
         require(eps > 0, "epsilon", epsilon, "positive")
         require(0 <= target < 1, "delta", delta, "in [0, 1)")
         hint = did_you_mean(str(composition), FILTERS)
-        require(composition in FILTERS, "composition", composition, "known", hint)
+        require(str(composition) in FILTERS, "composition", composition, "known", hint)
         none = composition != "basic" or kept == 0
         require(none, "slack", slack, "left out for basic composition, which has all of delta")
         require(0 <= kept <= target, "slack", slack, f"in [0, delta={exact_string(target)}]")
-        named = unit if unit is None or isinstance(unit, str) else unit.unit
+        named = unit.unit if isinstance(unit, Adjacency) else unit
         _check_visible("unit", named or "")
         limits = FILTERS[composition](epsilon=eps, delta=target, slack=kept).limits()
         settings = {

@@ -29,6 +29,7 @@ _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _PRECISE = 4 * 2.0**-52
 _ITERATIONS = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_SMALL = tuple(2.0**exponent for exponent in range(-60, -20, 3))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
 
 
@@ -44,7 +45,8 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
     -------
     Enclosure
         The point 0 where f(0) ≤ target. Its width follows from that of `function`: the ends are
-        the nearest tried doubles whose signs are decided.
+        the nearest tried doubles whose signs are decided. Where the target is within f(0)'s
+        enclosure, from 0 to the least tried power of 2 that is decided.
 
     Raises
     ------
@@ -57,8 +59,13 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
 
 
 def _falling(function: Callable[[float], Enclosure], target: float) -> Enclosure:
-    if function(0.0).upper <= target:
+    start = function(0.0)
+    if start.upper <= target:
         return Enclosure(0.0, 0.0)
+    if start.lower <= target:
+        for small in _SMALL:
+            if function(small).upper <= target:
+                return Enclosure(0.0, small)
     guess = _search(lambda x: -_excess(function(x), target))
     lower = next((x for x in beside(guess, -1) if function(x).lower >= target), None)
     upper = next((x for x in beside(guess, 1) if function(x).upper <= target), None)

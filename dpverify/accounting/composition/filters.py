@@ -31,8 +31,8 @@ from flint import arb
 
 from dpverify.accounting.curves.gaussian import Gaussian, sigma_gaussian
 from dpverify.accounting.losses.base import PrivacyLoss, escaping
-from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.discrete import ResponseLoss
+from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import DiscreteLaplaceLoss, ResponseLoss, StaircaseLoss
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.accounting.solve import largest_argument
@@ -283,6 +283,10 @@ def _worst(loss: PrivacyLoss) -> Fraction | None:
             return shift
         case ResponseLoss(step=Fraction() as step):
             return step
+        case StaircaseLoss(epsilon=epsilon) | BoundedRangeLoss(epsilon=epsilon):
+            return epsilon
+        case DiscreteLaplaceLoss(scale=scale, sensitivity=size):
+            return size / scale
     worst = Fraction(0)
     for side in (loss, loss.reverse()):
         if side.max_loss() is None:

@@ -36,6 +36,7 @@ _PRECISION = 256
 
 
 def _to_masses(values: Iterable[Real]) -> Masses:
+    require(isinstance(values, Iterable), "probabilities", values, "a list of numbers")
     masses = tuple(rational("probability", value) for value in values)
     require(bool(masses), "probabilities", masses, "not empty")
     for mass in masses:

@@ -70,12 +70,16 @@ def matrix_mechanism(
     require((sigma is None) != (scale is None), "noise", "sigma and scale", "one of the two")
     columns = _columns(strategy)
     if replaced:
+        require(len(columns) > 1, "strategy", "of one column", "of several: records are replaced")
         require(together is None, "together", together, "left out where records are replaced")
         columns = [
             tuple(x - y for x, y in zip(one, other, strict=True))
             for one, other in combinations(columns, 2)
         ]
     if sigma is not None:
+        require(
+            isinstance(together, Iterable | None), "together", together, "sets of columns' numbers"
+        )
         sets = [(index,) for index in range(len(columns))] if together is None else together
         square = max((_square(columns, each) for each in sets), default=Fraction(0))
         require(square > 0, "strategy", "a matrix", "not 0 in all its columns")
@@ -98,6 +102,7 @@ def _columns(strategy: Any) -> list[tuple[Fraction, ...]]:
 
 def _square(columns: Sequence[tuple[Fraction, ...]], chosen: Iterable[Real]) -> Fraction:
     """Σ |⟨a_i, a_j⟩| over i, j among the chosen columns."""
+    require(isinstance(chosen, Iterable), "together", chosen, "sets of columns' numbers")
     places = [whole("together", place) for place in chosen]
     good = len(set(places)) == len(places) and all(0 <= place < len(columns) for place in places)
     require(good, "together", places, "different numbers of columns, from 0 on")

@@ -38,7 +38,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.solve import falling_root
 from dpverify.data.adjacency import Adjacency
-from dpverify.enclosure import Enclosure, Real, enclose, rational_of, to_arb
+from dpverify.enclosure import Enclosure, Real, enclose, rational_of, short_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, to_adjacency
 from dpverify.numbers import to_count, to_rational
@@ -83,6 +83,10 @@ class PartitionSelection(PrivacyCurve):
             rule = "Gaussian, Laplace of one move, or DiscreteLaplace"
             raise ParameterError("noise", self.noise, rule)
         require(self.groups <= _MOST_GROUPS, "groups", self.groups, f"at most {_MOST_GROUPS}")
+        with ctx.workprec(_PRECISION):
+            proven = self._log_hidden().is_finite()
+        rule = "nearer to the sensitivity: all are shown, and how seldom they aren't is beyond arb"
+        require(proven, "threshold", short_string(self.threshold), rule)
 
     def shown(self) -> Enclosure:
         """Encloses π, how often a group of one person is shown."""
@@ -95,7 +99,7 @@ class PartitionSelection(PrivacyCurve):
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ): infinite where groups of the person alone are shown more often."""
-        most = enclose(lambda: -(self.groups * (-self._shown()).log1p()).expm1())
+        most = enclose(lambda: -(self.groups * self._log_hidden()).expm1())
         if delta < most.lower:
             return Enclosure(math.inf, math.inf)
         if delta <= most.upper:  # δ(ε) = delta may be for no ε
@@ -109,12 +113,13 @@ class PartitionSelection(PrivacyCurve):
             key=lambda new: self._of_new(Fraction(max(threshold, 0.0)), new).upper,
         )
         with ctx.workprec(64):
-            hidden = float((best * (-self._shown()).log1p()).exp())
+            log = float(best * self._log_hidden())
+            hidden = math.exp(log)
         if best == self.groups:
-            own = other = float(threshold <= math.log(hidden))
+            own = other = float(threshold <= log)
         else:
             rest = self._rest(best)
-            own, other = rest.rates(threshold - math.log(hidden), noise=noise)
+            own, other = rest.rates(threshold - log, noise=noise)
         return 1 - hidden + hidden * own, other
 
     def _of_new(self, epsilon: Fraction, new: int) -> Enclosure:
@@ -122,7 +127,7 @@ class PartitionSelection(PrivacyCurve):
         if new == 0:
             return self._rest(0).delta_at(epsilon)
         with ctx.workprec(_PRECISION):
-            log = new * (-self._shown()).log1p()
+            log = new * self._log_hidden()
             low, high = (rational_of(end) for end in (log.lower(), log.upper()))
         if new == self.groups:
             inner = reverse = Enclosure(0.0, 0.0)
@@ -138,7 +143,7 @@ class PartitionSelection(PrivacyCurve):
 
         def shows(delta: float) -> Callable[[], arb]:
             def value() -> arb:
-                hidden = new * (-self._shown()).log1p()
+                hidden = new * self._log_hidden()
                 return -hidden.expm1() + hidden.exp() * arb(delta)
 
             return value
@@ -150,22 +155,31 @@ class PartitionSelection(PrivacyCurve):
         left = self.groups - new
         return self.noise if left == 1 else left * self.noise
 
+    def _log_hidden(self) -> arb:
+        """Ln(1 − π), where π is near 1 too."""
+        shown, hidden = self._masses()
+        return (-shown).log1p() if shown < hidden else hidden.log()
+
     def _shown(self) -> arb:
         """P[noise ≥ T − v]."""
+        return self._masses()[0]
+
+    def _masses(self) -> tuple[arb, arb]:
+        """P[noise ≥ T − v] and P[noise < T − v], both to a relative precision."""
         match self.noise:
             case Gaussian(sigma=sigma, sensitivity=size):
                 x = (to_arb(self.threshold) - to_arb(size)) / to_arb(sigma)
-                return (x / arb(2).sqrt()).erfc() / 2
+                x /= arb(2).sqrt()
+                return x.erfc() / 2, (-x).erfc() / 2
             case Laplace(scale=scale, sensitivity=moved):
                 x = (self.threshold - moved) / scale
                 tail = to_arb(-abs(x)).exp() / 2
-                return tail if x >= 0 else 1 - tail
+                return (tail, 1 - tail) if x >= 0 else (1 - tail, tail)
             case DiscreteLaplace(scale=scale, sensitivity=moved):
                 least = math.ceil(self.threshold) - moved
                 q = to_arb(-1 / scale).exp()
-                if least > 0:
-                    return q**least / (1 + q)
-                return 1 - q ** (1 - least) / (1 + q)
+                tail = q ** max(least, 1 - least) / (1 + q)
+                return (tail, 1 - tail) if least > 0 else (1 - tail, tail)
 
 
 def _extended(curve: PrivacyCurve, epsilon: Fraction) -> Enclosure:

@@ -34,6 +34,17 @@ def filtered(kind: type[Filter], epsilon: Fraction = ONE, delta: Fraction = MILL
     return kind(epsilon=epsilon, delta=delta)
 
 
+def test_a_rational_largest_loss_costs_itself() -> None:
+    curves = dpv.curves
+    for curve in (
+        curves.Staircase(epsilon="0.1", gamma="0.3"),
+        curves.BoundedRange(epsilon="0.1"),
+        curves.DiscreteLaplace(scale=20, sensitivity=2),
+    ):
+        cost = filtered(BasicFilter).cost(curve, None)
+        assert cost == {"epsilon": Fraction(1, 10), "delta": 0}
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), (30, "1e-40")]
 )

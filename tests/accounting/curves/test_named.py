@@ -57,6 +57,9 @@ def test_discrete_laplace_by_its_sum(scale: float, size: int) -> None:
         for epsilon in (0, 0.25, 1.0):
             exact = divergence(law + padding, padding + law, epsilon)
             found = curve.delta_at(epsilon)
+            if epsilon * scale >= size:  # no loss is larger; the sum is cut off at about e⁻⁴⁰
+                assert exact < 1e-17
+                exact = mpf(0)
             assert holds(found, exact)
             if exact:
                 assert curve.epsilon_at(Fraction(found.upper)).upper == pytest.approx(epsilon)
@@ -378,6 +381,30 @@ def test_thresholded_counts_by_enumeration(threshold: int, epsilon: float) -> No
     assert (2 * noise).delta_at(5).upper == 0
 
 
+def test_a_threshold_far_below_0_shows_all_but_never_all_for_certain() -> None:
+    for curve in (
+        dpv.curves.gaussian_threshold(sigma="0.2", threshold=-500, groups=2),
+        dpv.curves.laplace_threshold(scale="0.1", threshold=-500),
+    ):
+        found = curve.delta_at(1)
+        assert 1 - 1e-15 <= found.lower < found.upper == 1
+        assert curve.epsilon_at("0.5").lower == math.inf
+        assert curve.risk().tpr_at("0.01").upper == 1
+    with pytest.raises(ParameterError, match="nearer to the sensitivity"):
+        dpv.curves.gaussian_threshold(sigma="0.2", threshold=-(10**9))
+
+
+def test_an_epsilon_next_to_0_is_found() -> None:
+    curve = dpv.curves.PartitionSelection(
+        noise=dpv.curves.DiscreteLaplace(scale=30), threshold=800, groups=2
+    )
+    start = curve.delta_at(0)
+    found = curve.epsilon_at(start.lower)
+    assert found.lower == 0
+    assert 0 < found.upper <= 1e-13
+    assert curve.delta_at(found.upper).upper <= start.lower
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-3"), ("0.2", "0.05")])
 def test_the_best_selection_is_what_its_point_says(epsilon: str, delta: str) -> None:
     """The recursion of Desfontaines and others: all steps are (ε, δ)-close, the first exactly."""
@@ -482,6 +509,12 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
         (lambda: dpv.curves.matrix_mechanism([[0]], scale=1), "not 0 in all"),
         (lambda: dpv.curves.matrix_mechanism([[1]]), "one of the two"),
         (lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=[[0, 0]]), "together="),
+        (lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=cast("Any", 5)), "together"),
+        (
+            lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=cast("Any", [5])),
+            "together",
+        ),
+        (lambda: dpv.curves.matrix_mechanism([[1]], scale=1, replaced=True), "of one column"),
         (lambda: dpv.calibrate(dpv.curves.laplace_threshold, epsilon=1), "scale=missing"),
         (
             lambda: dpv.calibrate(
