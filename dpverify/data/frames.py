@@ -133,7 +133,7 @@ def _of_pandas(data: Any) -> Any:
             if data[name].dtype == object:
                 _one_kind(data[name].dropna())
             made[str(name)] = pa.array(data[name], from_pandas=True)
-        except (pa.ArrowException, OverflowError):  # what it says quotes a value
+        except (pa.ArrowException, OverflowError, TypeError):  # what it says quotes a value
             mixed.append(f"{name} ({data[name].dtype})")
     if mixed:
         raise RecordsError(
@@ -252,7 +252,7 @@ def _of_database(path: Path, table: str) -> Frame:
             values = [row[place] for row in rows]
             _one_kind(value for value in values if value is not None)
             made.append(pa.array(values))
-        except (pa.ArrowException, OverflowError):
+        except (pa.ArrowException, OverflowError, TypeError):
             mixed.append(name)
     if mixed:
         raise RecordsError(

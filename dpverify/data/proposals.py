@@ -2,7 +2,7 @@
 
 Of a file of texts the type of a column is what all of its values can be read as. No value, no
 range and no category leaves this module: two tables whose columns have the same types, and are
-missing values in the same columns, give the same proposals.
+missing values in the same columns by the same marks (of a public list), give the same proposals.
 """
 
 from __future__ import annotations

@@ -248,8 +248,9 @@ EAST = dt.timezone(dt.timedelta(hours=9))
         [dt.date(2020, 1, 1), dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)],
         [dt.datetime(2020, 1, 1, 23, tzinfo=EAST), dt.datetime(2020, 1, 1, 23, tzinfo=dt.UTC)],
         [2**64, 1],
+        [np.datetime64("2020-01-01"), np.datetime64("2020-01-01")],
     ],
-    ids=["bytes", "times", "zones", "beyond"],
+    ids=["bytes", "times", "zones", "beyond", "numpy"],
 )
 def test_no_row_decides_how_another_is_read(tmp_path: Path, values: list[Any]) -> None:
     with pytest.raises(RecordsError, match="values of several types: c"):
