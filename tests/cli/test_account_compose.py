@@ -97,6 +97,7 @@ def test_a_file_is_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert "weekly counts" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         run("account", "compose", f"3 x {OPORP}", "gaussian sigma=4", "--delta", "1e-6", "--json")
