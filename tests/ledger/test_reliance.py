@@ -110,6 +110,7 @@ def test_a_failing_statement_blocks_certification(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("no_figures")
 def test_only_with_that_theorem(
     plant: Callable[[Change], None], workplace: Path, tmp_path: Path

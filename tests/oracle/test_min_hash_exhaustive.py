@@ -24,7 +24,7 @@ from dpverify_mechanisms.min_hash.hashing import TabledHashes
 from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule, Plain
 from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
 from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
-from tests.helpers.profiles import thinned
+from tests.helpers.profiles import day_and_night, thinned
 
 RESPONSE = BucketResponse(keep=Fraction(3, 4))
 NOISE = BucketNoise(noise=GeometricNoise(ratio=Fraction(1, 4)))
@@ -184,7 +184,7 @@ def test_least_similarity_is_attained(setup: Setup) -> None:
     assert farthest_sets(domain, Items(changes=setup[4]), family.items)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", day_and_night(*RULES))
 @pytest.mark.parametrize("setup", thinned(SETUPS, 3))
 def test_claim_over_the_draw_is_exact(setup: Setup, rule: BucketRule) -> None:
     sketch = mechanism(setup, rule)
@@ -194,7 +194,7 @@ def test_claim_over_the_draw_is_exact(setup: Setup, rule: BucketRule) -> None:
             assert is_exact(sketch, exact, epsilon), (epsilon, exact, sketch.privacy())
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", day_and_night(*RULES))
 @pytest.mark.parametrize("setup", thinned(SETUPS[:1] + SETUPS[3:], 2))
 def test_claim_for_realised_functions_is_exact(setup: Setup, rule: BucketRule) -> None:
     """Some realised functions put all buckets of some neighbours as far apart as can be."""
