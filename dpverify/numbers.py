@@ -21,6 +21,7 @@ __all__ = [
     "COIN",
     "count",
     "level",
+    "optional_delta",
     "positive",
     "positive_rational",
     "to_coin",
@@ -79,6 +80,15 @@ def level(name: str, value: Real) -> float:
     double = math.nextafter(double, 0) if Fraction(double) > number else double
     require(double > 0, name, value, "at least 5e-324")
     return double
+
+
+def optional_delta(value: Real | None) -> Fraction | None:
+    """Read a delta in [0, 1) exactly; None stays None."""
+    if value is None:
+        return None
+    delta = rational("delta", value)
+    require(0 <= delta < 1, "delta", value, "in [0, 1)")
+    return delta
 
 
 def _seconds(name: str, value: Real) -> float:

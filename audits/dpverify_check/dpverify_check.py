@@ -662,19 +662,6 @@ def root_of(square: Fraction) -> Span:
     return Span(root, root) if root * root == square else enclosed(lambda: iv.sqrt(number(square)))
 
 
-def nine(value: float, slack: float = 1e-11) -> Callable[[str, Any], None]:
-    """A statistic in doubles: nine digits of a number within a relative slack of this one."""
-
-    def shape(where: str, stated: Any) -> None:
-        texts = {f"{value * (1 + side):.9g}" for side in (-slack, 0, slack)}
-        if value == 0:
-            texts |= {"-0"}
-        good = stated in texts
-        require(good, where, f"is {_short(stated)}, and not {value:.9g}")
-
-    return shape
-
-
 def _near(value: Span) -> str:
     try:
         return f"{float(value.low):.17g}"
@@ -787,11 +774,6 @@ def uniform_below(bound: int, count: int, rng: Words) -> list[int]:
             found[place] = word
         again = [place for place in again if found[place] >= limit]
     return [word % bound for word in found]
-
-
-def uniform(count: int, rng: Words) -> list[float]:
-    """Doubles of 53 bits in [0, 1)."""
-    return [(word >> 11) * 2.0**-53 for word in rng.words(count)]
 
 
 def rounded_gaussian(scale: int, count: int, rng: Words) -> list[int]:

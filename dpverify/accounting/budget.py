@@ -23,6 +23,7 @@ from dpverify.accounting.composition.filters import FILTERS, Cost
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import BudgetError, did_you_mean, require
+from dpverify.numbers import optional_delta
 from dpverify.visible import hidden
 
 __all__ = ["Budget", "Spend"]
@@ -164,11 +165,11 @@ class Budget:
 
     def cost(self, release: Release, *, delta: Real | None = None) -> Cost:
         """What a release would cost; see `spend`."""
-        return self._store.state().filter.cost(curve_of(release), _to_delta(delta))
+        return self._store.state().filter.cost(curve_of(release), optional_delta(delta))
 
     def check(self, release: Release, *, delta: Real | None = None) -> None:
         """Raise what `spend` would raise, and spend nothing."""
-        self._store.state().entry(release, _to_delta(delta), "")
+        self._store.state().entry(release, optional_delta(delta), "")
 
     def spend(self, release: Release, *, delta: Real | None = None, label: str = "") -> Spend:
         """Spend a release, before it is drawn.
@@ -192,7 +193,7 @@ class Budget:
             If the file can't be read or written.
         """
         _check_visible("label", label)
-        return self._store.add(release, _to_delta(delta), label)
+        return self._store.add(release, optional_delta(delta), label)
 
     def verify(self, *, head: str | None = None) -> str:
         """Check the whole file: its form, the chain of hashes, the sums, and the limits' proof.
@@ -265,14 +266,6 @@ class Budget:
             f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows()
         )
         return f"<table><tr>{head}</tr>{rows}</table>"
-
-
-def _to_delta(delta: Real | None) -> Fraction | None:
-    if delta is None:
-        return None
-    value = rational("delta", delta)
-    require(0 <= value < 1, "delta", delta, "in [0, 1)")
-    return value
 
 
 def _check_visible(name: str, text: str) -> None:

@@ -10,22 +10,13 @@ from attrs import evolve, field, frozen
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.statistics.claim_test import floor
-from dpverify.enclosure import Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.numbers import to_count, to_level, to_seconds, to_whole
+from dpverify.numbers import optional_delta, to_count, to_level, to_seconds, to_whole
 
 __all__ = ["AuditConfig", "fitting_delta"]
 
 _USUAL = Fraction(1, 10**6)  # the δ at which ε of a whole curve is bounded, if it can be
-
-
-def _to_delta(value: Real | None) -> Fraction | None:
-    if value is None:
-        return None
-    delta = rational("delta", value)
-    require(0 <= delta < 1, "delta", value, "in [0, 1)")
-    return delta
 
 
 @frozen(kw_only=True)
@@ -59,7 +50,7 @@ class AuditConfig:
     Fraction(1, 1000000)
     """
 
-    delta: Fraction | None = field(default=None, converter=_to_delta)
+    delta: Fraction | None = field(default=None, converter=optional_delta)
     alpha: float = field(default=0.01, converter=to_level)
     draws: int = field(default=10_000, converter=to_count)
     seed: int = field(default=0, converter=to_whole)

@@ -11,7 +11,7 @@ from dpverify.certificate.configuration import UNDECIDED
 from dpverify.certificate.register import SECTORS, entry, file_name, yaml
 from dpverify.certificate.schema import Certificate
 from dpverify.cli.output import Choice, emit_json, json_option, say, talk, talk_options
-from dpverify.cli.verify import exit_code, tell, verify_aloud
+from dpverify.cli.verify import check_but_report
 from dpverify.data.atomic_files import new_file
 from dpverify.errors import CertificateError
 
@@ -51,13 +51,7 @@ def register(
         raise CertificateError(
             f"{path}: is a composed certificate; each of its parts is a deployment of its own."
         )
-    checks = [
-        check for check in verify_aloud(fields, path.parent, replay=False) if check.name != "report"
-    ]
-    for check in checks:
-        tell(check)
-    if code := exit_code(checks, allow_inconclusive=True):
-        say("No entry was written.", err=True)
+    if code := check_but_report(fields, path.parent, otherwise="No entry was written."):
         return code
     given = {name: value for name, value in words.items() if value}
     made = entry(Certificate.model_validate(fields), **given)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.schema import Certificate
 from dpverify.certificate.sign import envelope_beside
 from dpverify.cli.output import emit_json, json_option, say, talk, talk_options
-from dpverify.cli.verify import exit_code, tell, verify_aloud
+from dpverify.cli.verify import check_but_report
 from dpverify.data.atomic_files import write_file
 from dpverify.errors import CertificateError, ConfigurationError
 
@@ -59,15 +59,8 @@ def report(certificate: Path, out: Path | None, keys: tuple[Path, ...], as_json:
         raise CertificateError(
             f"{path}: is a composed certificate; each of its parts has a report."
         )
-    checks = [
-        check
-        for check in verify_aloud(fields, path.parent, replay=False)
-        if check.name != "report"  # which is what is mended here
-    ]
-    for check in checks:
-        tell(check)
-    if code := exit_code(checks, allow_inconclusive=True):
-        say("No report was written.", err=True)
+    # The report is what is mended here.
+    if code := check_but_report(fields, path.parent, otherwise="No report was written."):
         return code
     out = path.with_name(REPORT) if out is None else out
     beside = answers_beside(path)

@@ -14,7 +14,7 @@ from dpverify.certificate.compose import check_document
 from dpverify.cli.output import emit_json, json_option, progress_bar, say, talk
 from dpverify.cli.where import where_options, workers_option
 
-__all__ = ["exit_code", "replay_option", "tell", "verify", "verify_aloud"]
+__all__ = ["check_but_report", "exit_code", "replay_option", "tell", "verify", "verify_aloud"]
 
 _EXIT_CODES = {"agrees": 0, "differs": 1, "inconclusive": 3}
 
@@ -97,6 +97,19 @@ def tell(check: Check, *, where: str = "") -> bool:
         return False
     say(line, err=True)
     return True
+
+
+def check_but_report(fields: dict[str, Any], folder: Path, *, otherwise: str) -> int:
+    """Check all but the replay and the report, aloud; where it isn't well, say `otherwise`."""
+    checks = [
+        check for check in verify_aloud(fields, folder, replay=False) if check.name != "report"
+    ]
+    for check in checks:
+        tell(check)
+    code = exit_code(checks, allow_inconclusive=True)
+    if code:
+        say(otherwise, err=True)
+    return code
 
 
 def exit_code(checks: Iterable[Check], *, allow_inconclusive: bool) -> int:
