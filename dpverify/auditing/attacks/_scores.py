@@ -36,6 +36,7 @@ _BINS = 40  # of a histogram
 _BLOCK = 5000  # rows that are scaled at once
 _FISHER = 400  # columns up to which covariances are estimated
 _LISTED = 4  # outputs that an event names
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio: mixes bits
 _REACH = 1e3  # in units of the interquartile range: what a classifier sees of an outlier
 
 
@@ -184,7 +185,9 @@ class _Repeated:
 
     @classmethod
     def of(cls, own: Matrix, other: Matrix) -> _Repeated:
-        counts = Counter(_rows(own)), Counter(_rows(other))
+        keys, often = np.unique(np.concatenate([_keys(own), _keys(other)]), return_counts=True)
+        again = keys[often > 1]
+        counts = [Counter(_rows(side[np.isin(_keys(side), again)])) for side in (own, other)]
         ratios = {
             row: math.log((counts[0][row] + 0.5) / (counts[1][row] + 0.5))
             for row in sorted(counts[0] | counts[1])
@@ -193,7 +196,11 @@ class _Repeated:
         return cls(ratios=ratios, dtype=own.dtype)
 
     def __call__(self, matrix: Matrix) -> NDArray[np.float64]:
-        return np.array([self.ratios.get(row, 0.0) for row in _rows(matrix)])
+        scores = np.zeros(len(matrix))
+        known = np.frombuffer(b"".join(self.ratios), dtype=self.dtype)
+        likely = np.isin(_keys(matrix), _keys(known.reshape(-1, matrix.shape[1])))
+        scores[likely] = [self.ratios.get(row, 0.0) for row in _rows(matrix[likely])]
+        return scores
 
     def event(self, threshold: float, *, above: bool) -> str:
         """One of a few outputs, or none of them."""
@@ -278,6 +285,17 @@ class _Linear:
 def _rows(matrix: Matrix) -> Iterator[bytes]:
     # The sum makes one zero of both.
     return (row.tobytes() for row in matrix + matrix.dtype.type(0))
+
+
+def _keys(matrix: Matrix) -> NDArray[np.uint64]:
+    """A number of each row: equal rows have equal ones, and different rows nearly always don't."""
+    zeroed = np.ascontiguousarray(matrix + matrix.dtype.type(0))
+    bits = zeroed.view(f"u{matrix.dtype.itemsize}").astype(np.uint64, copy=False)
+    key = np.zeros(len(matrix), dtype=np.uint64)
+    for column in bits.T:
+        key = (key ^ column) * _ODD
+        key ^= key >> np.uint64(29)
+    return key
 
 
 def _by_blocks(function: Callable[[Matrix], Matrix], matrix: Matrix) -> Matrix:

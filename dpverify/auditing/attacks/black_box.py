@@ -300,7 +300,7 @@ class _Events:
         lines: Sequence[Line],
     ) -> _Events:
         sides = np.sort(score(record)), np.sort(score(neighbour))
-        values = np.sort(np.concatenate(sides))
+        values = np.sort(np.concatenate(sides), kind="stable")  # merges two sorted runs
         thresholds = _thresholds(values)
         sizes = np.array([sides[swapped].size for _, swapped in _KINDS])[:, None]
         false_sizes = np.array([sides[not swapped].size for _, swapped in _KINDS])[:, None]
@@ -357,7 +357,7 @@ def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
     near = np.geomspace(1, values.size, steps + 1).astype(np.int64) - 1
     middle = np.arange(0, values.size, max(1, values.size // _THRESHOLDS))
     ranks = np.concatenate([near, middle, values.size - 1 - near])
-    distinct = np.unique(values)
+    distinct = values[np.append(True, values[1:] > values[:-1])]
     places = np.searchsorted(distinct, np.unique(values[ranks]))
     beside = np.concatenate([places - 1, places, places + 1])
     tried: NDArray[np.float64] = distinct[np.unique(np.clip(beside, 0, distinct.size - 1))]

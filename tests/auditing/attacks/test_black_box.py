@@ -6,6 +6,7 @@ import math
 import pickle
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
+from dpverify.auditing.attacks import _scores
 from dpverify.auditing.attacks import black_box as blackbox
 from dpverify.auditing.attacks._scores import _inequality
 from dpverify.auditing.attacks.black_box import BlackBoxAttack, choose
@@ -321,3 +323,32 @@ def test_what_holds_or_not_is_said_in_words(outputs: tuple[Any, Any], said: str)
     assert _inequality(name, 1.0, above=True) == "there is output[1]"
     assert _inequality(name, 0.0, above=False) == "not: there is output[1]"
     assert _inequality("output", 1.0, above=True) == "output ≥ 1"
+
+
+@pytest.mark.parametrize("collide", [False, True])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i8", "?"])
+def test_outputs_that_came_again_are_counted_one_by_one(
+    kind: str, collide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where different outputs have equal keys, and of both zeros and of what is no number."""
+    if collide:
+        monkeypatch.setattr(_scores, "_keys", lambda matrix: np.zeros(len(matrix), dtype="u8"))
+    rng = np.random.default_rng(5)
+    own, other = (rng.integers(-2, 3, size=(size, 2)).astype(kind) for size in (40, 60))
+    if kind[0] == "f":
+        own[::7] = np.nan
+        other[::5] *= -1  # makes negative zeros
+        other[1] = 7.25
+    score = _scores._Repeated.of(own, other)
+    told = [
+        [tuple(map(repr, (row + row.dtype.type(0)).tolist())) for row in side]
+        for side in (own, other)
+    ]
+    seen = [Counter(side) for side in told]
+    expected = [
+        math.log((seen[0][row] + 0.5) / (seen[1][row] + 0.5))
+        if seen[0][row] + seen[1][row] > 1
+        else 0.0
+        for row in told[1]
+    ]
+    assert score(other).tolist() == expected
