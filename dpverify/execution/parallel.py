@@ -17,6 +17,7 @@ tenth of a second to import, is imported where there are more.
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -119,8 +120,14 @@ def spread(
         timeout=timeout,
         initializer=_leave_interrupts_to_the_parent,
     )
-    results: Iterator[Any] = parallel(delayed(_alone)(function, task) for task in tasks)
-    return results
+    return _in_time(parallel(delayed(_alone)(function, task) for task in tasks))
+
+
+def _in_time(results: Iterator[Any]) -> Iterator[Any]:
+    try:
+        yield from results
+    except multiprocessing.TimeoutError as error:  # joblib's, which isn't Python's own
+        raise TimeoutError from error
 
 
 def _alone(function: Callable[..., Any], task: Sequence[Any]) -> Any:

@@ -79,6 +79,7 @@ OVERDUE = "took all the time that an audit may take"
 _STRUCTURES = 5  # most frequent in a chunk, of which each may show that state is kept
 _SUSPECT = 1e-8
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
+_STARTED = 60.0  # seconds within which a process has started, also on a busy machine
 
 
 def display_name(mechanism: object) -> str:
@@ -178,7 +179,7 @@ def by_chunks(
         yield from (function(*task) for task in tasks[1:])
         return
     # More than a chunk may take: its own clock speaks first, if it can.
-    timeout = min(4 * config.time_limit * CHUNK, max(time_left(), 1e-3))
+    timeout = min(_STARTED + 4 * config.time_limit * CHUNK, max(time_left(), 1e-3))
     try:
         yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
