@@ -299,6 +299,12 @@ def _exact(value: Any) -> None:
     exact_number(value)
 
 
+def _own_words(value: Any) -> None:
+    _text(value)
+    if not 1 <= len(value) <= 200 or " ".join(value.split()) != value:
+        raise ValueError("is not of 1 to 200 characters with single spaces between words")
+
+
 _COUNT = _whole()
 _ENDS = {"lower": _text, "upper": _text}
 _KIND = {"kind": _text, "numbers": _map(_exact)}
@@ -310,6 +316,7 @@ _PROGRAMS = (
     *("dpverify", "numpy", "scipy", "python-flint", "python"),
     *("jinja2", "matplotlib", "kiwisolver", "freetype"),
 )
+_ABOUT = ("title", "organisation", "data_set", "purpose", "period", "contact")
 POLICY = "secure: AES-256-CTR keyed from the operating system, key not kept"
 
 
@@ -330,6 +337,7 @@ SCHEMA: Shape = {
         "adjacency": _KIND, "epsilon": _exact, "delta": _exact, "projection_seed": _COUNT,
         "alpha": _exact, "draws": _whole(1, 10**9), "moment_draws": _whole(2, 10**9),
         "audit_seed": _COUNT, "purpose?": _maybe(_RANGE),
+        "about?": _map(_own_words, _one_of(*_ABOUT)),
         "owner?": _map({"answer": _one_of("pass", "fail", "not_applicable"), "reason": _text}),
     },
     "evidence": {

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from dpverify.certificate.configuration import OwnerSettings, one_line
+from dpverify.certificate.configuration import Line, OwnerSettings
 
 __all__ = ["Answered"]
-
-_Line = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
 
 
 class Answered(BaseModel):
@@ -27,7 +25,7 @@ class Answered(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    by: _Line
+    by: Line
     at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     answers: Annotated[dict[str, OwnerSettings], Field(min_length=1)]
     keyid: str = Field(default="", exclude=True)

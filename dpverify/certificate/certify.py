@@ -382,6 +382,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         moment_draws=audit.moment_draws,
         audit_seed=audit.seed,
         purpose=purpose and Range(low=purpose.low, high=purpose.high),
+        about=configuration.about,
         owner={name: OwnerAnswer.of(given) for name, given in configuration.owner.items()},
     )
 

@@ -42,11 +42,13 @@ __all__ = [
     "CELL",
     "MAX_SEED",
     "UNDECIDED",
+    "AboutField",
     "AdjacencySettings",
     "AuditSettings",
     "Configuration",
     "DataSettings",
     "DomainSettings",
+    "Line",
     "MechanismSettings",
     "OwnerSettings",
     "PrivacySettings",
@@ -83,8 +85,10 @@ def _whole(value: object) -> object:
 
 
 def one_line(text: str) -> str:
-    """The text with single spaces; hidden characters are refused."""
+    """The text with single spaces; hidden characters are refused, and a text without any other."""
     line = " ".join(text.split())
+    if not line:
+        raise ValueError("holds no word: say something, or leave it out")
     if character := hidden(line):
         raise ValueError(f"holds the hidden character {character}: leave it out")
     return line
@@ -103,6 +107,9 @@ def _codec(name: str) -> str:
 Number = Annotated[Fraction, BeforeValidator(_number)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 Seed = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=MAX_SEED)]
+Line = Annotated[str, Field(max_length=200), AfterValidator(one_line)]
+AboutField = Literal["title", "organisation", "data_set", "purpose", "period", "contact"]
+"""What the owner may say of a release in their own words, in the order in which it is shown."""
 
 
 _UNIT = ("box", {"low": Fraction(0), "high": Fraction(1)})
@@ -257,7 +264,7 @@ class OwnerSettings(_Section):
     """What the owner says of a hazard of the checklist."""
 
     answer: Literal["pass", "fail", "not_applicable"]
-    reason: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(one_line)]
+    reason: Annotated[str, Field(max_length=2000), AfterValidator(one_line)]
 
 
 class Configuration(_Section):
@@ -268,6 +275,7 @@ class Configuration(_Section):
     privacy: PrivacySettings
     projection: ProjectionSettings = ProjectionSettings()
     audit: AuditSettings = AuditSettings()
+    about: dict[AboutField, Line] = Field(default_factory=dict)
     purpose: PurposeSettings | None = None
     owner: dict[str, OwnerSettings] = Field(default_factory=dict)
 
@@ -353,7 +361,8 @@ def described(
     domain : of data that are numbers alone, in place of `columns`
     outside : "refuse" or "clip", for what lies outside
     seed : of the public randomness
-    others : the mechanism's own parameters; `purpose`, `audit` and `owner` as in a configuration
+    others : the mechanism's own parameters; `about`, `purpose`, `audit` and `owner` as in a
+        configuration
     """
     data: dict[str, Any] = {"columns": dict(columns or {})}
     if domain is not None:
@@ -361,7 +370,8 @@ def described(
         outside = outside or getattr(domain, "outside", None)
     if outside is not None:
         data["outside"] = outside
-    tables = {name: others.pop(name) for name in ("purpose", "audit", "owner") if name in others}
+    known = ("about", "purpose", "audit", "owner")
+    tables = {name: others.pop(name) for name in known if name in others}
     return tables | {
         "data": data,
         "mechanism": {"name": mechanism, **others},
@@ -401,6 +411,9 @@ def _undecided(value: Any, where: str = "") -> Iterator[str]:
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = place(problem["loc"]) or "the file"
+    if problem["type"] == "literal_error" and problem["loc"][-1] == "[key]":
+        known = problem["ctx"]["expected"]
+        return f"unknown key {place(problem['loc'][:-1])}: it should be {known}."
     if problem["type"] == "extra_forbidden":
         return f"unknown key {where}. {_suggestion(problem['loc'])}"
     if problem["type"] == "missing":

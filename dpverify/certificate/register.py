@@ -30,10 +30,10 @@ _DIGITS = 17
 def entry(
     certificate: Certificate,
     *,
-    name: str = UNDECIDED,
-    curators: Sequence[str] = (UNDECIDED,),
-    description: str = UNDECIDED,
-    use: str = UNDECIDED,
+    name: str = "",
+    curators: Sequence[str] = (),
+    description: str = "",
+    use: str = "",
     region: str = UNDECIDED,
     sector: str | None = None,
     authors: Sequence[str] = (UNDECIDED,),
@@ -44,7 +44,8 @@ def entry(
     Parameters
     ----------
     certificate : of one release
-    name, curators, description, use, region : of the data product, as its readers should know it
+    name, curators, description, use, region : of the data product, as its readers should know it;
+        where they are empty, what the owner says in the certificate's `about`
     sector : one of `SECTORS`
     authors : who fills in the entry
     link : where the certificate can be read
@@ -71,15 +72,19 @@ def entry(
     hint = "" if sector is None else did_you_mean(sector, SECTORS)
     require(known, "sector", sector, "one that the registry has", hint)
     inputs, derived = certificate.inputs, certificate.derived
+    about = inputs.about
+    name = name or about.get("title", UNDECIDED)
+    curators = list(curators) or [about.get("organisation", UNDECIDED)]
+    data = ", ".join(about[field] for field in ("data_set", "period") if field in about)
     sha256 = hashlib.sha256(rfc8785.dumps(certificate.model_dump(mode="json"))).hexdigest()
     created = certificate.environment.created[:10]
     basic = {
         "name": name,
-        "data_curators": list(curators),
-        "intended_use": use,
+        "data_curators": curators,
+        "intended_use": use or about.get("purpose", UNDECIDED),
         "data_product_type": "Dataset",
         "data_product_region": region,
-        "description": description,
+        "description": description or data or UNDECIDED,
         "publication_date": created,
         **({} if sector is None else {"data_product_sector": sector}),
     }

@@ -29,7 +29,7 @@ from pydantic import (
 from dpverify._exact import Exact
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
-from dpverify.certificate.configuration import MAX_SEED, OwnerSettings
+from dpverify.certificate.configuration import MAX_SEED, AboutField, OwnerSettings, one_line
 from dpverify.certificate.rounding import about
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.declared import DeclaredColumn
@@ -87,6 +87,15 @@ def _nine_digits(text: str) -> str:
 
 
 Statistic = Annotated[str, AfterValidator(_nine_digits)]
+
+
+def _spaced(text: str) -> str:
+    if one_line(text) != text:
+        raise ValueError("must be words with single spaces between them")
+    return text
+
+
+OwnWords = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spaced)]
 
 
 def require_visible(fields: Any) -> Any:
@@ -173,7 +182,8 @@ class Inputs(_Part):
     Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
     and all that a certificate says of records is of the scaled ones. Where there are `columns`,
     they became the attributes, in order (`dpverify.data.declared`). `purpose` is the range of what
-    the first estimator estimates, of records as the mechanism reads them.
+    the first estimator estimates, of records as the mechanism reads them. `about` is what the
+    owner calls the release; nothing follows from it.
     """
 
     mechanism: str
@@ -193,6 +203,7 @@ class Inputs(_Part):
     moment_draws: Annotated[int, Field(ge=2, le=10**9)]
     audit_seed: Count
     purpose: Range | None = None
+    about: dict[AboutField, OwnWords] = Field(default_factory=dict)
     owner: dict[str, OwnerAnswer] = Field(default_factory=dict)
 
     def __hash__(self) -> int:

@@ -70,6 +70,15 @@ alpha = 0.01          # the audits accuse a correct mechanism with at most this 
 draws = 100000        # more draws would find smaller mistakes
 seed = 0
 
+# What you call it: shown on the report's first page, as your word. Leave out what you like.
+# [about]
+# title = "Visits per clinic, 2025"
+# organisation = "Office of Health"
+# data_set = "Register of visits"
+# purpose = "Comparing clinics by the age and sex of their patients"
+# period = "January to December 2025"
+# contact = "privacy@health.example"
+
 # What the release is for: the range of what will be estimated, squared distances of records say.
 # dpverify plan sets the errors against it; without it, against records made up from the domain.
 # [purpose]

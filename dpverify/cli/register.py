@@ -20,10 +20,10 @@ __all__ = ["register"]
 
 @click.command(short_help="Write an entry for the registry of deployments.")
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--name", default=UNDECIDED, help="Of the data product.")
+@click.option("--name", default="", help="Of the data product.")
 @click.option("--curator", "curators", multiple=True, help="Who publishes it; may be repeated.")
-@click.option("--description", default=UNDECIDED, help="Of the data product, in a sentence.")
-@click.option("--use", default=UNDECIDED, help="What it is for.")
+@click.option("--description", default="", help="Of the data product, in a sentence.")
+@click.option("--use", default="", help="What it is for.")
 @click.option("--region", default=UNDECIDED, help="Which region it describes.")
 @click.option("--sector", type=Choice(SECTORS), help="Of the registry's.")
 @click.option("--author", "authors", multiple=True, help="Of the entry; may be repeated.")
@@ -38,8 +38,9 @@ def register(
 ) -> int:
     """Write an entry for the Differential Privacy Deployments Registry, from CERTIFICATE.
 
-    What the certificate says is filled in. What only you know stands as DECIDE until you say it
-    here or in the file. Everything but the replay of the audits is checked first. Nothing is sent.
+    What the certificate says is filled in, its owner's words too. What only you know stands as
+    DECIDE until you say it here or in the file. Everything but the replay of the audits is checked
+    first. Nothing is sent.
 
     \b
     dpverify register out --name "Births 2026" --curator "Office of Births" \\

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
+from typing import get_args
 
 from dpverify.certificate.answered import Answered
+from dpverify.certificate.configuration import AboutField
 from dpverify.certificate.hazards import EDITION
 from dpverify.certificate.meaning import SIZES, domain_in_words
 from dpverify.certificate.report import plots
@@ -130,6 +132,11 @@ def render(certificate: Certificate, later: Sequence[Answered] = ()) -> str:
         words=Counter(answer.answer for answer in certificate.checklist),
         owned=[answer for answer in certificate.checklist if answer.owner],
         asked=asked,
+        about=[
+            (field.replace("_", " "), inputs.about[field])
+            for field in get_args(AboutField)
+            if field in inputs.about
+        ],
         chosen_size=next((inputs.parameters[n] for n in SIZES if n in inputs.parameters), None),
         best_size=min(derived.sizes, key=lambda point: float(point.error), default=None),
         figures={
