@@ -37,7 +37,7 @@ __all__ = ["claims"]
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page of errata, for the screen and for paper, to this file.",
+    help="Write the page of errata, with a search, to this file; it prints well.",
 )
 @workers_option
 @json_option

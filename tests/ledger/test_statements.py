@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from base64 import b64encode
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 from math import comb
 from pathlib import Path
 
@@ -26,6 +29,7 @@ from dpverify.ledger.statements import (
     known_statements,
     perturbed,
 )
+from tests.helpers.browser import CHROMIUM
 
 TOLD = {"reason": "The diagonal counts too.", "instead": "Leave the diagonal out."}
 EQUALS = equals(lambda n: comb(n, 2), [(n,) for n in range(8)], "enumeration")
@@ -210,7 +214,7 @@ def test_the_page_of_errata(ledger: None, capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "2 statements: 1 misprint, 1 not_checkable." in out
     assert "| [toy2026](#toy2026) | 1 | 1 |" in out
-    assert "### toy2026.lemma-1: misprint" in out
+    assert "#### toy2026.lemma-1: misprint" in out
     assert " - Fails: at n=1: 1/2, in truth 0" in out
     assert " - True: without the diagonal" in out
     assert " - Place: the proof" in out
@@ -227,10 +231,48 @@ def test_the_page_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Aumüller, Bourgeat and Schmurr 2020" in text
     for statement in known_statements():
         assert (f"<code>{statement.id}</code>" in text) == (statement.paper == "aumuller2020")
-    assert [
-        word for word in ("<script", "http://", "https://", "url(h") if word in pure(text)
-    ] == []
+    assert [word for word in ("http://", "https://", "url(h") if word in pure(text)] == []
+    (script,) = re.findall("<script>(.*?)</script>", text, flags=re.DOTALL)
+    allowed = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{allowed}'\"" in text
     assert _run(["claims", "--html", str(tmp_path / "nowhere" / "claims.html")]) == 2
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: it opens the page")
+@pytest.mark.parametrize(
+    ("query", "expected", "count"),
+    [
+        ("", ["b.n-1", "b.n-2", "b.n-10", "c.n-1", "c.n-2", "c.n-10"], 6),
+        ("?paper=c", ["c.n-1", "c.n-2", "c.n-10"], 3),
+        ("?words=9.10%20LEMMA", ["b.n-10", "c.n-10"], 2),
+        ("?verdict=refuted&order=id", ["b.n-1", "b.n-2", "b.n-10", "c.n-1", "c.n-2", "c.n-10"], 6),
+        ("?verdict=misprint", [], 0),
+        ("?nothing=such", ["b.n-1", "b.n-2", "b.n-10", "c.n-1", "c.n-2", "c.n-10"], 6),
+    ],
+)
+def test_the_page_is_searched_and_filtered(
+    tmp_path: Path, query: str, expected: list[str], count: int
+) -> None:
+    made = [
+        replace(
+            statement(squares, text="a lemma", where=f"section 9.{number}"),
+            id=f"{paper}.n-{number}",
+        )
+        for paper in "cb"
+        for number in (10, 2, 1)
+    ]
+    page = tmp_path / "claims.html"
+    page.write_text(errata.page([judge(one) for one in made], {}), encoding="utf-8")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+    seen = subprocess.run(
+        [*command, page.as_uri() + query], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "CONSOLE" not in seen.stderr
+    articles = re.findall(r'<article class="entry [^>]*? id="([^"]+)"([^>]*)>', seen.stdout)
+    assert [name for name, rest in articles if "hidden" not in rest] == expected
+    assert f">{count} of 6 statements</output>" in seen.stdout
 
 
 def pure(text: str) -> str:

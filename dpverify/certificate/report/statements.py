@@ -8,9 +8,12 @@ paper's order, each with what is printed, where that fails, and what to read ins
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
 from itertools import groupby
 from typing import get_args
 
@@ -111,10 +114,14 @@ def markdown(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
 
 
 def page(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
-    """The page in HTML, without scripts and without anything to fetch; every text is escaped."""
+    """The page in HTML, with nothing to fetch; every text is escaped.
+
+    One script searches, filters and orders what is there. The page allows no other, by its hash.
+    """
     from dpverify.certificate.report import html, plots  # late: they need the extra
 
     content = chapters(found, titles)
+    script = (files(__package__) / "templates" / "claims.js").read_text(encoding="utf-8")
     return html.template("claims.html.j2").render(
         chapters=content,
         meanings=MEANINGS,
@@ -122,6 +129,8 @@ def page(found: Sequence[Judgement], titles: Mapping[str, str]) -> str:
         failing=sum(len(chapter.failing) for chapter in content),
         version=__version__,
         figure=plots.verdict_plot({chapter.paper: chapter.counts for chapter in content}),
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
 
 
@@ -131,7 +140,7 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     yield ""
     yield f"{total} statements, each with the verdict that its check computed. What fails comes"
     yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one of them;"
-    yield "`dpverify claims --markdown` prints this page, and `--html FILE` writes it for printing."
+    yield "`dpverify claims --markdown` prints this page, and `--html FILE` writes one with a search."
     yield ""
     verdicts = [verdict for verdict in MEANINGS if any(c.counts.get(verdict) for c in content)]
     yield f"| paper | {' | '.join(verdicts)} |"
@@ -157,8 +166,10 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     yield from ("", f"## {chapter.paper}", "", f"{chapter.title}.", "")
     total = ", ".join(f"{count} {name}" for name, count in chapter.counts.items())
     yield f"{chapter.total} statements: {total}."
+    if chapter.failing:
+        yield from ("", "### not as printed")
     for entry in chapter.failing:
-        yield from ("", f"### {entry.id}: {entry.verdict}", "", f" - Where: {entry.where}")
+        yield from ("", f"#### {entry.id}: {entry.verdict}", "", f" - Where: {entry.where}")
         yield f" - Says: {entry.text}"
         yield from (f" - {name}: {text}" for name, text in entry.facts.items())
     for verdict in get_args(Verdict):

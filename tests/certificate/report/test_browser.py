@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +13,8 @@ import pytest
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
+from tests.helpers.browser import CHROMIUM
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 HOSTILE = (
     "<script>console.error('in')</script>\"'&<img src=http://example.invalid/x.png onerror=x()>"
 )
