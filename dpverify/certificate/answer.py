@@ -22,6 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import TypeAdapter, ValidationError
 
+from dpverify._refusals import refusals
 from dpverify.certificate.answered import Answered
 from dpverify.certificate.checklist import check_answerable
 from dpverify.certificate.checks import Check, certificate_path, read_certificate, read_own_file
@@ -190,9 +191,7 @@ def _admitted(
     try:
         return Answered(by=by, at=now, answers=_ANSWERS.validate_python(dict(answers)))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ConfigurationError(f"{place}: {first['msg']}.") from None
+        raise ConfigurationError(f"{refusals(error)[0]}.") from None
 
 
 def _statement(fields: Mapping[str, Any], answered: Answered) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from dpverify._refusals import refusals
 from dpverify.certificate.archive import SKETCH, Contents, read_blocks
 from dpverify.certificate.certify import (
     CERTIFICATE,
@@ -24,7 +25,7 @@ from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
-from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError, place
+from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.privacy import Certifiable
 
@@ -218,9 +219,9 @@ def check_certificate(
 
 def misfit(error: ValidationError) -> Check:
     """How a document doesn't fit its schema."""
-    problems = error.errors()
-    wrong = tuple(place(problem["loc"]) or "document" for problem in problems)
-    return Check(name="schema", status="differs", detail=problems[0]["msg"], fields=wrong)
+    refused = refusals(error)
+    wrong = tuple(each.where or "document" for each in refused)
+    return Check(name="schema", status="differs", detail=refused[0].at(wrong[0]), fields=wrong)
 
 
 def check_digest(fields: dict[str, Any]) -> Check:

@@ -28,6 +28,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpverify._exact import Exact
+from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
 from dpverify.certificate.certify import Announce, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
@@ -41,7 +42,7 @@ from dpverify.certificate.schema import (
 )
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
-from dpverify.errors import CertificateError, DPVerifyError, place, require
+from dpverify.errors import CertificateError, DPVerifyError, require
 from dpverify.guarantee import Guarantee
 
 __all__ = [
@@ -271,9 +272,7 @@ def _read(number: int, fields: Mapping[str, Any]) -> _Release:
     try:
         certificate = Certificate.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = place(problem["loc"])
-        raise CertificateError(f"release {number}: {where}: {problem['msg']}.") from None
+        raise CertificateError(f"release {number}: {refusals(error)[0]}.") from None
     try:
         guarantee = certificate.guarantee()
     except CertificateError as error:

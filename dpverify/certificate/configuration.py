@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from dpverify._refusals import refusals
 from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.declared import cell, declared, is_dropped
@@ -33,7 +34,6 @@ from dpverify.errors import (
     DPVerifyError,
     ParameterError,
     did_you_mean,
-    place,
 )
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
@@ -409,19 +409,13 @@ def _undecided(value: Any, where: str = "") -> Iterator[str]:
 
 
 def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    where = place(problem["loc"]) or "the file"
-    if problem["type"] == "literal_error" and problem["loc"][-1] == "[key]":
-        known = problem["ctx"]["expected"]
-        return f"unknown key {place(problem['loc'][:-1])}: it should be {known}."
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {where}. {_suggestion(problem['loc'])}"
-    if problem["type"] == "missing":
-        return f"{where} is missing."
-    message = problem["msg"].removeprefix("Value error, ")
-    given = problem["input"]
-    shown = f"={given}" if isinstance(given, str | int | Decimal) else ""
-    return f"{where}{shown}: {message[0].lower()}{message[1:]}."
+    refused = refusals(error)
+    first = next((each for each in refused if each.kind == "extra_forbidden"), refused[0])
+    if first.kind == "extra_forbidden":  # what is missing then may be misspelt
+        return f"unknown key {first.where}. {_suggestion(first.location)}"
+    if first.location[-1:] == ("[key]",):
+        return f"unknown key {place(first.location[:-1])}: it {first.rule}."
+    return f"{first}."
 
 
 def _suggestion(location: tuple[int | str, ...]) -> str:

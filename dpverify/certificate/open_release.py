@@ -10,13 +10,14 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
+from dpverify._refusals import refusals
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.archive import read_array
 from dpverify.certificate.certify import Certified
 from dpverify.certificate.checks import certificate_path, check_terms, read_certificate, released
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Certificate
-from dpverify.errors import CertificateError, ParameterError, extra, place
+from dpverify.errors import CertificateError, ParameterError, extra
 from dpverify.privacy import Certifiable, Estimator
 
 __all__ = ["Release", "open_release"]
@@ -156,9 +157,7 @@ def open_release(certificate: Certified | Path | str) -> Release:
     try:
         stated = Certificate.model_validate(read_certificate(path))
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = place(problem["loc"])
-        raise CertificateError(f"{path}: {where}: {problem['msg']}.") from None
+        raise CertificateError(f"{path}: {refusals(error)[0]}.") from None
     release = stated.release
     if release is None:
         raise CertificateError(f"{path}: nothing was released.")

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from dpverify._exact import Exact
+from dpverify._refusals import refusals
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.configuration import MAX_SEED, AboutField, OwnerSettings, one_line
@@ -35,7 +36,7 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.declared import DeclaredColumn
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
-from dpverify.errors import ConfigurationError, place
+from dpverify.errors import ConfigurationError
 from dpverify.guarantee import Guarantee
 from dpverify.sampling.words import SecureWords
 from dpverify.visible import hidden
@@ -231,9 +232,10 @@ class Inputs(_Part):
         try:
             return cls(**fields)
         except ValidationError as error:
-            problem = error.errors()[0]
-            where, reason = place(problem["loc"]), problem["msg"].removeprefix("Value error, ")
-            raise ConfigurationError(f"{where} can't stand in a certificate: {reason}.") from None
+            refused = refusals(error)[0]
+            raise ConfigurationError(
+                f"{refused.where} can't stand in a certificate: it {refused.rule}."
+            ) from None
 
 
 class EventCounts(_Part):

@@ -44,6 +44,7 @@ from pydantic import (
 )
 
 from dpverify._exact import Exact
+from dpverify._refusals import refusals
 from dpverify.data.adjacency import Attribute, L1Ball
 from dpverify.data.columns import Booleans, Categories, Column, Dates, Integers, Reals
 from dpverify.data.domain import LARGEST, PROBES, uniform
@@ -369,19 +370,17 @@ def _declared(name: str, given: Any) -> Any:
     except ParameterError as error:
         raise ConfigurationError(f"{where}: {error}") from None
     except ValidationError as error:
-        problem = error.errors()[0]
-        at = place([part for part in problem["loc"] if part != kind])
-        if "missing" in problem["loc"]:
-            at, said = "missing", ' must be "refuse", "indicator" or { value = ... }'
-        elif problem["type"] == "extra_forbidden":
+        refused = refusals(error)[0]
+        at = place([part for part in refused.location if part != kind])
+        if "missing" in refused.location:
+            said = '.missing must be "refuse", "indicator" or { value = ... }'
+        elif refused.kind == "extra_forbidden":
             known = [field for field in _fields(str(kind)) if field != "name"]
-            said = f" isn't for a column of type {kind}. {did_you_mean(at, known)}".rstrip(".?")
-        elif problem["type"] == "missing":
-            said = " is missing"
+            hint = did_you_mean(at, known).rstrip(".?")
+            said = f".{at} isn't for a column of type {kind}. {hint}"
         else:
-            message = problem["msg"].removeprefix("Value error, ").rstrip(".")
-            said = f": {message[0].lower()}{message[1:]}"
-        raise ConfigurationError(f"{where}{'.' if at else ''}{at}{said}.") from None
+            said = refused.at(f".{at}" if at else "")
+        raise ConfigurationError(f"{where}{said}.") from None
 
 
 def _fields(kind: str) -> Sequence[str]:

