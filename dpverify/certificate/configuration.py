@@ -34,6 +34,7 @@ from dpverify.errors import (
     DPVerifyError,
     ParameterError,
     did_you_mean,
+    place,
 )
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
