@@ -43,7 +43,9 @@ ORACLES: Mapping[Oracle, str] = {
     "simulation": "draws, at a stated level",
 }
 _FAILING: tuple[Verdict, ...] = ("refuted", "misprint", "holds_under_reading")
-_PLACE = re.compile(r"\b(section|page|appendix)s?[ -](\d+|[a-z]\b)((?:\.\d+)*)", re.IGNORECASE)
+_PLACE = re.compile(
+    r"\b(section|page|appendix)(?:s?[ -](\d+|[a-z]\b)((?:\.\d+)*)|(?<=appendix)\b)", re.IGNORECASE
+)
 _KINDS = {"section": 0, "page": 0, "appendix": 1}
 
 
@@ -214,7 +216,9 @@ def by_place(judgement: Judgement) -> tuple[int, tuple[int, ...]]:
     """Where a statement stands, for sorting; what doesn't say so keeps its order, in front."""
     for text in (judgement.statement.where, judgement.statement.id):
         if found := _PLACE.search(text):
-            kind, number, parts = found.groups()
+            kind, number, parts = found.groups("")
+            if not number:
+                return _KINDS[kind.lower()], ()
             first = int(number) if number.isdecimal() else ord(number.lower())
             rest = (int(part) for part in parts.split(".") if part)
             return _KINDS[kind.lower()], (first, *rest)

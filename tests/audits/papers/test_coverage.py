@@ -26,6 +26,10 @@ ITEMS = {
         "lemma 3.2-3.3 3.6-3.7 4.2-4.4; proposition 4.5; "
         "remark 3.1 4.1-4.2; theorem 2.1-2.3 3.1 3.4-3.5 3.8-3.10 4.1 4.6-4.8 6.1-6.2"
     ),
+    "mironov2017": (
+        "corollary 1-4; definition 1-4; equation 1-3; figure 1-3; lemma 1; proposition 1-11; "
+        "remark 1-3; table 1-2"
+    ),
     "stausholm2021": (
         "corollary 1-2; definition 1-4; equation 1-12; lemma 1-13; note 1-7; theorem 1-3"
     ),
@@ -46,6 +50,8 @@ LEFT_OUT = {
     "li2023.figure 9": "simulations of algorithm 7's levels, without numbers in the text",
     "li2023.figure 15": "an experiment on MNIST, without numbers in the text",
     "li2023.figure 16": "an experiment on WEBSPAM, without numbers in the text",
+    "mironov2017.figure 1": "the curves of table 2 drawn",
+    "mironov2017.remark 2": "of orders below 1, which the paper doesn't use",
 }
 
 _NAMED = re.compile(r"([a-z]+?)s? (\d[\d.]*(?:(?:,| and| to) \d[\d.]*)*)")
