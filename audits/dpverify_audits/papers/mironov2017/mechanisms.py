@@ -372,7 +372,8 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_outperformed, _SETTINGS, "enclosure"),
         reason="For an event of probability .1 proposition 4 is the better one, up to 218 "
-        "responses and up to 140 Laplace mechanisms. A δ costs δ/Q there, before it saves anything.",
+        "responses and up to 140 Laplace mechanisms. A δ costs δ/Q there before it saves "
+        "anything.",
         instead="Compute both and take the smaller one, or compose the mechanisms' own curves.",
     ),
 )
