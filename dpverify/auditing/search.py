@@ -1,11 +1,13 @@
 """The worst pair: a search over neighbours, and a shrink to a pair that a person can read.
 
 **Search.** Candidates are the pairs that are given (the adjacency's extreme points, the mechanism's
-own) and others drawn from the domain (`Space.drawn`). The score of a pair is the lower
+own) and others drawn from the domain (`Space.drawn`); where a data set has more places than these
+are, each place is one as well (`Space.swept`). The score of a pair is the lower
 bound on ε that training draws promise (`black_box.choose`). A glance comes first, of a handful of
 draws at each: half of the places in the race go to the pairs at which outputs are farthest apart,
 in units of their spread, and half to the first in the list, at which little may be seen at a
-glance. Successive halving spends an equal part
+glance. Of more than 256 candidates a glance leaves that many, which get another with four times the
+draws. Successive halving spends an equal part
 of the draws on each round: all that are left get a few, the better half of them twice as many each,
 and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"). A
 pair at which the releases of one side alone fail, or differ in shape, scores above all, for that is
@@ -91,11 +93,14 @@ def search(
     mechanism : drawn from through its `release`
     known : candidates of the caller's
     space : of the others that are drawn
-    config : the search makes about as many draws on each side as it says, the shrink up to 8 times
-        as many
+    config : the search makes about as many draws on each side as it says, twice as many where there
+        are more places than candidates; the shrink up to 8 times as many
     """
     rng = ReplayableWords(config.seed, "search candidates")
     others = space.drawn(max(CANDIDATES - len(known), 0), rng)
+    # More places than that: a glance at each, as far as half the draws go.
+    swept = space.swept()
+    others += swept[: config.draws // (2 * _GLANCE)] if len(swept) > CANDIDATES else []
     given = {space.pair_key(pair) for pair in known}
     others = [pair for pair in others if space.pair_key(pair) not in given]
     candidates = tuple(pair for pair in (*known, *others) if _taken(mechanism, pair))
@@ -121,13 +126,14 @@ def search(
             lost += perf_counter() - start
             return -math.inf
 
-    left = list(candidates)
-    if len(left) > _COMPARED:
-        seen = [-math.inf if hopeless() else bound(pair, "glance", _GLANCE) for pair in left]
+    left, count = list(candidates), _GLANCE
+    while len(left) > _COMPARED:
+        most = CANDIDATES if len(left) > CANDIDATES else _COMPARED
+        seen = [-math.inf if hopeless() else bound(pair, "glance", count) for pair in left]
         order = sorted(range(len(left)), key=lambda place: -seen[place])
         first = [place for place in range(len(left)) if seen[place] > -math.inf][: _COMPARED // 2]
-        chosen = list(dict.fromkeys([*first, *order]))[:_COMPARED]
-        left = [left[place] for place in sorted(chosen)]
+        chosen = list(dict.fromkeys([*first, *order]))[:most]
+        left, count = [left[place] for place in sorted(chosen)], 4 * count
     rounds = max(1, math.ceil(math.log2(len(left))))
     scores, count = [0.0], _LEAST
     for number in range(rounds):
@@ -226,7 +232,7 @@ def _bound(
         raise
     if always_raises(own) != always_raises(other):
         return math.inf
-    if count < _LEAST:
+    if stage == "glance":
         return _distance(own, other)
     return choose(
         own, other, delta=float(config.delta_for(mechanism.privacy())), classifiers=False

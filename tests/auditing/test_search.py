@@ -354,3 +354,21 @@ def test_the_search_finds_planted_bugs_that_the_extreme_points_hide(name: str) -
     assert found is not None
     assert np.count_nonzero(found.record != found.neighbour) == 1
     assert audited(twin, bug.draws).verdict == "no_violation_found"
+
+
+@pytest.mark.nightly
+def test_one_attribute_of_a_thousand_that_weighs_more_is_found_with_noise_alone() -> None:
+    """The function draws its own noise, so there are no runs without."""
+    found = 0
+    for place in (100, 311, 640, 977):
+        weights, rng = np.ones(1000), np.random.default_rng(place)
+        weights[place] = 3.0
+
+        def total(record: NDArray[np.float64], weights: Any = weights, rng: Any = rng) -> float:
+            return float(record @ weights + rng.laplace())
+
+        for violation in audited(of(total, 1000, domain=BITS), 10_000).violations:
+            assert violation.pair is not None
+            changed = violation.pair.record != violation.pair.neighbour
+            found += np.flatnonzero(changed).tolist() == [place]
+    assert found >= 2
