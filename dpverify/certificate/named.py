@@ -30,8 +30,9 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
     ----------
     name : as `dpverify mechanisms` lists it
     given : texts by key: ``epsilon``, ``delta``, ``attributes``, ``rows`` (1), ``seed`` (0),
-        ``domain`` and ``adjacency`` (the family's first kind), their numbers as ``domain.low``,
-        ``adjacency.beta`` and so on, and the mechanism's own parameters
+        ``domain`` and ``adjacency``, or ``domain.kind`` and ``adjacency.kind`` (the family's first
+        kind), their numbers as ``domain.low``, ``adjacency.beta`` and so on, and the mechanism's
+        own parameters
 
     Raises
     ------
@@ -70,8 +71,11 @@ def named_mechanism(name: str, given: Mapping[str, str]) -> Certifiable:
 
 def _kind(kinds: Kinds[Any], left: dict[str, str], default: str) -> KindInput:
     """Take a kind and its dotted numbers out of what is left."""
-    kind = left.pop(kinds.what, default)
     prefix = f"{kinds.what}."
+    said = [left.pop(key) for key in (kinds.what, f"{prefix}kind") if key in left]
+    if len(said) > 1:
+        raise ConfigurationError(f"{kinds.what} and {prefix}kind are the same: give one of them.")
+    kind = said[0] if said else default
     own = [key for key in left if key.startswith(prefix)]
     numbers = {key.removeprefix(prefix): _number(key, left.pop(key)) for key in own}
     return KindInput.of(*kinds.describe(kinds.make(kind, numbers)))

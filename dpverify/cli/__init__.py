@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -75,36 +76,48 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        code: Any = cli.main(args=arguments, prog_name="dpverify", standalone_mode=False)
+        code: Any = cli.main(args=words, prog_name="dpverify", standalone_mode=False)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
         click.echo(escaped(shown.getvalue(), lines=True), err=True, nl=False)
-        return error.exit_code
+        return _failed(words, "UsageError", error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("dpverify: interrupted; the outputs are as they were before.", err=True)
-        return 130
+        text = "interrupted; the outputs are as they were before."
+        click.echo(f"dpverify: {text}", err=True)
+        return _failed(words, "Interrupted", text, 130)
     except DPVerifyError as error:
         click.echo(escaped(f"dpverify: {error}"), err=True)
         for note in getattr(error, "__notes__", ()):  # lines of ours, to be copied
             click.echo(escaped(note, lines=True), err=True)
-        return error.exit_code
+        return _failed(words, type(error).__name__, str(error), error.exit_code)
     except MemoryError:
-        text = "dpverify: not enough memory for inputs of this size; the outputs are as they were."
-        click.echo(text, err=True)
-        return 2
+        text = "not enough memory for inputs of this size; the outputs are as they were."
+        click.echo(f"dpverify: {text}", err=True)
+        return _failed(words, "MemoryError", text, 2)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
         return 0
     except Exception as error:
         if os.environ.get("DPVERIFY_TRACEBACK"):
             raise
-        kind = type(error).__name__
         text = (
-            f"dpverify: internal error: {kind}: {error}. "
+            f"internal error: {type(error).__name__}: {error}. "
             "Set DPVERIFY_TRACEBACK=1 for the details, and please report it."
         )
-        click.echo(escaped(text), err=True)
-        return 4
+        click.echo(escaped(f"dpverify: {text}"), err=True)
+        return _failed(words, "InternalError", text, 4)
     return code if isinstance(code, int) else 0
+
+
+def _failed(words: Sequence[str], kind: str, message: str, code: int) -> int:
+    """The exit code of a failure, which is said on stdout too where ``--json`` asks for that."""
+    if "--json" in words:
+        from dpverify.cli.output import emit_json
+
+        command = next((word for word in words if word in _COMMANDS), "")
+        error = {"kind": kind, "message": message, "exit_code": code}
+        emit_json(command, error, of="error")
+    return code

@@ -15,6 +15,7 @@ from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.composition.filters import infinity_mass
 from dpverify.accounting.targets import Target
 from dpverify.cli.output import (
+    NamedCommand,
     decimal,
     emit_json,
     emit_table,
@@ -45,7 +46,7 @@ _epsilon = click.option("--epsilon", metavar="NUMBER", help="Find the delta at t
 _delta = click.option("--delta", metavar="NUMBER", help="Find the epsilon at this delta.")
 
 
-class _Account(click.Command):
+class _Account(NamedCommand):
     """`account`, and behind the word "compose" the command of that name."""
 
     def make_context(
@@ -199,7 +200,7 @@ def compose(
     _say_about(total.about)
 
 
-@click.command(short_help="The noise that a guarantee needs.")
+@click.command(cls=NamedCommand, short_help="The noise that a guarantee needs.")
 @_name
 @_parameters
 @click.option("--epsilon", metavar="NUMBER", help="The epsilon to reach, in nats.")

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from dpverify.certificate.named import named_mechanism
-from dpverify.cli.output import Whole, emit_json, emit_table, json_option, key_values, say
+from dpverify.cli.output import (
+    NamedCommand,
+    Whole,
+    emit_json,
+    emit_table,
+    json_option,
+    key_values,
+    say,
+)
 from dpverify.data.atomic_files import write_file
 from dpverify.designs import Design
 from dpverify.designs import design as designed
@@ -24,7 +32,7 @@ _WAY_OUT = (
 )
 
 
-@click.command(short_help="Choose parameters by exact errors.")
+@click.command(cls=NamedCommand, short_help="Choose parameters by exact errors.")
 @click.argument("name")
 @click.option(
     "-p",

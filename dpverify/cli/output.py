@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Any, Literal
 
 import click
@@ -18,12 +19,13 @@ from rich.text import Text
 
 from dpverify._version import __version__
 from dpverify.enclosure import Real
-from dpverify.errors import ParameterError, did_you_mean
+from dpverify.errors import ConfigurationError, ParameterError, did_you_mean
 from dpverify.visible import escaped
 
 __all__ = [
     "Choice",
     "Double",
+    "NamedCommand",
     "Whole",
     "decimal",
     "emit_json",
@@ -90,9 +92,9 @@ class Double(_Written, click.types.FloatParamType):
     """A number of the command line that counts as the double next to it."""
 
 
-def emit_json(command: str, result: Any) -> None:
-    """Print the envelope that every command shares."""
-    document = {"dpverify": __version__, "command": command, "result": result}
+def emit_json(command: str, result: Any, *, of: str = "result") -> None:
+    """Print the envelope that every command shares; `of` is "error" where there is no result."""
+    document = {"dpverify": __version__, "command": command, of: result}
     text = json.dumps(document, indent=2, ensure_ascii=False)
     # Beyond spaces and line feeds these stand in strings alone, where JSON has its own escapes.
     click.echo("".join(c if c == "\n" or escaped(c) == c else json.dumps(c)[1:-1] for c in text))
@@ -173,15 +175,30 @@ def decimal(name: str, text: str) -> Decimal:
     return value
 
 
+class NamedCommand(click.Command):
+    """A command of a NAME and its ``-p KEY=VALUE``, which says where a ``-p`` is forgotten."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        flags = {name for each in self.params for name in each.opts if getattr(each, "is_flag", 0)}
+        for before, word in pairwise(["", *args]):
+            is_value = before.startswith("-") and before not in flags
+            if "=" in word and not word.startswith("-") and not is_value:
+                raise click.UsageError(f"{word} is a parameter: write -p {word}", ctx)
+            if before == "-p" and "=" not in word:
+                raise click.UsageError(f"-p {word} has no value: write -p {word}=…", ctx)
+        return super().parse_args(ctx, args)
+
+
 def key_values(given: Sequence[str]) -> dict[str, str]:
     """Read ``key=value`` options."""
     values: dict[str, str] = {}
     for item in given:
         name, sign, text = item.partition("=")
         if not sign:
-            raise ParameterError("-p", item, "of the form key=value")
+            raise ConfigurationError(f"{item} has no value: write {item}=…")
         if name in values:
-            raise ParameterError("-p", item, f"given once ({name} is given twice)")
+            raise ConfigurationError(f"{name} is given twice, as {values[name]} and {text}.")
         values[name] = text
     return values
 
@@ -190,11 +207,13 @@ def parse_parameters(
     texts: Mapping[str, str], known: Mapping[str, str], *, defaults: Mapping[str, Real]
 ) -> dict[str, Real]:
     """Numbers from texts by key; `known` maps the keys to what they are."""
-    for name, text in texts.items():
+    for name in texts:
         if name not in known:
-            raise ParameterError("-p", f"{name}={text}", f"one of {', '.join(known)}")
+            raise ConfigurationError(f"there is no parameter {name}. {did_you_mean(name, known)}")
     values = {**defaults, **{name: decimal(name, text) for name, text in texts.items()}}
     for name, meaning in known.items():
         if name not in values:
-            raise ParameterError(name, "missing", f"given with -p {name}=…, {meaning}")
+            raise ConfigurationError(
+                f"{name} is missing, {meaning}: give -p {name}=…, in a list of releases {name}=…"
+            )
     return values

@@ -36,6 +36,8 @@ _POINT = {"epsilon": "the published epsilon, in nats", "delta": "the published d
 _RATE = {"rate": "the probability of a record to be in the sample that the release reads"}
 _COLUMNS = ("count", "mechanism", "parameters", "label", "date")
 _WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parameters>.*)", re.DOTALL)
+_ENDINGS = (".csv", ".toml", ".json")
+_FILE = re.compile(r"[^\s=]+\.[A-Za-z]+")
 _MOST_MECHANISMS = 10_000
 
 
@@ -160,6 +162,11 @@ def read(texts: Sequence[str]) -> list[Written]:
                 releases.append(_read_certificate(Path(text)))
             case _ if Path(text).is_dir():
                 releases.append(_read_certificate(Path(text)))
+            case ending if _FILE.fullmatch(text):
+                raise ConfigurationError(
+                    f"{text}: files of releases end in .csv or .toml, a certificate in .json. "
+                    + did_you_mean(ending, _ENDINGS)
+                )
             case _:
                 releases.append(_read_text(text))
     return releases
@@ -267,6 +274,8 @@ def _read_csv(path: Path) -> Iterator[Written]:
 
 
 def _check_columns(columns: Sequence[str]) -> None:
+    if len(columns) == 1 and (marks := [mark for mark in ";\t|" if mark in columns[0]]):
+        raise ConfigurationError(f"cells are separated by commas, and not by {marks[0]!r}.")
     if "mechanism" not in columns:
         raise ConfigurationError(f"the columns are {', '.join(_COLUMNS)}; mechanism is missing.")
     for number, name in enumerate(columns):

@@ -117,9 +117,9 @@ def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("release", "said"),
     [
-        ("10 x gaussian sgma=4", "release '10 x gaussian sgma=4': -p=sgma=4 must be one of"),
+        ("10 x gaussian sgma=4", "release '10 x gaussian sgma=4': there is no parameter sgma. Did"),
         ("gausian sigma=4", "Did you mean gaussian?"),
-        ("gaussian", "sigma=missing"),
+        ("gaussian", "sigma is missing, the standard deviation of the noise: give -p sigma=…"),
         ("0 x gaussian sigma=4", "count=0 must be at least 1"),
         ("1.5 x gaussian sigma=4", "count=1.5 must be a whole number"),
         ("many x gaussian sigma=4", "count='many' must be a number"),
