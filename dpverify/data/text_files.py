@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +35,7 @@ def open_texts(path: Path, spelling: Spelling) -> Frame:
             raise RecordsError(f"{path}: is empty.")
         file = _Texts(path=path, spelling=spelling)
         names = file.names()
-        rows = sum(batch.num_rows for batch in file.batches(names))
+        rows = file.rows(names)
 
     def read(chosen: Sequence[str]) -> Iterator[Any]:
         with readable(path):
@@ -85,6 +87,48 @@ class _Texts:
                 "line of names does. Quote values that hold the separator."
             )
 
+    def rows(self, names: Sequence[str]) -> int:
+        """Their number, where every quote that is opened is closed before a separator."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        rows, several_lines = 0, False
+        try:
+            for batch in self.batches(names):
+                rows += batch.num_rows
+                several_lines = several_lines or any(
+                    pc.any(pc.match_substring(column, "\n")).as_py() for column in batch.columns
+                )
+        except (RecordsError, pa.ArrowInvalid):
+            self._check_quotes()  # where one is the cause, it says more
+            raise
+        if several_lines:
+            self._check_quotes()
+        return rows
+
+    def _check_quotes(self) -> None:
+        """Refuse a quote that takes other rows into its value, up to the quote of another value."""
+        import pyarrow as pa
+
+        first, size = 0, csv.field_size_limit(2**31 - 1)
+        stream = pa.input_stream(str(self.path), compression="detect")
+        with io.TextIOWrapper(stream, encoding=self._codec(), newline="") as text:
+            rows = csv.reader(text, delimiter=self._separator(), strict=True)
+            try:
+                for _ in rows:
+                    first = rows.line_num
+            except csv.Error:
+                raise RecordsError(
+                    f"{self.path}: a quote that is opened in line {first + 1} isn't closed before "
+                    "the next separator or the end of a line. Close it, or write a quote within a "
+                    "value twice."
+                ) from None
+            finally:
+                csv.field_size_limit(size)
+
+    def _separator(self) -> str:
+        return self.spelling.separator or TEXTS[ending(self.path)]
+
     def _codec(self) -> str:
         """UTF-8 by a codec of Python, which refuses what isn't: a row of it can't be counted."""
         name = codecs.lookup(self.spelling.encoding).name
@@ -92,26 +136,26 @@ class _Texts:
 
     def _opened(self, columns: Sequence[str], ragged: list[int]) -> Any:
         import pyarrow as pa
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
         def skip(row: Any) -> str:
             ragged.append((row.number or 1) - 1)
             return "skip"
 
-        return csv.open_csv(
+        return arrow_csv.open_csv(
             pa.input_stream(str(self.path), compression="detect"),
-            read_options=csv.ReadOptions(
+            read_options=arrow_csv.ReadOptions(
                 use_threads=False,
                 encoding=self._codec(),
                 block_size=1 << 22,
             ),
-            parse_options=csv.ParseOptions(
-                delimiter=self.spelling.separator or TEXTS[ending(self.path)],
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=self._separator(),
                 newlines_in_values=True,
                 ignore_empty_lines=len(columns) != 1,  # of one column it is a value, a missing one
                 invalid_row_handler=skip,
             ),
-            convert_options=csv.ConvertOptions(
+            convert_options=arrow_csv.ConvertOptions(
                 strings_can_be_null=False, column_types=dict.fromkeys(columns, pa.string())
             ),
         )

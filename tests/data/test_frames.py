@@ -306,3 +306,28 @@ def test_files_of_a_folder_have_the_same_columns(tmp_path: Path, second: Any) ->
 def test_columns_of_a_data_frame_have_names_of_their_own(frame: Any) -> None:
     with pytest.raises(RecordsError, match="columns share a name: '1'"):
         frame_of(frame)
+
+
+LINES = ['1,"x",a', "2,y,b", '3,"z",c', "4,w,d"]
+
+
+@pytest.mark.parametrize("spelling", [Spelling(), Spelling(encoding="cp1252")])
+@pytest.mark.parametrize("line", [0, 1, 2, 3])
+@pytest.mark.parametrize("more", [0, 200_000])
+def test_a_quote_that_is_not_closed_takes_no_rows(
+    tmp_path: Path, line: int, spelling: Spelling, more: int
+) -> None:
+    rows = [*LINES[:line], f'9,"Ann,{line}', *LINES[line:], *["5,v,e"] * more]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["n,name,kind", *rows, ""]))
+    with pytest.raises(RecordsError, match=f"opened in line {line + 2} isn't closed") as refused:
+        open_frame(path, spelling=spelling)
+    assert "Ann" not in str(refused.value)
+
+
+def test_a_value_of_several_lines_is_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b'n,said\n1,"one\ntwo, ""three"""\n2,5" pipe\n3,""\n'))
+    frame = open_frame(path)
+    said = [text for batch in frame.read(["said"]) for text in batch.columns[0].to_pylist()]
+    assert (frame.rows, said) == (3, ['one\ntwo, "three"', '5" pipe', ""])
