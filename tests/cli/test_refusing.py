@@ -76,7 +76,7 @@ def test_releases_in_other_cells(
         (("account", "--json"), "account", "UsageError", 2),
         (("certify", "no.toml", "--out", "o", "--json"), "certify", "ConfigurationError", 2),
         (("verify", "no.json", "--json"), "verify", "CertificateError", 2),
-        (("acount", "--json"), "", "UsageError", 2),
+        (("accnt", "--json"), "", "UsageError", 2),
         (("audit", "no-such", "--json"), "audit", "ConfigurationError", 2),
     ],
 )
