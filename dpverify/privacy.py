@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ __all__ = [
     "Prepared",
     "Request",
     "Streaming",
+    "SymmetricNoise",
     "WhiteBox",
 ]
 
@@ -252,6 +253,13 @@ class Estimator(ABC):
         """Variance over what `over` says."""
 
 
+class SymmetricNoise(Protocol):
+    """A law on the whole numbers, symmetric about 0, that doesn't rise away from it."""
+
+    def within(self, size: int) -> Enclosure:
+        """Encloses P[|Z| < size], for a whole size ≥ 1."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
     """What an estimate is off by, averaged over what is of interest.
@@ -325,6 +333,13 @@ class Certifiable(WhiteBox):
         """
         del released
         return True
+
+    def added_noise(self) -> SymmetricNoise | None:
+        """Noise that every released number has of its own, added to a whole number of the data.
+
+        None where a release isn't of that kind: then `noise_floor` can test nothing.
+        """
+        return None
 
     @abstractmethod
     def estimators(self) -> Sequence[Estimator]:

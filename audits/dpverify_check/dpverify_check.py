@@ -33,13 +33,14 @@ import struct
 import sys
 import unicodedata
 import zlib
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, chain, pairwise, product
 from json.encoder import encode_basestring
 from pathlib import Path
 from statistics import NormalDist
@@ -2066,6 +2067,8 @@ class Mechanism:
     facts : as `same` compares them with the certificate's
     curve, claim : of the guarantee
     shape, dtype, step : of the release; `step` None where its numbers count nothing
+    within : encloses P[|Z| < size] for the noise Z that every released number has of its own; None
+        where a release isn't of that kind
     """
 
     facts: dict[str, Any]
@@ -2074,6 +2077,7 @@ class Mechanism:
     shape: list[int]
     dtype: str
     step: Span | None = None
+    within: Callable[[int], Interval] | None = None
 
     def possible(self, row: bytes) -> bool:
         """Whether it can release this row of bytes."""
@@ -2097,6 +2101,21 @@ def _double(where: str, text: Any, low: Fraction) -> Fraction:
     require(low <= value <= 2**44, where, "is out of its range")
     require(Fraction(float(value)) == value, where, "is no double")
     return value
+
+
+def normal_within(scale: Fraction) -> Callable[[int], Interval]:
+    """P[|Z| < t] for Z = round(N(0, scale²)), which is so where |N| < t − ½."""
+    return lambda size: 1 - 2 * normal_tail(number((size - Fraction(1, 2)) / scale))
+
+
+def laplace_within(scale: Fraction) -> Callable[[int], Interval]:
+    """The same for Laplace noise, rounded."""
+    return lambda size: 1 - iv.exp(-number((size - Fraction(1, 2)) / scale))
+
+
+def geometric_within(ratio: Fraction) -> Callable[[int], Interval]:
+    """The same for P[Z = z] = (1 − q)/(1 + q)·q^|z|."""
+    return lambda size: 1 - 2 * number(ratio) ** size / number(1 + ratio)
 
 
 class LinearSketch(Mechanism):
@@ -2130,6 +2149,8 @@ class LinearSketch(Mechanism):
         noise = "derived.facts.noise.scale_in_steps"
         text = _recorded(facts, "noise", "scale_in_steps")
         self.scale = _double(noise, text, Fraction(1, 64) if self.laplace else Fraction(1))
+        if not self.at_input:
+            self.within = laplace_within(self.scale) if self.laplace else normal_within(self.scale)
         self.unit = self.grid.step**2 * self.matrix.scale  # square of a released step
         self.noise_unit = self.grid.step**2 if self.at_input else self.unit
         self.curve = self._curve(self.scale)
@@ -2544,6 +2565,7 @@ class NoiseAddition(Mechanism):
         require(largest < 2**53, "inputs.domain", "is too wide for exact distances")
         where = "derived.facts.noise.scale_in_steps"
         scale = _double(where, _recorded(facts, "noise", "scale_in_steps"), Fraction(1))
+        self.within = normal_within(scale)
         curve = self.curve = GaussianCurve(square / scale**2)
         require(inputs.delta > 0, "inputs.delta", "must be positive with Gaussian noise")
         require(curve.delta(inputs.epsilon).high <= inputs.delta, where, "is too little")
@@ -2952,6 +2974,7 @@ class MinHash(Mechanism):
         }
         if self.noisy:
             q = Fraction(parts, COIN)
+            self.within = geometric_within(q)
             noise["variance"] = exactly(2 * q / (1 - q) ** 2)
             noise["distribution"] = "two-sided geometric on the integers, sampled exactly"
         else:
@@ -3770,8 +3793,11 @@ def zip_parts(crc: int, size: int, packed: int) -> tuple[bytes, bytes]:
     return opening, directory + end64 + locator + end
 
 
-def check_file(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> None:
-    """The released file: its SHA-256, its container byte for byte, and what its numbers may be."""
+def check_file(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> bytes:
+    """The released file: its SHA-256, its container byte for byte, and what its numbers may be.
+
+    Returns the numbers.
+    """
     where = "released file"
     require(stat.S_ISREG(path.lstat().st_mode), where, "is a link or a device")
     content = path.read_bytes()
@@ -3797,6 +3823,35 @@ def check_file(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> 
     for start in range(len(header), size, max(row, 1)):
         possible = mechanism.possible(raw[start : start + row])
         require(possible, where, "holds values that this mechanism can't release")
+    return raw[len(header) :]
+
+
+def noise_limits(within: Callable[[int], Interval], total: int) -> Iterator[tuple[int, Span]]:
+    """Sizes t with F(t) + √(ln 10⁹/2n), as long as that is below 1.
+
+    Data plus independent noise that is symmetric and falls away from 0 have more than that share of
+    n numbers below t, for any t, with probability at most 10⁻⁹: at each place of the data no number
+    is more likely to be small than the noise alone, so that the empirical law is bounded by that
+    of n draws of the noise, and Massart 1990 (doi:10.1214/aop/1176990746) bounds how far that
+    exceeds F.
+    """
+    slack = iv.sqrt(iv.log(iv.mpf(10**9)) / (2 * total))
+    later = (digits << shift for shift in range(58) for digits in range(32, 64))
+    for size in chain(range(1, 32), later):
+        limit = span(within(size) + slack)
+        if limit.low >= 1:
+            return
+        yield size, limit
+
+
+def check_noise(numbers: bytes, limits: Sequence[tuple[int, Span]]) -> None:
+    """Whether released numbers are too small for any data with the noise."""
+    sizes = sorted(abs(value) for (value,) in struct.iter_unpack("<q", numbers))
+    for size, limit in limits:
+        share = Fraction(bisect_left(sizes, size), len(sizes))
+        most = f"of which at most {float(limit.high):.4f}"
+        where, why = "released file", f"has {float(share):.4f} of its numbers below {size} steps"
+        require(share <= limit.high, where, f"{why}, {most} are with this noise, whatever the data")
 
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -4031,7 +4086,18 @@ def _check_release(
         checker.add("released file", "not checked", "it isn't there")
         return
     whole = "SHA-256, container byte for byte, possible values"
-    checker.run("released file", whole, lambda: check_file(file, release, mechanism))
+    numbers = checker.run("released file", whole, lambda: check_file(file, release, mechanism))
+    if numbers is None:
+        return
+    if mechanism.within is None:
+        checker.add("noise", "left out", "this release isn't data with noise on every number")
+        return
+    limits = list(noise_limits(mechanism.within, max(1, len(numbers) // 8)))
+    if not limits:
+        checker.add("noise", "left out", "there are too few numbers to tell")
+        return
+    small = "the numbers are not too small for it, but for a chance of 1e-9"
+    checker.run("noise", small, lambda: check_noise(numbers, limits))
 
 
 def check(path: Path, file: Path | None = None, keys: Sequence[Path] = ()) -> list[Line]:

@@ -7,12 +7,20 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import ValidationError
 
 from dpverify._refusals import refusals
+from dpverify.auditing.statistics.noise_floor import (
+    LEVEL,
+    Sizes,
+    least_root_mean_square,
+    too_small,
+)
 from dpverify.certificate.archive import SKETCH, Contents, read_blocks
 from dpverify.certificate.certify import (
     CERTIFICATE,
@@ -24,10 +32,11 @@ from dpverify.certificate.certify import (
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
 from dpverify.certificate.report.check import likeness
+from dpverify.certificate.rounding import about, at_least, percent_at_most
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError
 from dpverify.execution.versions import drawing_versions, versions
-from dpverify.privacy import Certifiable
+from dpverify.privacy import Certifiable, SymmetricNoise
 
 __all__ = [
     "MAX_BYTES",
@@ -35,6 +44,7 @@ __all__ = [
     "certificate_path",
     "check_certificate",
     "check_digest",
+    "check_noise",
     "check_terms",
     "differences",
     "misfit",
@@ -46,6 +56,7 @@ __all__ = [
 MAX_BYTES = 64 << 20
 """A larger file is not read: certificates have tens of kilobytes."""
 
+_CHANCE = about(str(LEVEL))
 _FORM = "each input must be there in the one form in which certify writes it"
 
 Status = Literal["agrees", "differs", "violation", "not_checked", "inconclusive"]
@@ -333,13 +344,40 @@ def _release(
         detail = f"{path} is not there" if path else f"no {SKETCH} with its SHA-256 was found"
         yield Check(name="released file", status="inconclusive", detail=detail)
         return
-    wrong = _file_problem(path, released(certificate.inputs, mechanism), release.sha256)
+    sizes, contents = Sizes(), released(certificate.inputs, mechanism)
+    wrong = _file_problem(path, contents, release.sha256, sizes)
     yield Check(
         name="released file",
         status="differs" if wrong else "agrees",
         detail=wrong or "SHA-256, and nothing but the array, byte for byte as certify writes it",
         fields=("release.sha256",) if wrong else (),
     )
+    if not wrong:
+        yield check_noise(mechanism.added_noise(), sizes)
+
+
+def check_noise(noise: SymmetricNoise | None, sizes: Sizes) -> Check:
+    """Whether released numbers can have the noise that was promised, whatever the data."""
+    if noise is None:
+        detail = "nothing is tested: this release isn't data with noise on every number"
+        return Check(name="noise", status="not_checked", detail=detail)
+    many = f"{sizes.total:,} numbers"
+    if excess := too_small(sizes, noise):
+        detail = (
+            f"too small for this noise: {percent_at_most(str(excess.share))} of {many} are below "
+            f"{excess.size} steps, where data with it have at most "
+            f"{percent_at_most(str(Fraction(excess.at_most)))}, but for a chance of {_CHANCE}"
+        )
+        return Check(name="noise", status="differs", detail=detail, fields=("release.sha256",))
+    least = at_least(str(Fraction(least_root_mean_square(noise, sizes.total))), 3)
+    if least == "0":
+        detail = f"{many} are too few to tell"
+        return Check(name="noise", status="not_checked", detail=detail)
+    detail = (
+        f"{many} are not too small for it; a root mean square below {least} steps would be, "
+        f"but for a chance of {_CHANCE}"
+    )
+    return Check(name="noise", status="agrees", detail=detail)
 
 
 def released(inputs: Inputs, mechanism: Certifiable) -> Contents:
@@ -373,10 +411,12 @@ def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Ite
     )
 
 
-def _file_problem(path: Path, contents: Contents, sha256: str) -> str:
+def _file_problem(path: Path, contents: Contents, sha256: str, sizes: Sizes) -> str:
+    """What is wrong with a released file; the sizes of its whole numbers are counted."""
     try:
-        for _ in read_blocks(path, contents, sha256=sha256):
-            pass
+        for block in read_blocks(path, contents, sha256=sha256):
+            if contents.dtype == np.int64:
+                sizes.add(np.frombuffer(block, dtype=contents.stored()).astype(np.int64))
     except CertificateError as error:
         return f"{path} {error}"
     except OSError as error:

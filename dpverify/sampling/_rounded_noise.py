@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from attrs import frozen
 from flint import arb
 from numpy.typing import NDArray
 
-from dpverify.enclosure import Enclosure, enclose
+from dpverify.enclosure import Enclosure, enclose, to_arb
 from dpverify.errors import require
 from dpverify.sampling._quantile_table import Law, Table, build_table, decide_word, draw
 from dpverify.sampling.words import Words
@@ -48,6 +49,11 @@ class RoundedNoise(ABC):
     @abstractmethod
     def probability(self, value: int) -> Enclosure:
         """Encloses P[Z = value]."""
+
+    def within(self, size: int) -> Enclosure:
+        """Encloses P[|Z| < size] = 1 − 2·P[X > (size − ½)/scale], for a whole size ≥ 1."""
+        least = Fraction(2 * size - 1, 2) / Fraction(self.scale)
+        return enclose(lambda: 1 - 2 * self.law.tail(to_arb(least)))
 
     def variance(self) -> Enclosure:
         """Encloses E[Z²]."""

@@ -111,6 +111,11 @@ class GeometricNoise:
             return 1 - self.at_least(1 - value)
         return self.ratio**value / (1 + self.ratio)
 
+    def within(self, size: int) -> Enclosure:
+        """Encloses P[|Z| < size] = 1 − 2q^size/(1 + q), for a whole size ≥ 1."""
+        q = self.ratio
+        return enclose(lambda: 1 - 2 * to_arb(q) ** size / (1 + to_arb(q)))
+
     def variance(self) -> Fraction:
         """E[Z²] = 2q/(1 − q)²."""
         return 2 * self.ratio / (1 - self.ratio) ** 2

@@ -254,6 +254,10 @@ class NoiseAddition(Certifiable):
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(np.int64)  # whole numbers of steps
 
+    def added_noise(self) -> RoundedGaussian:
+        """The noise on every distance."""
+        return self.noise
+
     def noiseless(self, records: Any) -> NDArray[np.int64]:
         """Exact squared distances in steps: for likelihoods and tests, never for release."""
         x = self._gridded(records)

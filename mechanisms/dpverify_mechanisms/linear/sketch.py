@@ -40,7 +40,7 @@ from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.numbers import whole
 from dpverify.privacy import Certifiable, Errors, Estimator, Pair
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
-from dpverify_mechanisms.linear.calibration import Level, Neighbours
+from dpverify_mechanisms.linear.calibration import Level, Neighbours, Noise
 from dpverify_mechanisms.linear.distance import GRID_STEPS, check_bound, grid_for
 from dpverify_mechanisms.linear.estimators import Cosine, InnerProduct, SquaredDistance
 from dpverify_mechanisms.linear.likelihood import input_ratio, output_ratio
@@ -285,6 +285,10 @@ class LinearSketch(NoisyProduct, Certifiable):
             domain=self.domain,
             adjacency=self.adjacency,
         )
+
+    def added_noise(self) -> Noise | None:
+        """The noise at the output; at the input it is mixed by the projection."""
+        return self.noise if self.at == "output" else None
 
     # The attack
 

@@ -33,6 +33,7 @@ from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
 from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Prepared
 from dpverify.sampling.words import Words
+from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
 from dpverify_mechanisms.min_hash.hashing import HashFamily, KeyedHashes
 from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, levels
@@ -257,6 +258,10 @@ class MinHash(Prepared, Certifiable, Exhaustive):
         """Whether all are buckets, or there is noise: that can lead anywhere."""
         noisy = isinstance(self.rule, BucketNoise)
         return noisy or bool((released < self.hashes.buckets).all())
+
+    def added_noise(self) -> GeometricNoise | None:
+        """The noise on every bucket, where the rule is noise."""
+        return self.rule.noise if isinstance(self.rule, BucketNoise) else None
 
     def values(self, records: Any) -> NDArray[np.int64]:
         """Buckets before the rule: for likelihoods and tests, never for release."""
