@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,20 @@ _RECORD = {"kind": "record"}
 _HALF = {"kind": "attribute", "beta": Decimal("0.5")}
 
 
+TABLE = """age,sex,paid,day,note
+10,f,true,2020-01-05,red fox
+90,m,false,2020-02-01,blue
+50,f,true,2020-01-31,
+"""
+_COLUMNS = {
+    "age": {"type": "whole", "low": 0, "high": 120, "missing": "indicator"},
+    "sex": {"type": "category", "categories": ["f", "m"]},
+    "paid": {"type": "boolean"},
+    "day": {"type": "date", "first": "2020-01-01", "last": "2020-12-31"},
+    "note": {"type": "text", "buckets": 3, "most": 4, "missing": "indicator"},
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A configuration in short.
@@ -27,7 +42,7 @@ class Case:
     Attributes
     ----------
     mechanism : its name and its parameters
-    domain, adjacency : as a configuration has them
+    domain, adjacency : as a configuration has them; for a table its columns in place of a domain
     epsilon, delta : the target
     shape : of the records
     more : other keys of the table data
@@ -41,9 +56,14 @@ class Case:
     shape: tuple[int, int] = (3, 6)
     more: Mapping[str, Any] | None = None
 
-    def tables(self, path: str) -> dict[str, Any]:
-        """The configuration, with records at `path`."""
-        data = {"path": path, "domain": dict(self.domain), **(self.more or {})}
+    def tables(self, folder: Path) -> dict[str, Any]:
+        """The configuration, with records that are written to a folder."""
+        if "columns" in self.domain:
+            (folder / "records.csv").write_text(TABLE, encoding="utf-8")
+            data = {"path": "records.csv", **self.domain}
+        else:
+            np.save(folder / "records.npy", self.records())
+            data = {"path": "records.npy", "domain": dict(self.domain), **(self.more or {})}
         return {
             "data": data,
             "mechanism": dict(self.mechanism),
@@ -89,6 +109,7 @@ CASES: Mapping[str, Case] = {
     "oporp-l1": _linear("dp-oporp", adjacency={"kind": "l1-ball", "radius": 1}),
     "oporp-record": _linear("dp-oporp", _WIDE, _RECORD),
     "oporp-ranges": _linear("dp-oporp", more={"outside": "clip", "ranges": [[0, 2]] * 6}),
+    "oporp-columns": _linear("dp-oporp", {"columns": _COLUMNS}, {"kind": "cell"}),
     "oporp-items": _linear("dp-oporp", _SETS, {"kind": "items", "changes": 2}),
     "oporp-sets": _linear("dp-oporp", _SETS, _RECORD),
     "gaussian": _linear("dp-rp-g"),
@@ -190,6 +211,30 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("oporp", ("derived", "attacker", 0, "threshold"), "1.0", True, "attacker"),
     ("oporp", ("derived", "white_box", "verdict"), "inconclusive", True, "attack"),
     ("oporp", ("derived", "white_box", "findings", 0, "level"), "0.05", True, "attack"),
+    ("oporp", ("derived", "white_box", "findings", 0, "threshold"), "0.8", True, "attack"),
+    ("oporp", ("derived", "white_box", "findings", 3, "epsilon_lower"), "0.120634473", True,
+     "attack"),
+    ("oporp", ("derived", "white_box", "findings", 3, "refuted_at"), "1", True, "attack"),
+    ("oporp", ("derived", "white_box", "ceiling"), "2", True, "attack"),
+    ("oporp", ("derived", "white_box", "power", "noise_scale"), "0.9", True, "attack"),
+    ("oporp", ("derived", "white_box", "power", "smallest_excess"), "0.1", True, "attack"),
+    ("oporp", ("derived", "white_box", "power", "reach"), "1", True, "attack"),
+    ("oporp", ("derived", "white_box", "roc_thresholds", 0), "-3", True, "attack"),
+    ("oporp", ("derived", "moment_level"), "0.01", True, "estimators"),
+    ("oporp", ("derived", "estimators", 0, "variance"), "1", True, "estimators"),
+    ("oporp", ("derived", "estimators", 1, "mean_verdict"), "refuted", True, "estimators"),
+    ("oporp", ("derived", "predictions", 7, "truth"), "1", True, "estimators"),
+    ("oporp", ("derived", "usefulness", "verdict"), "useful", True, "estimators"),
+    ("oporp", ("derived", "sizes", 0, "error"), "0.1", True, "estimators"),
+    ("oporp", ("evidence", "moments", 0, "estimator"), "distance", True, "estimators"),
+    ("oporp", ("inputs", "audit_seed"), 6, True, "estimators"),
+    ("oporp-columns", ("inputs", "columns", 0, "high"), "0", True, "schema"),
+    ("oporp-columns", ("inputs", "columns", 1, "categories"), ["f", "m", "x"], True, "inputs"),
+    ("oporp-columns", ("derived", "protects"), "one record", True, "projection and sensitivity"),
+    ("signs-smooth", ("derived", "estimators", 0, "expectation"), "0.5", True, "estimators"),
+    ("response", ("derived", "estimators", 1, "variance"), "3", True, "estimators"),
+    ("min-hash", ("derived", "estimators", 0, "variance"), "3", True, "estimators"),
+    ("cuts", ("derived", "sizes", 0, "error"), "3", True, "estimators"),
     ("oporp", ("checklist", 0, "answer"), "pass", True, "checklist"),
     ("oporp", ("release", "step"), None, True, "release"),
     ("oporp", ("release", "sha256"), "0" * 64, True, "released file"),
