@@ -31,7 +31,7 @@ to the octave) is the sum of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.execution.compiled import compiled
 from dpverify.execution.loops import round_quantiles
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import ReplayableWords, Words
 
 __all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
 
@@ -56,6 +56,7 @@ _COARSE_SCALE = 2.0**40  # beyond, the coarse polynomials leave more than one wo
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _FEW = 20  # draws that Python makes sooner than numpy
 _BLOCK = 8192  # draws a block: its buffers stay in the second-level cache
+_SHARED = 1024  # draws a call, up to which calls of a replayed stream share a block
 
 _MANTISSA_BITS = 52
 _LAST_OCTAVE = 1023 + 63
@@ -237,19 +238,38 @@ def draw(
     One word a draw, in C order; the words that stay undecided take theirs after all others, in
     order, so that the result depends on the stream alone.
     """
-    drawn = np.empty(prod(shape), dtype=np.int64)
+    count = prod(shape)
+    if isinstance(rng, ReplayableWords) and count <= _SHARED:
+        made, start = rng.made(
+            count, (law, scale), lambda words: _rounded(table, scale, [words], words.size)
+        )
+        drawn = made[0][start : start + count]
+        left = [(place - start, word) for place, word in made[1] if 0 <= place - start < count]
+    else:
+        sizes = (min(_BLOCK, count - start) for start in range(0, count, _BLOCK))
+        drawn, left = _rounded(table, scale, map(rng.words, sizes), count)
+    for place, word in left:
+        drawn[place] = decide_word(law, scale, word, rng=rng)
+    return drawn.reshape(shape)
+
+
+def _rounded(
+    table: Table, scale: float, blocks: Iterable[NDArray[np.uint64]], count: int
+) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """Draws of so many words, and the places and words that no polynomial decides."""
+    drawn = np.empty(count, dtype=np.int64)
     first, *others = (table.coarse, table.fine) if scale <= _COARSE_SCALE else (table.fine,)
     places: list[NDArray[np.intp]] = []
     left: list[NDArray[np.uint64]] = []
-    for start in range(0, drawn.size, _BLOCK):
-        part = drawn[start : start + _BLOCK]
-        words = rng.words(part.size)
-        undecided = first.round(words, scale, part)
+    start = 0
+    for words in blocks:
+        undecided = first.round(words, scale, drawn[start : start + words.size])
         if undecided.size:
             places.append(start + undecided)
             left.append(words[undecided])
+        start += words.size
     if not places:
-        return drawn.reshape(shape)
+        return drawn, []
     index, words = np.concatenate(places), np.concatenate(left)
     for polynomials in others:
         if not index.size:
@@ -258,9 +278,7 @@ def draw(
         undecided = polynomials.round(words, scale, again)
         drawn[index] = again
         index, words = index[undecided], words[undecided]
-    for place, word in zip(index.tolist(), words.tolist(), strict=True):
-        drawn[place] = decide_word(law, scale, word, rng=rng)
-    return drawn.reshape(shape)
+    return drawn, list(zip(index.tolist(), words.tolist(), strict=True))
 
 
 def _limits(bounds: Any, scale: float) -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Hashable
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from dpverify.errors import EntropyError, ParameterError, require
 
 __all__ = ["ReplayableWords", "SecureWords", "Words", "release_words"]
 
+_T = TypeVar("_T")
+
+_AHEAD = 8192  # words at most that are drawn before they are asked for
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
 _forks = [0]  # how many forks lie between the first process and this one
 
@@ -95,6 +99,10 @@ class ReplayableWords:
         changes a result. The limits keep the words that numpy makes of a key apart: those of a
         string but its last are at least 2²⁹, and its last one, behind the mark 1, at least 2²⁴ or
         preceded by another.
+
+    Attributes
+    ----------
+    taken : words that were asked for so far
     """
 
     policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"
@@ -104,10 +112,50 @@ class ReplayableWords:
         require(0 <= seed < 2**128, "seed", seed, "a whole number from 0 to below 2**128")
         spawn_key = tuple(_as_integer(part) for part in key)
         self._generator = np.random.Philox(np.random.SeedSequence(seed, spawn_key=spawn_key))
+        self._ahead = np.empty(0, np.uint64)
+        self._made: dict[Hashable, object] = {}  # of the words ahead
+        self._next = 0  # of the words ahead
+        self.taken = 0
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
-        return self._generator.random_raw(count)
+        self.taken += count
+        if self._next == self._ahead.size:
+            return self._generator.random_raw(count)
+        drawn = self._ahead[self._next : self._next + count]
+        self._next += drawn.size
+        return np.concatenate([drawn, self._generator.random_raw(count - drawn.size)])
+
+    def made(
+        self, count: int, key: Hashable, make: Callable[[NDArray[np.uint64]], _T]
+    ) -> tuple[_T, int]:
+        """Draw the next `count` words, as what is made of them together with those that follow.
+
+        An array costs little for each of its words and much for itself, so that calls that take few
+        words each share one. No word depends on it, nor what is made of one.
+
+        Parameters
+        ----------
+        count : at most a few thousand
+        key : names what is made
+        make : of an array of words, as many as were taken before; called seldom
+
+        Returns
+        -------
+        What was made, and the place in it of the first of the `count` words.
+        """
+        if count > self._ahead.size - self._next:
+            kept = self._ahead[self._next :]
+            fresh = max(count - kept.size, min(self.taken, _AHEAD))
+            self._ahead = np.concatenate([kept, self._generator.random_raw(fresh)])
+            self._next = 0
+            self._made.clear()
+        if key not in self._made:
+            self._made[key] = make(self._ahead)
+        place = self._next
+        self._next += count
+        self.taken += count
+        return self._made[key], place  # type: ignore[return-value]  # what this key names
 
 
 def release_words(rng: Words | None) -> Words:

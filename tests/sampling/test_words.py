@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dpverify.errors import ParameterError
 from dpverify.sampling.words import ReplayableWords, SecureWords
@@ -127,3 +128,26 @@ def test_seeds_that_run_over_into_the_key() -> None:
     """numpy pads a seed to 128 bits before the key's words; a longer one would be another's key."""
     with pytest.raises(ParameterError, match="seed"):
         ReplayableWords(1 + (5 << 128))
+
+
+def test_words_made_ahead_are_those_of_the_stream() -> None:
+    """Asked for in any order: as they are, or as what is made of them, one thing or another."""
+    ahead, plain = ReplayableWords(5, "abc"), ReplayableWords(5, "abc")
+    factors = {"double": np.uint64(2), "triple": np.uint64(3)}
+    sizes: list[int] = []
+    for turn in range(300):
+        count = turn % 7
+        expected = plain.words(count)
+        if turn % 3 == 0:
+            assert ahead.words(count).tolist() == expected.tolist()
+            continue
+        key = "double" if turn % 2 else "triple"
+
+        def make(words: NDArray[np.uint64], key: str = key) -> NDArray[np.uint64]:
+            sizes.append(words.size)
+            return words * factors[key]
+
+        made, start = ahead.made(count, key, make)
+        assert made[start : start + count].tolist() == (expected * factors[key]).tolist()
+    assert len(sizes) < 30  # seldom, and for ever more words
+    assert max(sizes) > 200

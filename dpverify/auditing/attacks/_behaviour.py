@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from dpverify.auditing.outputs.samples import display_name, foreign_code, releas
 from dpverify.auditing.outputs.values import Value, kept, value_of
 from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
-from dpverify.sampling.words import ReplayableWords, Words
+from dpverify.sampling.words import ReplayableWords
 
 __all__ = ["LABELS", "Runs", "Trial", "content", "send"]
 
@@ -26,20 +26,6 @@ LABELS = {
     "words": "the number of random words asked for, which shows in the running time",
 }
 """Names of the labels of a release, and what each is; the last one doesn't leave with it."""
-
-
-@dataclass(slots=True)
-class _CountingWords:
-    """Counts the words asked for; the words are those of another source."""
-
-    policy: ClassVar[str] = "replayable: counted"
-    source: Words
-    count: int = 0
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next words of the source."""
-        self.count += count
-        return self.source.words(count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +104,12 @@ class Trial:
 
     def _releasing(self, pair: Pair, side: int, runs: Runs, *case: int | str) -> Callable[[], None]:
         """Make one release at a call, and note its labels."""
-        rng = _CountingWords(ReplayableWords(self.config.seed, "determinism", *case))
+        rng = ReplayableWords(self.config.seed, "determinism", *case)
         records = pair.neighbour if side else pair.record
         released_once = releaser(self.mechanism, records, self.config.draws, rng)
 
         def release() -> None:
-            rng.count = 0
+            before = rng.taken
             try:
                 released: Any = released_once()
                 output = kept(released)
@@ -140,7 +126,7 @@ class Trial:
                 value = b""  # the text is for the owner, and may well name a value
             runs.labels["behaviour"].append(behaviour.encode())
             runs.labels["output"].append(behaviour.encode() + b"\0" + value)
-            runs.labels["words"].append(str(rng.count).encode())
+            runs.labels["words"].append(str(rng.taken - before).encode())
 
         return release
 
