@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.auditing.attacks import white_box as whitebox
 from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.samples import by_chunks
 from dpverify.auditing.statistics import power as planning
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import shares
@@ -67,6 +71,7 @@ _OUTSIDE = {
     "protected.",
     "clip": "Records outside the declared domain are moved to its nearest point first.",
 }
+_CHUNK = 250  # draws of estimates that one worker makes before it takes others
 _SHARES = {"attack": 39.0, "moments": 1.0}
 
 
@@ -229,22 +234,11 @@ def collect(plan: AuditPlan, *, progress: Progress = lambda _: None, workers: in
     workers : processes, −1 for all cores; no effect on the result
     """
     inputs, mechanism = plan.inputs, plan.mechanism
+    config = AuditConfig(draws=inputs.draws, seed=inputs.audit_seed, workers=workers)
     attack = whitebox.count_events(
-        mechanism,
-        plan.pairs,
-        plan.events,
-        AuditConfig(draws=inputs.draws, seed=inputs.audit_seed, workers=workers),
-        roc=plan.roc,
-        progress=progress,
+        mechanism, plan.pairs, plan.events, config, roc=plan.roc, progress=progress
     )
-    estimates = moments.draw_estimates(
-        mechanism,
-        plan.estimators,
-        plan.probes[-1],
-        draws=inputs.moment_draws,
-        seed=inputs.audit_seed,
-        progress=progress,
-    )
+    estimates = _estimates(plan, config, progress)
     return Evidence(
         draws=inputs.draws,
         white_box=[
@@ -258,6 +252,34 @@ def collect(plan: AuditPlan, *, progress: Progress = lambda _: None, workers: in
         ],
         probe_estimates=_probe_estimates(plan),
     )
+
+
+def _estimates(
+    plan: AuditPlan, config: AuditConfig, progress: Progress
+) -> list[NDArray[np.float64]]:
+    """What every estimator reads off releases of one synthetic pair, on several processes."""
+    draws = plan.inputs.moment_draws
+    tasks = [
+        (plan.mechanism, plan.probes[-1], plan.estimators, start, min(_CHUNK, draws - start))
+        for start in range(0, draws, _CHUNK)
+    ]
+    chunks = []
+    for chunk in by_chunks(partial(_chunk_of_estimates, seed=config.seed), tasks, config):
+        chunks.append(chunk)
+        progress(chunk[0].size)
+    return [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
+
+
+def _chunk_of_estimates(
+    mechanism: Certifiable,
+    probe: Pair,
+    estimators: Sequence[Estimator],
+    start: int,
+    draws: int,
+    *,
+    seed: int,
+) -> list[NDArray[np.float64]]:
+    return moments.draw_estimates(mechanism, estimators, probe, draws=draws, seed=seed, start=start)
 
 
 def misfits(plan: AuditPlan, evidence: Evidence) -> list[str]:

@@ -19,8 +19,7 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from scipy.optimize import brentq
-
+from dpverify.accounting.solve import brentq
 from dpverify.certificate.schema import Inputs, Prediction, Usefulness
 
 __all__ = ["USEFUL", "judge", "recall"]
@@ -92,7 +91,7 @@ def recall(usefulness: Usefulness, rows: int, nearest: int = 10) -> float:
         """Expected number of estimates under a threshold among the nearest share of all."""
         return rows / width * (_integral(threshold) - _integral(threshold - share * width))
 
-    threshold = brentq(lambda t: under(t, 1.0) - nearest, -40.0, width + 40.0)
+    threshold = brentq(lambda t: under(t, 1.0) - nearest, -40.0, width + 40.0, xtol=2e-12)
     found = under(threshold, nearest / rows) / nearest
     return min(1.0, max(nearest / rows, found))  # beyond these ends it is by round-off alone
 

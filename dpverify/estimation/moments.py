@@ -150,7 +150,6 @@ def draw_estimates(
     draws: int,
     seed: int,
     start: int = 0,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> list[NDArray[np.float64]]:
     """Estimates of every estimator, over fresh noise in every draw and fresh public randomness.
 
@@ -164,7 +163,6 @@ def draw_estimates(
     probe : two synthetic records, or a synthetic data set and a query
     draws, seed : how many, and of which replayable randomness
     start : number of the first draw, so that more can be drawn later
-    progress : called with the number of draws done since the last call
     """
     kinds = {estimator.over for estimator in estimators}
     outputs: dict[str, list[tuple[NDArray[Any], NDArray[Any]]]] = {over: [] for over in kinds}
@@ -174,7 +172,6 @@ def draw_estimates(
             public = int(key.words(1)[0] >> np.uint64(11))
             source = mechanism if over == "noise" else mechanism.redrawn(public)
             drawn.append(_released(estimators[0], source, probe, key))
-        progress(1)
     stacked = {
         over: tuple(np.stack(side) for side in zip(*drawn, strict=True))
         for over, drawn in outputs.items()
