@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -43,19 +44,19 @@ def generators(rng: Words, count: int) -> Iterator[np.random.Generator]:
     if count < _FEW:
         seeds = map(np.random.SeedSequence, entropy.tolist())
     else:
-        seeds = map(_Seed, entropy, _states(entropy))
+        seeds = map(_Seed, _states(entropy), repeat(entropy), range(count))
     return map(np.random.Generator, map(np.random.PCG64, seeds))
 
 
 class _Seed(ISpawnableSeedSequence):
     """A seed whose state is known; whatever else is asked of it, numpy's own seed answers."""
 
-    def __init__(self, entropy: NDArray[np.uint64], state: NDArray[np.uint64]) -> None:
-        self._entropy, self._state = entropy, state
+    def __init__(self, state: NDArray[np.uint64], entropy: NDArray[np.uint64], row: int) -> None:
+        self._state, self._entropy, self._row = state, entropy, row
 
     @cached_property
     def _own(self) -> np.random.SeedSequence:
-        return np.random.SeedSequence(self._entropy.tolist())
+        return np.random.SeedSequence(self._entropy[self._row].tolist())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # copying asks before there is anything

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import cloudpickle
 import numpy as np
@@ -58,6 +58,7 @@ __all__ = [
     "both_sides",
     "by_chunks",
     "copied",
+    "copies",
     "display_name",
     "foreign_code",
     "joined",
@@ -71,6 +72,7 @@ __all__ = [
     "whole",
 ]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 CHUNK = 1000
@@ -241,31 +243,41 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     if own < len(classes) and own <= min(ways):
         prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
     else:
+        copied_data = copies(data)
 
         def prepared() -> Any:
-            return mechanism.release(copied(data), rng=rng)
+            return mechanism.release(copied_data(), rng=rng)
 
-    return partial(alone, prepared)
+    return alone(prepared)
 
 
-def alone(release: Callable[..., _T], *args: Any) -> _T:
-    """Call what makes a release.
+def alone(release: Callable[_P, _T]) -> Callable[_P, _T]:
+    """What makes a release, to be called in this process alone.
 
     A process that a mechanism forked and that comes back from it ends there: it isn't the audit's.
     """
     process = os.getpid()
-    try:
-        return release(*args)
-    finally:
-        if os.getpid() != process:
-            os._exit(0)
+
+    def called(*args: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return release(*args, **named)
+        finally:
+            if os.getpid() != process:
+                os._exit(0)
+
+    return called
 
 
 def copied(data: Any) -> Any:
     """A copy: a release that changes its argument must not change the next one's."""
+    return copies(data)()
+
+
+def copies(data: Any) -> Callable[[], Any]:
+    """Make a copy at each call; how, is settled once."""
     if type(data) is np.ndarray and not data.dtype.hasobject:
-        return data.copy("K")
-    return copy.deepcopy(data)
+        return partial(data.copy, "K")
+    return partial(copy.deepcopy, data)
 
 
 def both_sides(
@@ -406,9 +418,10 @@ def foreign_code(
 
 def _stacked(outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> NDArray[Any]:
     """One array of all: numbers, sets, or values."""
-    if all(isinstance(output, set | frozenset) for output in outputs):
+    types = set(map(type, outputs))  # as `kept` gave them
+    if types <= {set, frozenset}:
         return objects(outputs)
-    if not any(isinstance(output, set | frozenset | Value) for output in outputs):
+    if types.isdisjoint({set, frozenset, Value}):
         with suppress(ValueError):  # ragged
             numbers = as_numbers(outputs)
             if numbers.dtype.kind in "biuf" and numbers.size and not np.isnan(numbers).any():
@@ -491,7 +504,8 @@ def as_numbers(outputs: Sequence[Any]) -> NDArray[Any]:
     if numbers.dtype == np.uint64 and numbers.size:  # beside which signed ones become doubles
         return numbers.astype(np.int64 if numbers.max() < 2**63 else object)
     if numbers.dtype.kind == "f":
-        rounded = any(float(n) != n for output in outputs for n in _whole(output))
+        mixed = set(map(type, outputs)) != {float}
+        rounded = mixed and any(float(n) != n for output in outputs for n in _whole(output))
         if rounded or not (
             numbers.dtype.itemsize <= 8
             or np.array_equal(numbers.astype(np.float64), numbers, equal_nan=True)

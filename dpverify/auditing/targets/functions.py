@@ -23,13 +23,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, repeat
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.samples import as_numbers, copied
+from dpverify.auditing.outputs.samples import as_numbers, copied, copies
 from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.estimators import Fitted
@@ -176,25 +177,24 @@ class Adapted(Mechanism):
 
     def _releaser(self, data: Any, made: Iterator[Any]) -> Callable[[], Any]:
         """Release with the generators that are made, one each time that the function is called."""
-        answer = self._answering()
         if self.of == "dataset":
-            return lambda: answer(data, next(made))
-        rows = list(np.atleast_2d(data))
-        return lambda: _stacked([answer(row, next(made)) for row in rows])
+            return self._answering(data, made)
+        answers = [self._answering(row, made) for row in np.atleast_2d(data)]
+        return answers[0] if len(answers) == 1 else lambda: _stacked([give() for give in answers])
 
-    def _answering(self) -> Callable[[Any, Any], Any]:
-        """One output for data and a generator: how it is called is settled once."""
+    def _answering(self, data: Any, made: Iterator[Any]) -> Callable[[], Any]:
+        """One output at each call, with the next generator: how it is called is settled once."""
         if self.many:
-            return lambda data, generator: self._several(data, 1, generator)[0]
-        function, argument, name = self.function, self._argument, self.generator
-        if self._table is None and self.takes == "data":
-            argument = copied
+            return lambda: self._several(data, 1, next(made))[0]
+        function, name = self.function, self.generator
+        plain = self._table is None and self.takes == "data"
+        argument = copies(data) if plain else partial(self._argument, data)
         match name:
             case None:
-                return lambda data, _: function(argument(data))
+                return lambda: function(argument())
             case "":
-                return lambda data, generator: function(argument(data), generator)
-        return lambda data, generator: function(argument(data), **{name: generator})
+                return lambda: function(argument(), next(made))
+        return lambda: function(argument(), **{name: next(made)})
 
     def _several(self, data: Any, count: int, generator: Any) -> Sequence[Any]:
         """So many outputs of one call."""

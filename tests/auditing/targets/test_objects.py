@@ -13,6 +13,7 @@ from dpverify.auditing.targets.functions import adapt
 from dpverify.errors import DrawError, ParameterError
 from dpverify.privacy import Pair
 
+NOISE = np.random.default_rng(1)
 PAIR = Pair(name="one row", record=np.zeros((2, 1)), neighbour=np.zeros((3, 1)))
 
 
@@ -39,7 +40,7 @@ class Mean:
 
     def fit(self, X: Any, y: Any = None) -> Mean:
         assert not hasattr(self, "total_")
-        noise = np.random.default_rng().laplace(scale=self.scale)
+        noise = NOISE.laplace(scale=self.scale)
         self.total_, self.names_ = len(X) + noise, ["only"]
         return self
 
