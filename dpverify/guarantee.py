@@ -56,9 +56,14 @@ class PrivacyBound(ABC):
     Both ends are proven, so ``delta_at(e).upper`` and ``epsilon_at(d).upper`` are what may be
     promised. Numbers are read and checked here: a subclass writes `_delta` and `_epsilon`, which
     get exact numbers of their domain.
+
+    Attributes
+    ----------
+    statements : of papers, the theorems that it computes as printed, by their ids in the ledger
     """
 
     __slots__ = ()
+    statements: ClassVar[tuple[str, ...]] = ()
 
     def delta_at(self, epsilon: Real) -> Enclosure:
         """Encloses δ(ε), for ε ≥ 0 in nats."""

@@ -15,6 +15,7 @@ from dpverify.enclosure import Enclosure, Exact, enclose, rational, squared, to_
 from dpverify.errors import ParameterError, require
 
 __all__ = [
+    "STATEMENTS",
     "published_delta",
     "published_sigmas",
     "sigma_classical",
@@ -23,6 +24,17 @@ __all__ = [
     "sigma_li",
     "sigma_li_any_projection",
 ]
+
+
+STATEMENTS: Mapping[str, tuple[str, ...]] = {
+    "published_delta": ("kenthapadi2013.theorem-1",),
+    "sigma_classical": ("mironov2017.section-2.gaussian", "stausholm2021.lemma-2"),
+    "sigma_kenthapadi": ("kenthapadi2013.theorem-1",),
+    "sigma_kenthapadi_any_projection": ("kenthapadi2013.lemma-2",),
+    "sigma_li": ("li2023.theorem-3.1",),
+    "sigma_li_any_projection": ("li2023.theorem-3.4",),
+}
+"""What each of these functions computes, by ids of the ledger."""
 
 
 def sigma_classical(epsilon: Fraction, delta: Fraction, *, sensitivity: Exact) -> Enclosure:

@@ -13,6 +13,7 @@ from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar
 from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
 from dpverify.errors import OutputError, did_you_mean
+from dpverify.ledger.reliance import relation, users
 from dpverify.ledger.statements import (
     Correction,
     Judgement,
@@ -149,7 +150,7 @@ def _described(judgement: Judgement) -> dict[str, Any]:
                 for name, one in statement.corrections.items()
             },
         },
-        "mechanisms": list(statement.mechanisms),
+        "users": list(users(statement)),
         "reason": statement.reason,
         "instead": statement.instead,
         "evidence": {
@@ -181,7 +182,7 @@ def _details(judgement: Judgement) -> list[list[str]]:
         ["oracle", "" if statement.check is None else statement.check.oracle],
         ["true is", judgement.correction()],
         ["holds if", judgement.reading()],
-        ["mechanisms", ", ".join(statement.mechanisms)],
+        [relation(judgement), ", ".join(users(statement))],
         ["note", statement.reason],
         ["instead", statement.instead],
     ]

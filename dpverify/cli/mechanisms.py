@@ -48,7 +48,10 @@ def _details(family: MechanismFamily) -> list[list[str]]:
     ]
     if not family.build:
         rows.append(["refused", family.refusal])
-    faulty = [one for one in known_statements() if family.name in one.mechanisms and one.instead]
+    stated = [one for one in known_statements() if family.name in one.mechanisms]
+    if used := [one.id for one in stated if not one.instead]:
+        rows.append(["as printed", ", ".join(used)])
+    faulty = [one for one in stated if one.instead]
     rows += [
         ["not as printed" if number == 0 else "", f"{one.id}: {one.instead}"]
         for number, one in enumerate(faulty)

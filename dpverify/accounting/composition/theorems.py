@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -156,6 +157,8 @@ class BasicBound(Bound):
 @frozen(kw_only=True)
 class AdvancedBound(Bound):
     """T equal points: ε√(2T ln(1/δ′)) + Tε(e^ε − 1) at Tδ + δ′, for every δ′ > 0."""
+
+    statements: ClassVar[tuple[str, ...]] = ("mironov2017.section-2.advanced",)
 
     def __attrs_post_init__(self) -> None:
         distinct = len(set(self.points))

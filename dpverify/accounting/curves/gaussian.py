@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 from attrs import field, frozen
 from flint import arb, ctx
@@ -209,6 +209,8 @@ class Gaussian(PrivacyCurve):
     >>> round(dpv.Gaussian(sigma=4).epsilon_at(delta=1e-6).upper, 6)
     1.060702
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("li2023.theorem-3.5",)
 
     sigma: Exact = field(converter=to_positive, eq=False)
     sensitivity: Exact = field(default=Fraction(1), converter=to_positive, eq=False)

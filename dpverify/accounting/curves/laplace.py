@@ -47,7 +47,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import mul
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -126,6 +126,8 @@ class Laplace(PrivacyCurve):
     >>> round(row.epsilon_at(delta=1e-6).upper, 4)
     2.0
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("slides2025.page-10.laplace",)
 
     scale: Fraction = field(converter=to_positive_rational, eq=False)
     sensitivity: Fraction = field(default=Fraction(1), converter=to_positive_rational, eq=False)

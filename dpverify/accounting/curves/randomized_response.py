@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -85,6 +85,8 @@ class RandomizedResponse(PrivacyCurve):
     >>> f"{dpv.RandomizedResponse(keep=0.75, positions=64).epsilon_at(delta=1e-6):.4f}"
     '65.4866'
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("kenthapadi2013.lemma-3",)
 
     keep: Fraction = field(converter=to_rational)
     other: Fraction = field(converter=to_rational)

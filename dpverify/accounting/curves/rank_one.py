@@ -24,6 +24,7 @@ bound on γ therefore gives a proven curve.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -89,6 +90,8 @@ class RankOneNormal(NormalRows):
     rows : r ≥ 1
     gamma : γ > 0, exact: the relative change of the variance in the direction that changes
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("slides2025.appendix-d.determinants.exact",)
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-14, for ε ≥ 0."""

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from attrs import field, frozen
 from flint import arb, ctx
@@ -88,6 +88,8 @@ class GaussianRenyi:
     The exact divergence of a Gaussian, and the bound that (μ²/2)-zero-concentrated privacy states.
     """
 
+    statements: ClassVar[tuple[str, ...]] = ("mironov2017.proposition-7",)
+
     mu_squared: Fraction = field(converter=to_positive_rational)
 
     def cumulant(self, shift: arb) -> arb:
@@ -106,6 +108,8 @@ class LaplaceRenyi:
     K(s) = ln(((s + 1)·e^(sr) + s·e^(−(s+1)r))/(2s + 1)) for r = Δ/b (Mironov 2017, proposition 6):
     the density's integral over x < 0, 0 < x < Δ and x > Δ.
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("mironov2017.proposition-6",)
 
     ratio: Fraction = field(converter=to_positive_rational)
 
@@ -148,6 +152,8 @@ class FiniteRenyi:
     pairs : (P, Q) of each outcome; each sums to 1, and none is zero on one side alone, where the
         divergence would be infinite
     """
+
+    statements: ClassVar[tuple[str, ...]] = ("mironov2017.proposition-5",)
 
     pairs: tuple[tuple[Fraction, Fraction], ...]
 
@@ -194,6 +200,11 @@ class RDP(PrivacyBound):
     parts : divergences with their multiplicities, at least one
     conversion : the tail bound that is used
     """
+
+    statements: ClassVar[tuple[str, ...]] = (
+        "mironov2017.proposition-1",
+        "mironov2017.proposition-3",
+    )
 
     parts: tuple[tuple[RenyiDivergence, int], ...]
     conversion: Conversion = "canonne-kamath-steinke"

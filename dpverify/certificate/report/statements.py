@@ -19,6 +19,7 @@ from typing import get_args
 
 from dpverify._version import __version__
 from dpverify.ledger.checks import Oracle
+from dpverify.ledger.reliance import relation, users
 from dpverify.ledger.statements import Judgement, Verdict
 
 __all__ = ["Chapter", "Entry", "by_place", "chapters", "markdown", "page"]
@@ -180,7 +181,9 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
             yield from ("", f"### {verdict}", "")
         for entry in entries:
             remark = "; ".join(
-                text for name in ("Off by", "Tried", "Note") if (text := entry.facts.get(name))
+                f"used by {text}" if name == "Used by" else text
+                for name in ("Off by", "Tried", "Note", "Used by")
+                if (text := entry.facts.get(name))
             )
             yield f" - `{entry.id}` ({entry.where}): {entry.text} *{remark}*"
 
@@ -201,7 +204,7 @@ def _entry(judgement: Judgement) -> Entry:
         "Tried": "" if printed is None else printed.how,
         "Note": statement.reason,
         "Instead": statement.instead if judgement.verdict in _FAILING else "",
-        "Used by": ", ".join(statement.mechanisms),
+        relation(judgement).capitalize(): ", ".join(users(statement)),
     }
     return Entry(
         id=statement.id,

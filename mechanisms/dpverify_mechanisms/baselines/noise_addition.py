@@ -172,7 +172,7 @@ class NoiseAddition(Certifiable):
             randomness="the noise alone: there is no other randomness",
             data_choice="at any time: nothing is drawn before the data",
             theorem=THEOREM,
-            statements=("li2023.theorem-3.5",),
+            statements=Gaussian.statements,
         )
 
     def facts(self) -> Mapping[str, Any]:

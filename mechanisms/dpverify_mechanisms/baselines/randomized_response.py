@@ -120,7 +120,7 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
             randomness="the coins of the bits, all of them secret",
             data_choice="at any time: nothing is drawn before the data",
             theorem="Kenthapadi et al. 2013, lemma 3, as the exact curve of independent coins",
-            statements=("kenthapadi2013.lemma-3",),
+            statements=ResponseCurve.statements,
         )
 
     def facts(self) -> Mapping[str, Any]:

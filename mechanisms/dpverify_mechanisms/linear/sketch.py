@@ -20,7 +20,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from dpverify.accounting.curves.gaussian import THEOREM, sigma_gaussian
+from dpverify.accounting.curves.gaussian import THEOREM, Gaussian, sigma_gaussian
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.published import published_sigmas, sigma_li
 from dpverify.data.adjacency import Adjacency, Attribute, L1Ball, Record
 from dpverify.data.domain import Vectors
@@ -200,7 +201,7 @@ class LinearSketch(NoisyProduct, Certifiable):
             data_choice="at any time, also by someone who has seen the projection",
             theorem=THEOREM if gaussian else LAPLACE,
             given=(self._neighbours().projection.source,),
-            statements=("li2023.theorem-3.5" if gaussian else "slides2025.page-10.laplace",),
+            statements=(Gaussian if gaussian else Laplace).statements,
         )
 
     def sensitivity(self) -> Exact:
