@@ -25,6 +25,9 @@ __all__ = ["configuration_text", "init"]
 _SKETCHED = 64
 """Attributes from which a sketch is proposed: with fewer, noise on the records loses less."""
 
+_PAIRED = 3
+"""Columns up to which a table may be a list: of who visited what, or of the edges of a graph."""
+
 _DOMAIN = {"data.domain": "the least and the largest value that an attribute may have"}
 _DECLARED = {"data.columns": "what each column may hold: ranges, categories; which are dropped"}
 _DECISIONS = {
@@ -240,6 +243,11 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
             ),
         ]
     )
+    if proposals is not None and 2 <= shape.attributes <= _PAIRED:
+        talk(
+            "Is it a list, of who visited which page, or of the edges of a graph? Then make one row "
+            "of each person, or the matrix of the graph, first: docs/tables.md, Sets and graphs."
+        )
     talk(f"Replace every {UNDECIDED} in {config}, then ask what the release will be worth:")
     talk(f"  dpverify plan {config}")
     talk(f"and when it is worth it: dpverify certify {config} --out out")

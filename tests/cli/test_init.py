@@ -218,3 +218,14 @@ def test_a_comma_that_separates_values_is_no_decimal_mark(tmp_path: Path) -> Non
     proposals = propose(tmp_path / "x.csv")
     assert proposals.spelling == Spelling(thousands=",")
     assert [column.kind for column in proposals.columns] == ["whole", "whole"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"), [("user,page", 1), ("from,to,weight", 1), ("a,b,c,d", 0)]
+)
+def test_lists_of_visits_and_edges_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: str, told: int
+) -> None:
+    (tmp_path / "list.csv").write_text(f"{names}\n{','.join('x' for _ in names.split(','))}\n")
+    assert _run(["init", str(tmp_path / "list.csv")]) == 0
+    assert capsys.readouterr().err.count("make one row of each person") == told
