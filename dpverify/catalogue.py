@@ -90,6 +90,11 @@ def mechanism(
     True
     """
     family = family_of(name)
+    if domain is not None:
+        require(isinstance(domain, Domain), "domain", domain, "a domain, as dpv.Box(0, 1)")
+    if adjacency is not None:
+        is_one = isinstance(adjacency, Adjacency)
+        require(is_one, "adjacency", adjacency, "an adjacency, as dpv.Record() or dpv.Attribute(1)")
     request = Request(
         rows=count("rows", rows),
         p=count("p", p),

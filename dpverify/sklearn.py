@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -20,7 +21,7 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.catalogue import family_of, mechanism
 from dpverify.data.adjacency import Adjacency, Attribute, Items
 from dpverify.data.domain import Box, Domain, Sets, is_sparse
-from dpverify.errors import ParameterError, extra
+from dpverify.errors import ParameterError, extra, require
 from dpverify.guarantee import PrivacyCurve
 
 with extra("audit", "PrivateSketch"):
@@ -55,7 +56,7 @@ class PrivateSketch(  # scikit-learn has no types
     epsilon, delta : the target of one release. At δ = 0 mechanisms that have a choice take Laplace
         noise
     domain : declared, never read off the data; [0, 1] by default, with what is outside moved to its
-        nearest end
+        nearest end, which a warning says
     adjacency : whom the release protects; one value of one row, whatever it changes to, by default,
         and one item of sets
     parameters : of the mechanism's own, more of them
@@ -109,6 +110,9 @@ released before, or stand here twice. It spends 2 once more for each.
         X = validate_data(self, X, accept_sparse="csr")
         columns = X.shape[1]
         domain = self._domain()
+        require(isinstance(domain, Domain), "domain", domain, "a domain, as dpv.Box(0, 1)")
+        is_table = self.parameters is None or isinstance(self.parameters, Mapping)
+        require(is_table, "parameters", self.parameters, 'a dictionary, as {"noise": "laplace"}')
         known = {parameter.name: parameter for parameter in family_of(self.mechanism).parameters}
         given = dict(self.parameters or {})
         if "k" in known:
@@ -143,6 +147,12 @@ released before, or stand here twice. It spends 2 once more for each.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
+        if self.domain is None and (outside := self._domain().count_outside(X)):
+            warnings.warn(
+                f"{outside} values are outside [0, 1] and count as its nearest end. Declare what "
+                "values may be: PrivateSketch(domain=dpv.Box(low, high)).",
+                stacklevel=2,
+            )
         digests = self._released.digests(self._domain().admit(X))
         before = len(digests) - sum(not self._released.has(digest) for digest in set(digests))
         if before and not self.again:

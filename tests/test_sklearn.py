@@ -24,6 +24,7 @@ NOT_REPEATED = {"check_estimators_pickle": FRESH, "check_fit_idempotent": FRESH}
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:.* are outside .0, 1. and count")  # scikit-learn's own data
 def test_it_is_an_estimator() -> None:
     """All checks but the two that compare two releases, and these fail by that alone."""
     results = check_estimator(
@@ -66,6 +67,7 @@ SKETCH = PrivateSketch(k=4, epsilon=2)
 ZERO = np.where(np.arange(6) == 0, 0, ROWS)
 
 
+@pytest.mark.filterwarnings("ignore:.* are outside .0, 1. and count")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -129,3 +131,25 @@ def test_in_a_pipeline() -> None:
     model = make_pipeline(PrivateSketch(epsilon=100), KNeighborsClassifier(1))
     labels = np.arange(12) % 2
     assert model.fit(ROWS, labels).predict(1 - ROWS).shape == (12,)
+
+
+def test_what_is_moved_into_the_unit_interval_is_said() -> None:
+    with pytest.warns(UserWarning, match="2 values are outside .0, 1. and count"):
+        PrivateSketch(k=2).fit_transform([[0.5, 3.0, 1.0], [-1.0, 0.25, 0.0]])
+    PrivateSketch(k=2, domain=dpv.Box(0, 4)).fit_transform([[0.5, 3.0, 1.0]])
+    PrivateSketch(k=2, domain=dpv.Box(0, 1, outside="clip")).fit_transform([[0.5, 3.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"domain": 3}, "domain=3 must be a domain, as dpv.Box"),
+        ({"domain": "box"}, "domain=box must be a domain"),
+        ({"parameters": 3}, "parameters=3 must be a dictionary"),
+        ({"adjacency": "record"}, "adjacency=record must be an adjacency, as dpv.Record"),
+        ({"adjacency": 1}, "adjacency=1 must be an adjacency"),
+    ],
+)
+def test_settings_of_another_kind(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        PrivateSketch(**settings).fit(ROWS)

@@ -51,6 +51,7 @@ from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, undrawn
+from dpverify.auditing.formatting import duration
 from dpverify.auditing.outputs.journal import (
     AuditJournal,
     fingerprint,
@@ -198,7 +199,7 @@ def run(
     if seconds > config.longest:
         return report(findings=(), failed=(_too_slow(mechanism, seconds, config),))
     if seconds > _SOON:
-        progress(f"about {_duration(seconds)} in all")
+        progress(f"about {duration(seconds)} in all")
     if space is not None:
         progress("search")
         outcome = step(
@@ -265,16 +266,9 @@ def _too_slow(mechanism: Mechanism, seconds: float, config: AuditConfig) -> str:
     fewer = f"Ask for {draws} draws, or for fewer kinds" if draws >= _LEAST else "Ask for less"
     return (
         f"{display_name(mechanism)} takes so long that its audit would take about "
-        f"{_duration(seconds)}, and {_duration(config.longest)} are allowed, 1,000 times the time "
+        f"{duration(seconds)}, and {duration(config.longest)} are allowed, 1,000 times the time "
         f"limit of {config.time_limit:g} s for one release. {fewer}, or raise the limit."
     )
-
-
-def _duration(seconds: float) -> str:
-    """In whole numbers of a unit that a person would take."""
-    units = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
-    size, unit = next((each for each in units if seconds >= 2 * each[0]), units[-1])
-    return f"{math.ceil(seconds / size)} {unit}"
 
 
 def _require_mechanism(mechanism: Any) -> None:

@@ -77,8 +77,9 @@ __all__ = [
 ]
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"
-Announce = Callable[[int], Callable[[int], None]]
-"""Takes the number of draws to come, and returns what is called with the number of those done."""
+Announce = Callable[[str, int], Callable[[int], None]]
+"""Takes a phase, as "auditing", and the number of its steps, draws or rows; returns what is called
+with the number of those done."""
 
 _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
@@ -131,7 +132,7 @@ def certify(
     base: Path | str | None = None,
     budget: Budget | Path | str | None = None,
     accept: Callable[[Usefulness], bool] = lambda judged: judged.verdict != "useless",
-    announce: Announce = lambda _: lambda _: None,
+    announce: Announce = lambda *_: lambda _: None,
     workers: int = -1,
     **settings: Any,
 ) -> Certified:
@@ -153,7 +154,7 @@ def certify(
         can tell how much was seen. Nothing is spent where an audit finds a violation
     accept : called before anything is drawn with what one estimate will be worth; where it returns
         False nothing is released. By default what is useless is refused
-    announce : called once with the number of draws to audit; returns the progress callback
+    announce : called at the start of each phase, reading, auditing and releasing; see `Announce`
     workers : processes that audit, −1 for all cores; no effect on the result
     settings : in place of a configuration: `mechanism` and its own parameters, `epsilon`, `delta`,
         `adjacency`, `columns` or `domain`, and as in `described`
@@ -192,13 +193,14 @@ def certify(
             f"nothing was drawn or released, since it would be {judged}. dpverify plan says what "
             "would help; --yes, in Python accept=lambda _: True, releases it all the same."
         )
-    check_records(mechanism, table)
+    rows = table.shape[0]
+    check_records(mechanism, table.watched(announce("reading", rows)))
     if budget is not None and not isinstance(budget, Budget):
         budget = Budget.open(budget)
     if budget is not None:
         budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
     plan = AuditPlan.of(inputs, mechanism)
-    evidence = collect(plan, progress=announce(plan.draws), workers=workers)
+    evidence = collect(plan, progress=announce("auditing", plan.draws), workers=workers)
     derived = derive(plan, evidence)
     release = owner_file = None
     notes: dict[str, Any] = {}
@@ -207,7 +209,9 @@ def certify(
             if budget is not None:
                 label = f"certify {inputs.mechanism} in {out.name}"
                 budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
-            released = write_release(mechanism, table, new / SKETCH)
+            released = write_release(
+                mechanism, table.watched(announce("releasing", rows)), new / SKETCH
+            )
             notes = released.owner_notes
             step = mechanism.step()
             release = Release(

@@ -161,7 +161,7 @@ def check_certificate(
     folder: Path | None,
     *,
     replay: bool = True,
-    announce: Announce = lambda _: lambda _: None,
+    announce: Announce = lambda *_: lambda _: None,
     workers: int = -1,
 ) -> list[Check]:
     """Verify a certificate against itself, this code, and the released file in `folder`.
@@ -171,7 +171,7 @@ def check_certificate(
     fields : as `read_certificate` returns them
     folder : where the released file lies; None where it wasn't found
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
-    announce : called once with the number of draws to replay; returns the progress callback
+    announce : called with what is done and the number of draws to replay; see `Announce`
     workers : processes that replay, −1 for all cores; no effect on the result
 
     Returns
@@ -268,7 +268,7 @@ def _replay(
     if other := _other(certificate.environment.versions, versions()):
         detail = f"made with {other}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
-    evidence = collect(plan, progress=announce(plan.draws), workers=workers)
+    evidence = collect(plan, progress=announce("replaying", plan.draws), workers=workers)
     detail = f"{recorded.draws} draws per side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
 

@@ -183,7 +183,7 @@ def check_document(
     folder: Path,
     *,
     replay: bool = True,
-    announce: Announce = lambda _: lambda _: None,
+    announce: Announce = lambda *_: lambda _: None,
     workers: int = -1,
 ) -> list[Check]:
     """Verify a certificate or a composed certificate, as its schema says.

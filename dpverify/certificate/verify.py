@@ -67,7 +67,7 @@ def verify(
     keys: Sequence[Path | str] = (),
     answer_keys: Sequence[Path | str] = (),
     replay: bool = True,
-    announce: Announce = lambda _: lambda _: None,
+    announce: Announce = lambda *_: lambda _: None,
     workers: int = -1,
 ) -> Verification:
     """Check a certificate, or a composed one, against itself, this code and its released files.
@@ -79,8 +79,7 @@ def verify(
     keys : files of public keys, each of which must have signed it
     answer_keys : those of people who signed answers to its hazards alone
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
-    announce : called once per certificate with the number of draws to replay; returns the progress
-        callback
+    announce : called once per certificate with what is done and the number of draws to replay
     workers : processes that replay, −1 for all cores; no effect on the result
 
     Raises

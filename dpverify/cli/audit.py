@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from dpverify.auditing.audit import audit as run_audit
+from dpverify.auditing.formatting import duration
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.outputs.samples import display_name
 from dpverify.auditing.report import Reported
@@ -226,9 +227,14 @@ def audit(
     replay_line = _replay(words_said, chosen | said, delta, search=search, seeded=seeded, many=many)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
     reports: list[Reported] = []
+    count, began = len(subjects), perf_counter()
+    if count > 1:
+        sides = f"{chosen['draws']} draws from each side of each pair"
+        talk(f"{count} mechanisms, {sides}; what is left is told after the first")
     for number, (name, mechanism) in enumerate(subjects, start=1):
-        talk(f"{number} of {len(subjects)}: {name}")
         start = perf_counter()
+        left = (start - began) / (number - 1) * (count - number + 1) if number > 1 else 0
+        talk(f"{number} of {count}: {name}" + (f", about {duration(left)} left" if left else ""))
         with _printing_aside():
             report: Reported
             if hasattr(mechanism, "audited"):

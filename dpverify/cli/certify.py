@@ -63,7 +63,7 @@ def certify(
     for name, setting in configuration.audit.model_dump().items():
         shown = exact_string(setting) if isinstance(setting, Fraction) else setting
         talk(f"audit.{name}: {shown}", detail=True)
-    with progress_bar("auditing") as start:
+    with progress_bar() as start:
         certified = certifying.certify(
             configuration,
             out,

@@ -113,8 +113,8 @@ def errata(paper: str, workers: int) -> None:
 
 
 def _judged(chosen: list[Statement], workers: int) -> list[Judgement]:
-    with progress_bar("checking") as start:
-        return judge_all(chosen, workers=workers, progress=start(len(chosen)))
+    with progress_bar() as start:
+        return judge_all(chosen, workers=workers, progress=start("checking", len(chosen)))
 
 
 def _remark(judgement: Judgement) -> str:

@@ -245,8 +245,8 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
     )
     if proposals is not None and 2 <= shape.attributes <= _PAIRED:
         talk(
-            "Is it a list, of who visited which page, or of the edges of a graph? Then make one row "
-            "of each person, or the matrix of the graph, first: docs/tables.md, Sets and graphs."
+            "Is it a list, of who visited which page, or of the edges of a graph? Then make one "
+            "row of each person, or the graph's matrix, first: docs/tables.md, Sets and graphs."
         )
     talk(f"Replace every {UNDECIDED} in {config}, then ask what the release will be worth:")
     talk(f"  dpverify plan {config}")

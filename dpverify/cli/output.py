@@ -143,8 +143,8 @@ def _level() -> int:
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """A bar on stderr if that is a terminal; yields ``start(total) -> advance(steps)``."""
+def progress_bar() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+    """Bars on stderr if that is a terminal; yields ``start(phase, total) -> advance(steps)``."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -155,8 +155,8 @@ def progress_bar(description: str) -> Iterator[Callable[[int], Callable[[int], N
     shown = console.is_terminal and _level() > _QUIET
     with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
 
-        def start(total: int) -> Callable[[int], None]:
-            task = bar.add_task(description, total=total)
+        def start(phase: str, total: int) -> Callable[[int], None]:
+            task = bar.add_task(phase, total=total)
             return lambda steps: bar.advance(task, steps)
 
         yield start

@@ -65,7 +65,7 @@ def verify(
     it must hold too, over this certificate and this file. This can't show that dpverify made the
     release: only that everything stated follows from the stated inputs.
     """
-    with progress_bar("replaying") as start:
+    with progress_bar() as start:
         result = verifying.verify(
             certificate,
             keys=keys,
@@ -85,7 +85,7 @@ def verify_aloud(
     fields: dict[str, Any], folder: Path, *, replay: bool, workers: int = -1
 ) -> list[Check]:
     """Check a document, without signatures, with a progress bar."""
-    with progress_bar("replaying") as start:
+    with progress_bar() as start:
         return check_document(fields, folder, replay=replay, announce=start, workers=workers)
 
 

@@ -33,6 +33,16 @@ class Table:
         records = as_matrix(matrix)
         return cls(shape=records.shape, read=lambda: iter([records]))
 
+    def watched(self, advance: Callable[[int], None]) -> Table:
+        """The same records; `advance` is told how many rows were read, block by block."""
+
+        def read() -> Iterator[Any]:
+            for block in self.read():
+                yield block
+                advance(block.shape[0])
+
+        return Table(shape=self.shape, read=read)
+
     def whole(self) -> Any:
         """All records as one matrix."""
         blocks = list(self.read())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from dpverify import __version__
+from dpverify.certificate.certify import certify as certify_in_python
+from dpverify.certificate.verify import verify as verify_in_python
 from tests.conftest import CONFIGURATION
 from tests.helpers.command_line import result, run
 
@@ -561,3 +564,23 @@ def test_records_in_place_of_a_configuration(
     (tmp_path / "records.csv").write_text("1,2\n3,4\n")
     assert run("certify", tmp_path / "records.csv", "--out", tmp_path / "out") == 2
     assert "dpverify init" in capsys.readouterr().err
+
+
+def test_each_phase_is_announced_and_done(workplace: Path) -> None:
+    """What the progress bars show: every phase reaches its total, in this order."""
+    done: dict[str, list[int]] = {}
+
+    def announce(phase: str, total: int) -> Callable[[int], None]:
+        counts = done[phase] = [total, 0]
+
+        def advance(steps: int) -> None:
+            counts[1] += steps
+
+        return advance
+
+    out = workplace / "phases"
+    certify_in_python(workplace / "release.toml", out, announce=announce, workers=1)
+    assert verify_in_python(out, announce=announce, workers=1).status == "agrees"
+    assert list(done) == ["reading", "auditing", "releasing", "replaying"]
+    for total, steps in done.values():
+        assert total == steps > 0
