@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import csv
 import os
-import pickle
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -138,20 +137,25 @@ class Table:
         MissingExtraError
             If the library of the form isn't installed.
         """
-        if callable(self.make):
-            return self.make([dict(row) for row in rows])
-        match self.make:
+        return self.maker(rows)()
+
+    def maker(self, rows: Sequence[Mapping[str, Any]]) -> Callable[[], Any]:
+        """Make that at each call; what is dear to make and cheap to copy, once for all."""
+        make = self.make
+        if callable(make):
+            return lambda: make([dict(row) for row in rows])
+        match make:
             case "dicts":
-                return [dict(row) for row in rows]
+                return lambda: [dict(row) for row in rows]
             case "csv":
-                return _csv(self, rows)
-            case _:
-                made = _prepared(self, pickle.dumps(rows))
-                # Those of polars and pyarrow can't be changed.
-                return made.copy() if self.make in ("numpy", "pandas") else made
+                return lambda: _csv(self, rows)
+            case "polars" | "pyarrow":  # which can't be changed
+                return cache(partial(_FRAMES[make], self, rows))
+        frame = cache(partial(_FRAMES[make], self, rows))
+        return lambda: frame().copy()
 
 
-def _numpy(table: Table, rows: list[Row]) -> Any:
+def _numpy(table: Table, rows: Sequence[Mapping[str, Any]]) -> Any:
     columns = table.columns.values()
     dtype = np.result_type(*(_KINDS[column.kind].numpy(column.missing) for column in columns))
     values = [list(row.values()) for row in rows]
@@ -159,7 +163,7 @@ def _numpy(table: Table, rows: list[Row]) -> Any:
     return matrix[:, 0] if len(columns) == 1 else matrix
 
 
-def _pandas(table: Table, rows: list[Row]) -> Any:
+def _pandas(table: Table, rows: Sequence[Mapping[str, Any]]) -> Any:
     with extra("tables", 'make="pandas"'):
         import pandas as pd
     return pd.DataFrame(
@@ -175,14 +179,14 @@ def _pandas(table: Table, rows: list[Row]) -> Any:
     )
 
 
-def _polars(table: Table, rows: list[Row]) -> Any:
+def _polars(table: Table, rows: Sequence[Mapping[str, Any]]) -> Any:
     with extra("tables", 'make="polars"'):
         import polars as pl
     schema = {name: getattr(pl, _KINDS[c.kind].polars) for name, c in table.columns.items()}
     return pl.DataFrame(rows, schema=schema)
 
 
-def _pyarrow(table: Table, rows: list[Row]) -> Any:
+def _pyarrow(table: Table, rows: Sequence[Mapping[str, Any]]) -> Any:
     with extra("tables", 'make="pyarrow"'):
         import pyarrow as pa
     schema = [(name, getattr(pa, _KINDS[c.kind].pyarrow)()) for name, c in table.columns.items()]
@@ -223,15 +227,9 @@ _KINDS: Mapping[str, _Kind] = {
     "date": _Kind("datetime64[s]", "datetime64[s]", "Date", "date32"),
     "text": _Kind("str", "str", "String", "string"),
 }
-_FRAMES: Mapping[str, Callable[[Table, list[Row]], Any]] = {
+_FRAMES: Mapping[str, Callable[[Table, Sequence[Mapping[str, Any]]], Any]] = {
     "numpy": _numpy,
     "pandas": _pandas,
     "polars": _polars,
     "pyarrow": _pyarrow,
 }
-
-
-@lru_cache(maxsize=64)
-def _prepared(table: Table, pickled: bytes) -> Any:
-    """What is dear to make and cheap to copy, once for each data set."""
-    return _FRAMES[str(table.make)](table, pickle.loads(pickled))  # noqa: S301 - our own bytes

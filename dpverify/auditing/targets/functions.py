@@ -187,8 +187,12 @@ class Adapted(Mechanism):
         if self.many:
             return lambda: self._several(data, 1, next(made))[0]
         function, name = self.function, self.generator
-        plain = self._table is None and self.takes == "data"
-        argument = copies(data) if plain else partial(self._argument, data)
+        if self._table is not None and self.takes == "data":
+            argument = self._table.maker(data)
+        elif self.takes == "data":
+            argument = copies(data)
+        else:
+            argument = partial(self._argument, data)
         match name:
             case None:
                 return lambda: function(argument())

@@ -20,7 +20,7 @@ import scipy.sparse
 from dpverify.auditing.outputs import values
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.samples import Drawn, joined, raised_in
-from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
+from dpverify.auditing.outputs.values import Block, Value, _parts, kept, objects, value_of
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 
@@ -287,3 +287,28 @@ def test_one_of_a_thousand_parts_has_a_column(array: bool) -> None:
     names = features(objects([value_of(output) for output in outputs])).names
     assert any("[777]" in name for name in names)
     assert len(names) < 1000
+
+
+def test_rows_of_pandas_are_those_of_reset_index() -> None:
+    """Its own methods as the oracle, which make further frames."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"city": ["b", "a", "b"], "n": [2.5, 1.5, 0.5]})
+    indexed = [
+        frame.set_index("city"),
+        frame.set_index(["city", "n"]).assign(m=1),
+        frame.groupby("city").n.sum(),
+        frame.groupby("city").size(),
+        frame.set_index(pandas.RangeIndex(3, name="place")),
+        frame[frame.n > 1].iloc[1:],
+        frame.rename(columns={"n": "index"}).iloc[[2, 0]],
+        frame.n.iloc[[2, 0]],
+        frame.set_index(pandas.date_range("2020-01-01", periods=3)),
+        frame.iloc[:0].set_index("city"),
+    ]
+    for value in indexed:
+        rows = value.reset_index().to_dict("records")
+        read = _parts(value)
+        assert read == rows
+        assert [list(row) for row in read or ()] == [list(row) for row in rows]  # in order
+    assert _parts(frame) == frame.to_dict("records")
+    assert _parts(frame.n) == [2.5, 1.5, 0.5]
