@@ -7,7 +7,8 @@ Blocks of a page form one session, in a folder of their own that has the reposit
   compared; `...` stands for any text, as in doctest);
 - `python` is run, in one namespace a page; tests that it defines are run by pytest, by day with few
   draws;
-- `toml` is parsed.
+- `toml` is parsed;
+- `math` is LaTeX, which the site shows as MathML.
 
 A comment in the line above a block changes that: ``<!-- file: NAME -->`` writes the block to a
 file, ``<!-- nightly: REASON -->`` leaves it to the nightly run, and ``<!-- unrun: REASON -->``
@@ -40,7 +41,7 @@ PAGES = [
 ]
 PRINTED = ("claims", "planted-bugs")  # `make claims`, `python -m benchmarks.planted`
 QUICK = 'draws = 100\nwithout = ["determinism", "precision-of-doubles"]\n'  # no other processes
-KINDS = {"console", "pycon", "python", "toml", "text"}
+KINDS = {"console", "math", "pycon", "python", "toml", "text"}
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[a-z]+): (?P<text>.+?) -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
     flags=re.MULTILINE | re.DOTALL,
