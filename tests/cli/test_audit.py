@@ -205,6 +205,23 @@ def test_modules_that_cannot_be_imported(
     assert f"TARGET {name}:THING can't be loaded: " in capsys.readouterr().err
 
 
+@pytest.mark.nightly
+def test_what_runs_and_how_long(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a first mechanism of 100 s, two as long are left."""
+    clock = iter((0.0, 0.0, 0.0, 100.0, 100.0, 200.0, 200.0))
+    monkeypatch.setattr("dpverify.cli.audit.perf_counter", lambda: next(clock))
+    assert _run(["audit", f"{module}:GOOD", f"{module}:GOOD", f"{module}:GOOD", *FAST]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith(" ")]
+    assert said == [
+        "3 mechanisms, 200 draws from each side of each pair; what is left is told after the first",
+        "1 of 3: laplace",
+        "2 of 3: laplace, about 4 minutes left",
+        "3 of 3: laplace, about 100 seconds left",
+    ]
+
+
 def test_text(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["audit", f"{module}:BAD", *FAST]) == 1
     shown = capsys.readouterr()
