@@ -265,16 +265,19 @@ class _Bettor:
         # Four kinds of event: above or not, own side first or the other.
         hits = np.stack([low[0], low[1], high[0], high[1]])
         false_hits = np.stack([low[1], low[0], high[1], high[0]])
-        pooled = _DRAWN_TOGETHER * (hits + false_hits) / (2 * seen)
-        p = ((hits + pooled) / (seen + _DRAWN_TOGETHER)).ravel()
-        q = ((false_hits + pooled) / (seen + _DRAWN_TOGETHER)).ravel()
+        # Of events that were counted alike, as those of bits between equal quantiles, the first.
+        events = np.sort(np.unique(hits * (seen + 1) + false_hits, return_index=True)[1])
+        counted, false = hits.ravel()[events], false_hits.ravel()[events]
+        pooled = _DRAWN_TOGETHER * (counted + false) / (2 * seen)
+        p = (counted + pooled) / (seen + _DRAWN_TOGETHER)
+        q = (false + pooled) / (seen + _DRAWN_TOGETHER)
         chances = np.stack([p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q)], axis=1)
         growth = chances @ self.logs
         best = int(np.argmax(growth))
         event, choice = np.unravel_index(best, growth.shape)
         if not growth[event, choice] > 0:
             return None
-        kind, place, column = np.unravel_index(int(event), hits.shape)
+        kind, place, column = np.unravel_index(int(events[event]), hits.shape)
         line, stake = np.unravel_index(int(choice), self.stakes.shape)
         return _Bet(
             column=int(column),
