@@ -28,7 +28,8 @@ from dpverify.errors import OutputError
 from tests.helpers.command_line import run
 from tests.helpers.paths import ROOT
 
-COMMAND = [sys.executable, "-c", "from dpverify.cli import main; main()"]
+# -B: a compiled module that is cut off on the full disc would end all later runs.
+COMMAND = [sys.executable, "-B", "-c", "from dpverify.cli import main; main()"]
 
 
 def small_files(size: int) -> Any:

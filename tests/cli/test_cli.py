@@ -427,17 +427,20 @@ def test_output_folder_that_cannot_be_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("account", "gaussian", "-p", "sensitivity=1", "--delta", "1e-6"), "sigma=missing"),
+        (("account", "gaussian", "-p", "sensitivity=1", "--delta", "1e-6"), "sigma is missing"),
         (
             ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "x", "--delta", "0.1"),
             "'x'",
         ),
-        (("calibrate", "gaussian", "-p", "s=1", "--epsilon", "1", "--delta", "0.1"), "s=1"),
+        (
+            ("calibrate", "gaussian", "-p", "s=1", "--epsilon", "1", "--delta", "0.1"),
+            "parameter s.",
+        ),
         (
             ("calibrate", "gaussian", "-p", "sensitivity=1", "--epsilon", "1", "--delta", "1.5"),
             "delta=1.5 must be in [0, 1).",
         ),
-        (("account", "gaussian", "-p", "sigma", "--delta", "1e-6"), "key=value"),
+        (("account", "gaussian", "-p", "sigma", "--delta", "1e-6"), "write -p sigma="),
         (("sensitivity", "nothing.npy", "--norm", "2"), "there is no such file"),
         (("verify", "nothing.json"), "there is no such file"),
         (("certify", "nothing.toml", "--out", "out"), "there is no such file"),
