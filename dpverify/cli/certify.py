@@ -16,6 +16,7 @@ from dpverify.certificate.schema import Certificate, Usefulness
 from dpverify.cli.output import emit_json, json_option, progress_bar, say, talk, talk_options
 from dpverify.cli.where import where_options, workers_option
 from dpverify.enclosure import exact_string
+from dpverify.errors import ConfigurationError
 from dpverify.execution.compiled import loops_by
 
 __all__ = ["certify"]
@@ -94,7 +95,11 @@ def _accepted(judged: Usefulness, *, yes: bool) -> bool:
     if useless and not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     talk(str(judged))
-    return not useless or click.confirm("Spend the privacy budget on it?", err=True)
+    if useless and not click.confirm("Spend the privacy budget on it?", err=True):
+        raise ConfigurationError(
+            "nothing was drawn or released, as you said. dpverify plan says what would help."
+        )
+    return True
 
 
 def _exit_code(certificate: Certificate, *, allow_inconclusive: bool) -> int:
