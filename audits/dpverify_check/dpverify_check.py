@@ -125,7 +125,7 @@ def same(where: str, stated: Any, due: Any) -> None:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True)
+    text = json.dumps(value, ensure_ascii=True, default=lambda _: "...")  # of a rule in `due`
     return text if len(text) <= 100 else text[:100] + "..."
 
 

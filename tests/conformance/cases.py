@@ -225,6 +225,7 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("oporp", ("derived", "estimators", 1, "mean_verdict"), "refuted", True, "estimators"),
     ("oporp", ("derived", "predictions", 7, "truth"), "1", True, "estimators"),
     ("oporp", ("derived", "usefulness", "verdict"), "useful", True, "estimators"),
+    ("oporp", ("derived", "usefulness"), None, True, "estimators"),
     ("oporp", ("derived", "sizes", 0, "error"), "0.1", True, "estimators"),
     ("oporp", ("evidence", "moments", 0, "estimator"), "distance", True, "estimators"),
     ("oporp", ("inputs", "audit_seed"), 6, True, "estimators"),

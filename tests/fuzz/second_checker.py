@@ -44,7 +44,10 @@ Place = tuple[str | int, ...]
 Fields = dict[str, Any]
 
 _UNCHECKED = ("jl-covariance",)
-_ENDS = ("lower", "upper", "threshold", "shown", "published", "scale_in_steps")
+_ENDS = (
+    *("lower", "upper", "threshold", "shown", "published", "scale_in_steps"),
+    *("epsilon_lower", "error"),
+)
 
 
 def verdicts(fields: Fields, folder: Path) -> tuple[str, str, list[Any]]:
