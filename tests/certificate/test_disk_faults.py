@@ -29,7 +29,8 @@ from tests.helpers.command_line import run
 from tests.helpers.paths import ROOT
 
 # -B: a compiled module that is cut off on the full disc would end all later runs.
-COMMAND = [sys.executable, "-B", "-c", "from dpverify.cli import main; main()"]
+PYTHON = [sys.executable, "-B", "-c"]
+COMMAND = [*PYTHON, "from dpverify.cli import main; main()"]
 
 
 def small_files(size: int) -> Any:
@@ -100,7 +101,7 @@ def test_a_full_disc_leaves_a_journal_that_goes_on(tmp_path: Path) -> None:
     )
     size = path.stat().st_size + 20  # room for a torn line
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
+        [*PYTHON, code, str(path)],
         capture_output=True,
         text=True,
         check=False,
