@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -78,6 +78,12 @@ SCHEMA = "dpverify-certificate/1"
 
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Answer = Literal["pass", "fail", "needs_owner", "not_applicable"]
+_ANSWERS: Final[dict[Answer, str]] = {
+    "pass": "passed",
+    "fail": "failed",
+    "needs_owner": "for the owner to answer",
+    "not_applicable": "not applicable",
+}
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -359,7 +365,9 @@ class EstimatorFinding(_Part):
 
     def __str__(self) -> str:
         verdicts = f"mean {self.mean_verdict}, variance {self.variance_verdict}"
-        return f"{self.name} ({self.formulas}): {verdicts}"
+        if self.mean_verdict == self.variance_verdict:
+            verdicts = f"mean and variance {self.mean_verdict}"
+        return f"{self.name} ({self.formulas}): {verdicts.replace('_', ' ')}"
 
 
 class Prediction(_Part):
@@ -540,8 +548,9 @@ class Certificate(_Part):
         mechanism = f"{inputs.mechanism} {settings}".rstrip()
         epsilon, delta, alpha = map(exact_string, (inputs.epsilon, inputs.delta, inputs.alpha))
         released = "nothing" if self.release is None else self.release.size()
-        sides = f"{inputs.draws} draws per side"
+        verdict, sides = attack.verdict.replace("_", " "), f"{inputs.draws} draws per side"
         counts: Counter[str] = Counter(answer.answer for answer in self.checklist)
+        checked = (f"{counts[name]} {words}" for name, words in _ANSWERS.items())
         return [
             ("protects", derived.protects),
             ("mechanism", f"{mechanism}, released: {released}"),
@@ -553,7 +562,7 @@ class Certificate(_Part):
                 if isinstance(sigma, dict)
                 else []
             ),
-            ("attacked", f"{attack.verdict}, at level {alpha} with {sides}"),
+            ("attacked", f"{verdict}, at level {alpha} with {sides}"),
             (
                 "",
                 f"epsilon >= {attack.epsilon_lower} shown, {attack.ceiling} to be expected at best",
@@ -565,7 +574,7 @@ class Certificate(_Part):
                 for number, estimator in enumerate(derived.estimators)
             ),
             *([] if derived.usefulness is None else [("worth", str(derived.usefulness))]),
-            ("hazards", ", ".join(f"{counts[name]} {name}" for name in get_args(Answer))),
+            ("checklist", ", ".join(checked)),
         ]
 
     def _sigma(self) -> Any:
