@@ -7,6 +7,7 @@ name below is loaded when it is first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -189,11 +190,15 @@ if not TYPE_CHECKING:  # which would take every misspelt name for one of ours
         if name in _PARTS:
             return import_module(f"{__name__}.{name}")
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            said = f"module {__name__!r} has no attribute {name!r}"
+            curves = () if name.startswith("_") else import_module(f"{__name__}.curves").__all__
+            if name in curves:
+                said += f": it is {__name__}.curves.{name}"
+            raise AttributeError(said, name=name, obj=sys.modules[__name__])
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value  # later uses don't come here
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PARTS})
+    return sorted({*__all__, *_PARTS})

@@ -46,6 +46,12 @@ def test_examples_run(module: str) -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="Gausian"):
         _ = dpv.Gausian  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="it is dpverify.curves.Staircase"):
+        _ = dpv.Staircase  # type: ignore[attr-defined]
+
+
+def test_only_what_is_public_is_completed() -> None:
+    assert dir(dpv) == sorted([*dpv.__all__, "curves"])
 
 
 def test_neither_a_curve_nor_a_process_of_an_audit_loads_what_few_need() -> None:
