@@ -46,7 +46,7 @@ def test_examples_run(module: str) -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="Gausian"):
         _ = dpv.Gausian  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="it is dpverify.curves.Staircase"):
+    with pytest.raises(AttributeError, match=r"it is dpverify\.curves\.Staircase"):
         _ = dpv.Staircase  # type: ignore[attr-defined]
 
 
