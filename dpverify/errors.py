@@ -74,7 +74,7 @@ class RecordsError(DPVerifyError, ValueError):
         super().__init__(problem if record is None else f"record {record}{problem}")
 
     def __reduce__(self) -> tuple[object, ...]:  # exceptions cross process borders
-        return (RecordsError, (self.problem, self.record))
+        return (RecordsError, (self.problem, self.record), vars(self))
 
     def in_block(self, number: int, first: int) -> RecordsError:
         """The same error of a block of records: its number and that of its first record."""

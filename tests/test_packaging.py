@@ -80,7 +80,17 @@ def test_all_is_the_namespace() -> None:
 
 
 _IN_EXTRAS_ALONE = (
-    *("jinja2", "matplotlib", "sklearn", "mlxtend", "pyarrow", "distributed", "pandas", "polars"),
+    *(
+        "jinja2",
+        "matplotlib",
+        "sklearn",
+        "mlxtend",
+        "pyarrow",
+        "distributed",
+        "fsspec",
+        "pandas",
+        "polars",
+    ),
     *("duckdb", "hypothesis", "numba", "mpmath", "pytest"),
 )
 _WITHOUT_EXTRAS = f"""

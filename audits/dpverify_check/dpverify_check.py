@@ -1,6 +1,6 @@
 """Check a dpverify certificate again, sharing nothing with the program that made it.
 
-    python dpverify_check.py certificate.json [sketch.npz] [--key PUBLIC.pem]
+    python dpverify_check.py certificate.json [sketch.npz or manifest.json] [--key PUBLIC.pem]
 
 This one file needs the standard library and mpmath (`cryptography` where a signature is checked, or
 the keys of a MinHash sketch). It was written from docs/specification.md, which says of every field
@@ -401,6 +401,11 @@ def attributes_of(column: Mapping[str, Any]) -> int:
     return width_of(column) + (column.get("missing") == "indicator")
 
 
+MANIFEST: Shape = {
+    "schema": _one_of("dpverify-manifest/1"),
+    "parts": [{"file": _text, "rows": _whole(1), "sha256": _HASH}],
+}
+
 # fmt: off
 SCHEMA: Shape = {
     "schema": _one_of("dpverify-certificate/1"),
@@ -474,7 +479,7 @@ SCHEMA: Shape = {
         "answer": _one_of("pass", "fail", "needs_owner", "not_applicable"),
     }],
     "release": _maybe({
-        "file": _one_of("sketch.npz"), "sha256": _HASH, "array": _one_of("steps"),
+        "file": _one_of("sketch.npz", "manifest.json"), "sha256": _HASH, "array": _one_of("steps"),
         "shape": [_COUNT], "dtype": _text, "step": _maybe(_ENDS), "randomness": _one_of(POLICY),
     }),
     "environment": {
@@ -4997,18 +5002,52 @@ def zip_parts(crc: int, size: int, packed: int) -> tuple[bytes, bytes]:
     return opening, directory + end64 + locator + end
 
 
-def check_file(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> bytes:
-    """The released file: its SHA-256, its container byte for byte, and what its numbers may be.
+def own_content(path: Path, sha256: str, where: str) -> bytes:
+    """Bytes of the file that was certified, which lies there itself."""
+    try:
+        require(stat.S_ISREG(path.lstat().st_mode), where, "is a link or a device")
+        content = path.read_bytes()
+    except OSError as error:
+        raise Differs(where, f"can't be read: {error.strerror}") from None
+    own = hashlib.sha256(content).hexdigest() == sha256
+    require(own, where, "has another SHA-256 than the one that was certified")
+    return content
+
+
+def check_release_files(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> bytes:
+    """The released file; or the manifest, to the last byte, and its parts, which lie beside it.
 
     Returns the numbers.
     """
-    where = "released file"
-    require(stat.S_ISREG(path.lstat().st_mode), where, "is a link or a device")
-    content = path.read_bytes()
-    own = hashlib.sha256(content).hexdigest() == release["sha256"]
-    require(own, where, "has another SHA-256 than the one that was certified")
-    header, item = npy_header(mechanism.shape, mechanism.dtype), _TYPES[mechanism.dtype][1]
-    size = len(header) + item * math.prod(mechanism.shape)
+    if release["file"] != "manifest.json":
+        return check_file(path, release["sha256"], mechanism.shape, mechanism)
+    where = "manifest.json"
+    content = own_content(path, release["sha256"], where)
+    try:
+        manifest = read_json(content)
+    except BadInputError as error:
+        raise Differs(where, str(error)) from None
+    fits(manifest, MANIFEST, "")
+    parts = manifest["parts"]
+    names = [f"sketch-{number:05}.npz" for number in range(len(parts))]
+    same(f"{where}.file", [part["file"] for part in parts], names)
+    same(f"{where}.rows", sum(part["rows"] for part in parts), mechanism.shape[0])
+    require(
+        canonical_json(manifest) + b"\n" == content, where, "isn't canonical JSON and a line feed"
+    )
+    others = mechanism.shape[1:]
+    return b"".join(
+        check_file(path.with_name(part["file"]), part["sha256"], [part["rows"], *others], mechanism)
+        for part in parts
+    )
+
+
+def check_file(path: Path, sha256: str, shape: Sequence[int], mechanism: Mechanism) -> bytes:
+    """A released file: its SHA-256, its container byte for byte, and what its numbers may be."""
+    where = path.name
+    content = own_content(path, sha256, where)
+    header, item = npy_header(shape, mechanism.dtype), _TYPES[mechanism.dtype][1]
+    size = len(header) + item * math.prod(shape)
     opening, closing = zip_parts(0, 0, 0)
     packed = len(content) - len(opening) - len(closing)
     require(0 < packed <= size + size // 1000 + 100, where, "holds more than the array, or less")
@@ -5023,7 +5062,7 @@ def check_file(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> 
     around_ = zip_parts(zlib.crc32(raw), size, packed)
     framed = content == around_[0] + deflated + around_[1]
     require(framed, where, "has a container that isn't as certify writes it")
-    row = item * math.prod(mechanism.shape[1:])
+    row = item * math.prod(shape[1:])
     for start in range(len(header), size, max(row, 1)):
         possible = mechanism.possible(raw[start : start + row])
         require(possible, where, "holds values that this mechanism can't release")
@@ -5291,7 +5330,9 @@ def _check_release(
         checker.add("released file", "could not check", "it isn't there")
         return
     whole = "SHA-256, container byte for byte, possible values"
-    numbers = checker.run("released file", whole, lambda: check_file(file, release, mechanism))
+    numbers = checker.run(
+        "released file", whole, lambda: check_release_files(file, release, mechanism)
+    )
     if numbers is None:
         return
     if mechanism.within is None:
@@ -5322,7 +5363,7 @@ def check(path: Path, file: Path | None = None, keys: Sequence[Path] = ()) -> li
     fields = read_json(content)
     if not isinstance(fields, dict):
         raise BadInputError(f"{path} must hold one JSON object")
-    lines = check_fields(fields, file or path.with_name("sketch.npz"))
+    lines = check_fields(fields, file or _released_beside(path, fields))
     envelope = path.with_suffix(".dsse.json")
     if not keys:
         there = "there is one: give --key" if envelope.exists() else "nobody stands by this"
@@ -5335,11 +5376,18 @@ def check(path: Path, file: Path | None = None, keys: Sequence[Path] = ()) -> li
     return lines
 
 
+def _released_beside(path: Path, fields: Mapping[str, Any]) -> Path:
+    """Where the released file lies, or the manifest of a release in parts."""
+    release = fields.get("release")
+    in_parts = isinstance(release, dict) and release.get("file") == "manifest.json"
+    return path.with_name("manifest.json" if in_parts else "sketch.npz")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; see the top of this file."""
     parser = argparse.ArgumentParser(prog="dpverify_check", description=__doc__.splitlines()[0])
     parser.add_argument("certificate", type=Path)
-    parser.add_argument("release", type=Path, nargs="?", help="sketch.npz beside it by default")
+    parser.add_argument("release", type=Path, nargs="?", help="beside it by default")
     parser.add_argument("--key", type=Path, action="append", default=[], metavar="PUBLIC.pem")
     chosen = parser.parse_args(arguments)
     try:

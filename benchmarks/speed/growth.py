@@ -247,7 +247,7 @@ def _streaming() -> Growth:
         def make(count: int) -> Callable[[], object]:
             path = folder / "records.npy"
             np.save(path, np.random.default_rng(0).random((count, 64)))
-            return lambda: write_release(sketch, open_records(path), folder / "sketch.npz")
+            return lambda: write_release(sketch, open_records(path), folder)
 
         return _grown(
             "release from a file to a file, DP-OPORP, p = 64, k = 16",

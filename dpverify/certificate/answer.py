@@ -25,9 +25,10 @@ from pydantic import TypeAdapter, ValidationError
 from dpverify._refusals import refusals
 from dpverify.certificate.answered import Answered
 from dpverify.certificate.checklist import check_answerable
-from dpverify.certificate.checks import Check, certificate_path, read_certificate, read_own_file
+from dpverify.certificate.checks import Check, certificate_path, read_certificate
 from dpverify.certificate.configuration import OwnerSettings
 from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
+from dpverify.certificate.own_files import read_own_file
 from dpverify.certificate.sign import (
     PAYLOAD_TYPE,
     STATEMENT,

@@ -24,10 +24,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError, RecordsError
 
-__all__ = ["ARRAY", "SKETCH", "Contents", "read_array", "read_blocks", "write_array"]
+__all__ = ["ARRAY", "SKETCH", "Contents", "read_blocks", "write_array"]
 
 SKETCH: Final = "sketch.npz"
 """Name of the released file."""
@@ -67,29 +66,26 @@ class Contents(NamedTuple):
         return len(self.header()) + self.dtype.itemsize * math.prod(self.shape)
 
 
-def write_array(path: Path, blocks: Iterable[NDArray[Any]], contents: Contents) -> None:
-    """Write blocks of rows as one array; the file gets its name when it is complete.
+def write_array(file: BinaryIO, blocks: Iterable[NDArray[Any]], contents: Contents) -> None:
+    """Write blocks of rows as one array, into a file that can go back to its beginning.
 
     Raises
     ------
     RecordsError
         If the blocks are together of another size.
-    OutputError
-        If the file can't be written.
     """
     deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     crc = size = packed = rows = 0
-    with writing(path) as file:
-        file.write(_opening(0, 0, 0))
-        for count, raw in _raw(blocks, contents):
-            crc, size, rows = zlib.crc32(raw, crc), size + len(raw), rows + count
-            packed += file.write(deflate.compress(raw))
-        packed += file.write(deflate.flush())
-        if size != contents.size():
-            raise RecordsError(f"{rows} rows were read where {contents.shape[0]} were announced.")
-        file.write(_closing(crc, size, packed))
-        file.seek(0)
-        file.write(_opening(crc, size, packed))
+    file.write(_opening(0, 0, 0))
+    for count, raw in _raw(blocks, contents):
+        crc, size, rows = zlib.crc32(raw, crc), size + len(raw), rows + count
+        packed += file.write(deflate.compress(raw))
+    packed += file.write(deflate.flush())
+    if size != contents.size():
+        raise RecordsError(f"{rows} rows were read where {contents.shape[0]} were announced.")
+    file.write(_closing(crc, size, packed))
+    file.seek(0)
+    file.write(_opening(crc, size, packed))
 
 
 def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[bytes]:
@@ -138,14 +134,6 @@ def read_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[byte
             raise CertificateError(
                 f"holds more than the one array {ARRAY}: its container is not as certify writes it"
             )
-
-
-def read_array(path: Path, contents: Contents, *, sha256: str) -> NDArray[Any]:
-    """The array of a released file, checked as `read_blocks` does."""
-    numbers = bytearray()
-    for block in read_blocks(path, contents, sha256=sha256):
-        numbers += block
-    return np.frombuffer(numbers, dtype=contents.stored()).reshape(contents.shape)
 
 
 def _named(contents: Contents) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.accounting.budget import Budget
 from dpverify.certificate._releasing import check_records, write_release
-from dpverify.certificate.archive import ARRAY, SKETCH
+from dpverify.certificate.archive import ARRAY
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.configuration import (
     MAX_SEED,
@@ -47,11 +48,11 @@ from dpverify.data.atomic_files import (
     check_writable,
     make_own,
     replacing,
-    sha256_file,
     write_file,
 )
 from dpverify.data.domain import is_sparse
 from dpverify.data.encoding import encoded, numbers
+from dpverify.data.frame import located
 from dpverify.data.frames import frame_of
 from dpverify.data.loading import load_source, open_frame_of, open_records
 from dpverify.data.records import Table, scaled
@@ -77,6 +78,7 @@ __all__ = [
 ]
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"
+_OUTPUTS = re.compile(r"certificate\.json|report\.html|sketch(-[0-9]{5,})?\.npz|manifest\.json")
 Announce = Callable[[str, int], Callable[[int], None]]
 """Takes a phase, as "auditing", and the number of its steps, draws or rows; returns what is called
 with the number of those done."""
@@ -104,8 +106,12 @@ class Certified:
 
     @property
     def files(self) -> dict[str, Path]:
-        """What was written, by its kind; without a sketch where an audit found a violation."""
-        names = [CERTIFICATE, REPORT] + ([SKETCH] if self.certificate.release else [])
+        """What was written, by its kind; without a release where an audit found a violation.
+
+        A manifest lists the files of the parts, which are beside it.
+        """
+        release = self.certificate.release
+        names = [CERTIFICATE, REPORT, *([release.file] if release else [])]
         return {name.partition(".")[0]: self.folder / name for name in names}
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,7 +161,8 @@ def certify(
     accept : called before anything is drawn with what one estimate will be worth; where it returns
         False nothing is released. By default what is useless is refused
     announce : called at the start of each phase, reading, auditing and releasing; see `Announce`
-    workers : processes that audit, −1 for all cores; no effect on the result
+    workers : processes that audit, −1 for all cores; no effect on the result. On a cluster
+        (`workplace`) a table in parts is also read and released by its workers, unless this is 1
     settings : in place of a configuration: `mechanism` and its own parameters, `epsilon`, `delta`,
         `adjacency`, `columns` or `domain`, and as in `described`
 
@@ -183,7 +190,7 @@ def certify(
     from dpverify.certificate.report.html import render  # late: it needs the extra
 
     out = Path(out)
-    check_writable(out, names=frozenset({CERTIFICATE, REPORT, SKETCH}))
+    check_writable(out, ours=_OUTPUTS.fullmatch)
     check_own(_owner_folder(out))
     asked = requested(source, configuration, base, settings)
     table, inputs, mechanism = configured(asked)
@@ -194,7 +201,7 @@ def certify(
             "would help; --yes, in Python accept=lambda _: True, releases it all the same."
         )
     rows = table.shape[0]
-    check_records(mechanism, table.watched(announce("reading", rows)))
+    check_records(mechanism, table, progress=announce("reading", rows), workers=workers)
     if budget is not None and not isinstance(budget, Budget):
         budget = Budget.open(budget)
     if budget is not None:
@@ -209,14 +216,13 @@ def certify(
             if budget is not None:
                 label = f"certify {inputs.mechanism} in {out.name}"
                 budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
-            released = write_release(
-                mechanism, table.watched(announce("releasing", rows)), new / SKETCH
-            )
+            told = announce("releasing", rows)
+            released = write_release(mechanism, table, new, progress=told, workers=workers)
             notes = released.owner_notes
             step = mechanism.step()
             release = Release(
-                file=SKETCH,
-                sha256=sha256_file(new / SKETCH),
+                file=released.file,
+                sha256=released.sha256,
                 array=ARRAY,
                 shape=list(released.shape),
                 dtype=released.dtype,
@@ -289,7 +295,7 @@ def requested(
         base = Path(content).parent if isinstance(content, Path | str) else Path()
     if not isinstance(content, Configuration):
         content = load_configuration(content)
-    data = None if alone else Path(source) if isinstance(source, str) else source
+    data = None if alone else located(source) if isinstance(source, str) else source
     return Asked(content, data, Path(base))
 
 
@@ -328,7 +334,7 @@ def document_digest(fields: dict[str, Any]) -> str:
 
 def _load(configuration: Configuration, base: Path, given: Any) -> Table:
     data = configuration.data
-    where = given if data.path is None or given is not None else base / data.path
+    where = given if data.path is None or given is not None else located(data.path, base)
     if isinstance(where, Empty):
         width = sum(len(column.attributes) for column in data.released())
         return Table(shape=(where.rows, width), read=lambda: iter(()))
@@ -354,7 +360,7 @@ def _numbers_of(where: Any, data: DataSettings) -> Table:
         if data.source is None:
             raise ConfigurationError("data needs either source or path.")
         return Table.of(load_source(data.source))
-    if isinstance(where, Path):
+    if isinstance(where, Path | str):
         return open_records(where, spelling=data.spelling(), table=data.table)
     if isinstance(where, np.ndarray) or is_sparse(where):
         return Table.of(where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -21,7 +20,7 @@ from dpverify.auditing.statistics.noise_floor import (
     least_root_mean_square,
     too_small,
 )
-from dpverify.certificate.archive import SKETCH, Contents, read_blocks
+from dpverify.certificate.archive import Contents
 from dpverify.certificate.certify import (
     CERTIFICATE,
     REPORT,
@@ -31,6 +30,8 @@ from dpverify.certificate.certify import (
 )
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
+from dpverify.certificate.manifest import released_blocks
+from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
@@ -39,7 +40,6 @@ from dpverify.execution.versions import drawing_versions, versions
 from dpverify.privacy import Certifiable, SymmetricNoise
 
 __all__ = [
-    "MAX_BYTES",
     "Check",
     "certificate_path",
     "check_certificate",
@@ -49,12 +49,8 @@ __all__ = [
     "differences",
     "misfit",
     "read_certificate",
-    "read_own_file",
     "released",
 ]
-
-MAX_BYTES = 64 << 20
-"""A larger file is not read: certificates have tens of kilobytes."""
 
 _CHANCE = about(str(LEVEL))
 _FORM = "each input must be there in the one form in which certify writes it"
@@ -122,26 +118,6 @@ def certificate_path(path: Path | str) -> Path:
     """The certificate's file, which may be named by the folder that `certify` wrote."""
     path = Path(path)
     return path / CERTIFICATE if path.is_dir() else path
-
-
-def read_own_file(path: Path) -> bytes:
-    """A file of limited size that lies in its folder, and isn't a link to elsewhere.
-
-    Raises
-    ------
-    CertificateError
-        If there is another thing of that name, or it can't be read.
-    """
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise CertificateError(f"{path} is not a file of its own, but a link or a device")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CertificateError(f"{path} can't be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise CertificateError(f"{path} is larger than {MAX_BYTES} bytes")
-    return content
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -341,7 +317,7 @@ def _release(
     yield from check_terms(certificate.inputs, release, mechanism)
     path = None if folder is None else folder / release.file
     if path is None or not os.path.lexists(path):
-        detail = f"{path} is not there" if path else f"no {SKETCH} with its SHA-256 was found"
+        detail = f"{path} is not there" if path else f"no {release.file} with its SHA-256 was found"
         yield Check(name="released file", status="inconclusive", detail=detail)
         return
     sizes, contents = Sizes(), released(certificate.inputs, mechanism)
@@ -414,7 +390,7 @@ def check_terms(inputs: Inputs, release: Release, mechanism: Certifiable) -> Ite
 def _file_problem(path: Path, contents: Contents, sha256: str, sizes: Sizes) -> str:
     """What is wrong with a released file; the sizes of its whole numbers are counted."""
     try:
-        for block in read_blocks(path, contents, sha256=sha256):
+        for block in released_blocks(path, contents, sha256=sha256):
             if contents.dtype == np.int64:
                 sizes.add(np.frombuffer(block, dtype=contents.stored()).astype(np.int64))
     except CertificateError as error:

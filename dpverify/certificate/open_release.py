@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from dpverify._refusals import refusals
 from dpverify._tables import html_table, text_table
-from dpverify.certificate.archive import read_array
 from dpverify.certificate.certify import Certified
 from dpverify.certificate.checks import certificate_path, check_terms, read_certificate, released
 from dpverify.certificate.derive import build
+from dpverify.certificate.manifest import read_array
 from dpverify.certificate.schema import Certificate
 from dpverify.errors import CertificateError, ParameterError, extra
 from dpverify.privacy import Certifiable, Estimator

@@ -453,9 +453,9 @@ class HazardAnswer(_Part):
 
 
 class Release(_Part):
-    """The released file."""
+    """The released file, or the manifest of a release in parts; shape and type are of all rows."""
 
-    file: Literal["sketch.npz"]
+    file: Literal["sketch.npz", "manifest.json"]
     sha256: Sha256
     array: Literal["steps"]
     shape: list[Count]

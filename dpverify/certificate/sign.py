@@ -34,10 +34,10 @@ from dpverify.certificate.checks import (
     certificate_path,
     differences,
     read_certificate,
-    read_own_file,
 )
 from dpverify.certificate.compose import check_document
 from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
+from dpverify.certificate.own_files import read_own_file
 from dpverify.data.atomic_files import writing
 from dpverify.errors import CertificateError
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -29,8 +29,13 @@ __all__ = [
 ]
 
 
-def check_writable(folder: Path, *, names: frozenset[str]) -> None:
+def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
     """Refuse a folder that `replacing` could not replace, before any work is done.
+
+    Parameters
+    ----------
+    folder : the output
+    ours : whether a file of this name is an output, which may be replaced
 
     Raises
     ------
@@ -47,7 +52,7 @@ def check_writable(folder: Path, *, names: frozenset[str]) -> None:
         if folder.exists():
             if not folder.is_dir():
                 raise OutputError(f"{folder}: is a file, and the output must be a folder.")
-            strangers = sorted({entry.name for entry in folder.iterdir()} - names)
+            strangers = sorted(entry.name for entry in folder.iterdir() if not ours(entry.name))
             if strangers:
                 raise OutputError(
                     f"{folder}: holds {strangers[0]}, which is not an output of certify. "

@@ -117,7 +117,11 @@ def encoded(
         problems.refuse(frame.label)
         _check_rows(frame, first)
 
-    return Table(shape=(frame.rows, width), read=blocks)
+    parts = tuple(
+        encoded(part, columns, dropped=dropped, spelling=spelling, clip=clip)
+        for part in frame.parts
+    )
+    return Table(shape=(frame.rows, width), read=blocks, parts=parts)
 
 
 def numbers(frame: Frame, spelling: Spelling) -> Table:
@@ -148,7 +152,8 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
         problems.refuse(frame.label)
         _check_rows(frame, first)
 
-    return Table(shape=(frame.rows, len(frame.names)), read=blocks)
+    parts = tuple(numbers(part, spelling) for part in frame.parts)
+    return Table(shape=(frame.rows, len(frame.names)), read=blocks, parts=parts)
 
 
 def _check_rows(frame: Frame, rows: int) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "check_names",
     "ending",
     "is_index",
+    "located",
     "readable",
     "refuse_index",
 ]
@@ -59,6 +60,7 @@ class Frame:
     kinds : Arrow types of the columns; None in a file of texts
     rows : their number
     read : batches with the columns of these names, in this order
+    parts : what follows one another in it, where it lies in several files
     """
 
     label: str
@@ -66,6 +68,12 @@ class Frame:
     kinds: tuple[Any, ...]
     rows: int
     read: Callable[[Sequence[str]], Iterator[Any]]
+    parts: tuple[Frame, ...] = ()
+
+
+def located(path: str, base: Path = Path()) -> Path | str:
+    """A path as it is written: on this system, from a folder on; or a URL, which stays a string."""
+    return path if "://" in path else base / path
 
 
 def ending(path: str | Path) -> str:
@@ -77,7 +85,7 @@ def ending(path: str | Path) -> str:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable(path: Path | str) -> Iterator[None]:
     """Whatever a reader raises, as a RecordsError that quotes no value."""
     try:
         yield

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpverify.data.file_sets import FILE_SETS, open_files
 from dpverify.data.frame import Frame, Spelling, check_names, ending, readable
 from dpverify.data.text_files import TEXTS, open_texts
 from dpverify.errors import RecordsError, did_you_mean, extra
@@ -22,7 +23,6 @@ from dpverify.errors import RecordsError, did_you_mean, extra
 __all__ = ["DATABASES", "frame_of", "is_frame", "open_frame"]
 
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
-_SETS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "feather"}
 _ROWS = 1024  # rows that are read at once
 
 _PLAIN = Spelling()
@@ -31,17 +31,17 @@ _PLAIN = Spelling()
 def is_frame(path: str | Path) -> bool:
     """Whether a path is of a table that `open_frame` reads."""
     kind = ending(path)
-    return kind in TEXTS or kind in _SETS or kind in DATABASES or not kind
+    return kind in TEXTS or kind in FILE_SETS or kind in DATABASES or not kind
 
 
-def open_frame(path: Path, *, spelling: Spelling = _PLAIN, table: str = "") -> Frame:
+def open_frame(path: Path | str, *, spelling: Spelling = _PLAIN, table: str = "") -> Frame:
     """The table in a file, a folder, files that match a pattern, or a database.
 
     Parameters
     ----------
     path : of texts, .csv, .tsv or .txt with a line of names, which may be compressed (.gz, .bz2,
         .zst, .lz4); .parquet, .arrow or .feather, one, a folder of them, or a pattern as
-        ``part-*.parquet``; a database, .sqlite or .duckdb
+        ``part-*.parquet``, also a URL that fsspec reads; a database, .sqlite or .duckdb
     spelling : of a file of texts
     table : of a database; may be left out where it has one
 
@@ -56,12 +56,14 @@ def open_frame(path: Path, *, spelling: Spelling = _PLAIN, table: str = "") -> F
         import pyarrow as pa  # noqa: F401
     kind = ending(path)
     with readable(path):
-        if kind in TEXTS:
+        if isinstance(path, str):
+            frame = open_files(path, others=())
+        elif kind in TEXTS:
             frame = open_texts(path, spelling)
         elif kind in DATABASES:
             frame = _of_database(path, table)
         else:
-            frame = _of_set(path)
+            frame = open_files(path, others=(*TEXTS, *DATABASES, ".npy", ".npz"))
     check_names(frame.label, frame.names)
     if frame.rows == 0:
         raise RecordsError(f"{path}: has no rows under its line of names.")
@@ -143,75 +145,7 @@ def _of_pandas(data: Any) -> Any:
     return pa.table(made)
 
 
-# Files of columns, and databases
-
-
-def _of_set(path: Path) -> Frame:
-    from pyarrow import dataset
-
-    files = [path]
-    if not path.exists():
-        files = sorted(path.parent.glob(path.name))
-    elif path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and not _aside(file))
-    kinds = {ending(file) for file in files}
-    if not files and not path.is_dir():
-        raise FileNotFoundError
-    if len(kinds) != 1 or not kinds <= _SETS.keys():
-        known = ", ".join([*TEXTS, *_SETS, *DATABASES, ".npy", ".npz"])
-        raise RecordsError(
-            f"{path}: must end with one of {known}, or be a folder of files that end with one of "
-            f"{', '.join(_SETS)}."
-        )
-    kind = _SETS[kinds.pop()]
-
-    def opened() -> Any:  # anew for each reading: a file that was changed is read as it is then
-        return dataset.dataset([str(file) for file in files], format=kind)
-
-    found = opened()
-    types = _types(found.schema)
-    for fragment in found.get_fragments():
-        if _types(fragment.physical_schema) != types:  # one would be read as the other, or left out
-            raise RecordsError(
-                f"{path}: {Path(fragment.path).name} has other columns than {files[0].name}, or "
-                "other types. Write all files with the same."
-            )
-    nested = [field.name for field in found.schema if field.type.num_fields]
-    if nested:
-        raise RecordsError(
-            f"{path}: columns hold lists or structures: {', '.join(nested)}. Leave them out of the "
-            "file, or make columns of them."
-        )
-
-    def read(chosen: Sequence[str]) -> Iterator[Any]:
-        # Buffered ahead, all row groups would stay in memory.
-        late = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-        with readable(path):
-            yield from opened().to_batches(
-                columns=list(chosen),
-                batch_size=_ROWS,
-                batch_readahead=1,
-                fragment_readahead=1,
-                use_threads=False,
-                fragment_scan_options=late if kind == "parquet" else None,
-            )
-
-    return Frame(
-        label=str(path),
-        names=tuple(found.schema.names),
-        kinds=tuple(found.schema.types),
-        rows=found.count_rows(),
-        read=read,
-    )
-
-
-def _aside(file: Path) -> bool:
-    """Whether a file in a folder of tables is none of them by its name, as _SUCCESS."""
-    return file.name.startswith(("_", ".")) and ending(file) not in _SETS
-
-
-def _types(schema: Any) -> dict[str, Any]:
-    return dict(zip(schema.names, schema.types, strict=True))
+# Databases
 
 
 def _one_kind(values: Iterable[Any]) -> None:

@@ -40,13 +40,14 @@ _ROWS = 1024  # records that are read at once
 _REASON = 200  # characters of what a parser says: it may quote the whole file
 
 
-def open_records(path: Path, *, spelling: Spelling | None = None, table: str = "") -> Table:
+def open_records(path: Path | str, *, spelling: Spelling | None = None, table: str = "") -> Table:
     """Records of a file of numbers, of which a block at a time is in memory where that can be.
 
     Parameters
     ----------
     path : a .npy file; an .npz file that holds one array, or a sparse one of scipy; a .csv file of
-        numbers, with or without one line of names; or a table of numbers that `open_frame` reads
+        numbers, with or without one line of names; or a table of numbers that `open_frame` reads,
+        also at a URL, as a string
     spelling : of a file of texts
     table : of a database
 
@@ -55,13 +56,15 @@ def open_records(path: Path, *, spelling: Spelling | None = None, table: str = "
     RecordsError
         Here or while reading, if the file can't be read or doesn't hold a table of numbers.
     """
+    spelling = spelling or Spelling()
+    if isinstance(path, str):
+        return numbers(open_frame(path), spelling)
     kind = path.suffix.lower()
     if kind == ".npy":
         return _blocks_of_npy(path)
-    if kind in _MATRICES and (kind != ".csv" or spelling in (None, Spelling())):
+    if kind in _MATRICES and (kind != ".csv" or spelling == Spelling()):
         with _damaged(path):
             return Table.of(_numbers(path, _MATRICES[kind](path)))
-    spelling = spelling or Spelling()
     return numbers(open_frame(path, spelling=spelling, table=table), spelling)
 
 
@@ -78,9 +81,9 @@ def open_frame_of(data: Any, names: Sequence[str], *, spelling: Spelling, table:
     RecordsError
         As `open_frame` and `frame_of`.
     """
-    if not isinstance(data, Path):
+    if not isinstance(data, Path | str):
         return frame_of(data, names)
-    if data.suffix.lower() in (".npy", ".npz"):
+    if isinstance(data, Path) and data.suffix.lower() in (".npy", ".npz"):
         return frame_of(dense(load_records(data)), names)
     return open_frame(data, spelling=spelling, table=table)
 

@@ -22,10 +22,12 @@ class Table:
     ----------
     shape : rows and attributes
     read : starts reading blocks of rows, dense doubles or scipy sparse
+    parts : tables that follow one another in it, where it lies in several files
     """
 
     shape: tuple[int, int]
     read: Callable[[], Iterator[Any]]
+    parts: tuple[Table, ...] = ()
 
     @classmethod
     def of(cls, matrix: Any) -> Table:
@@ -105,4 +107,5 @@ def scaled(table: Table, ranges: Sequence[tuple[float, float]], *, refuse: bool)
                 unit = (block - low) / width
             yield np.clip(unit, -1, 2)  # finite, and outside [0, 1] all the same
 
-    return Table(shape=table.shape, read=blocks)
+    parts = tuple(scaled(part, ranges, refuse=refuse) for part in table.parts)
+    return Table(shape=table.shape, read=blocks, parts=parts)

@@ -15,8 +15,8 @@ several workers were lost (its setting ``allowed-failures``, 3), and that is the
 A cluster that has lost all its workers is waited for.
 
 **Trust.** Tasks and results are pickles: whoever may talk to the scheduler can run code on its
-workers and here. A task holds the mechanism and synthetic records; real records and the keys of a
-release never leave this process.
+workers and here. A task holds the mechanism and synthetic records, or says where a part of the data
+lies, which its worker then reads; real records and the keys of a release never travel.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Work is a function and a list of arguments, and each result depends on its arguments alone: what is
 drawn takes its randomness from a stream named in them. So neither the place nor the number of
-workers, nor a task that is done twice because its worker was lost, changes a result.
+workers, nor a task that is done twice because its worker was lost, changes a result. The release of
+a part of the data is the exception: its noise is fresh in every attempt, and one result comes back.
 
 `spread` hands tasks to joblib, which runs them where `workplace` says:
 

@@ -58,7 +58,7 @@ def test_two_at_once_do_not_mix_their_files(tmp_path: Path) -> None:
         with replacing(out) as new:
             (new / "mine").write_text(turn, encoding="utf-8")
             for late in (
-                lambda: check_writable(out, names=frozenset({"mine"})),
+                lambda: check_writable(out, ours="mine".__eq__),
                 replacing(out).__enter__,
             ):
                 with pytest.raises(OutputError, match="another process is writing it"):

@@ -25,8 +25,8 @@ def forged(folder: Path, numbers: Any) -> dict[str, Any]:
     """The vector's certificate, bound to other numbers."""
     shutil.copytree(VECTORS / "oporp", folder)
     fields: dict[str, Any] = json.loads((folder / "certificate.json").read_text())
-    (folder / SKETCH).unlink()
-    write_array(folder / SKETCH, [numbers], Contents(numbers.shape, numbers.dtype))
+    with (folder / SKETCH).open("wb") as file:
+        write_array(file, [numbers], Contents(numbers.shape, numbers.dtype))
     fields["release"]["sha256"] = sha256_file(folder / SKETCH)
     return fields | {"digest": document_digest(fields)}
 

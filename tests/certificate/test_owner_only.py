@@ -98,7 +98,7 @@ def test_an_output_folder_that_is_a_link_is_refused(tmp_path: Path, target: str)
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(OutputError, match=f"link: is a link.*Name the folder itself: .*{target}"):
-        check_writable(tmp_path / "link", names=frozenset())
+        check_writable(tmp_path / "link", ours=bool)
     assert (tmp_path / "link").is_symlink()
 
 

@@ -103,7 +103,7 @@ def test_the_file_holds_the_release(
     monkeypatch.setattr(_releasing, "SecureWords", lambda: ReplayableWords(5))
     table = open_records(saved(tmp_path, suffix, records))
     check_records(sketch, table)
-    released = write_release(sketch, table, tmp_path / "sketch.npz")
+    released = write_release(sketch, table, tmp_path)
     whole = sketch.release(records, rng=ReplayableWords(5))
     with np.load(tmp_path / "sketch.npz", allow_pickle=False) as archive:
         assert archive.files == [ARRAY]
@@ -137,15 +137,13 @@ def test_an_error_in_the_middle_leaves_nothing(
         raise RecordsError("the disk is gone.")
 
     with pytest.raises(RecordsError, match="gone"):
-        write_release(
-            small_sketch(), Table(shape=records.shape, read=failing), tmp_path / "sketch.npz"
-        )
+        write_release(small_sketch(), Table(shape=records.shape, read=failing), tmp_path)
     short = Table(shape=(ROWS + 1, P), read=lambda: iter([records]))
     with pytest.raises(RecordsError, match="5000 rows were read where 5001 were announced"):
-        write_release(small_sketch(), short, tmp_path / "sketch.npz")
+        write_release(small_sketch(), short, tmp_path)
     table = Table.of(records)
     with pytest.raises(OutputError, match="can't be written"):
-        write_release(small_sketch(), table, tmp_path / "nowhere" / "sketch.npz")
+        write_release(small_sketch(), table, tmp_path / "nowhere")
     assert not list(tmp_path.iterdir())
 
 
@@ -158,10 +156,10 @@ def test_memory_does_not_grow_with_the_rows(
     for rows in (10_000, 100_000):
         path = saved(tmp_path, ".npy", np.random.default_rng(1).random((rows, P)))
         table = open_records(path)
-        write_release(sketch, table, tmp_path / "sketch.npz")  # tables of the sampler are made once
+        write_release(sketch, table, tmp_path)  # tables of the sampler are made once
         tracemalloc.start()
         check_records(sketch, table)
-        write_release(sketch, table, tmp_path / "sketch.npz")
+        write_release(sketch, table, tmp_path)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 2**20 < 100_000 * P * 8

@@ -29,11 +29,16 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs import samples
 from dpverify.auditing.report import Report
 from dpverify.auditing.statistics.power import Event
-from dpverify.certificate import checks
+from dpverify.certificate import _releasing, checks
+from dpverify.certificate._releasing import write_release
+from dpverify.certificate.archive import Contents
 from dpverify.certificate.certify import certify
 from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.manifest import MANIFEST, part_name, read_array
 from dpverify.certificate.schema import Certificate
 from dpverify.cli import _run
+from dpverify.data.atomic_files import write_file
+from dpverify.data.records import Table
 from dpverify.errors import ClusterError, DrawError, MissingExtraError, ParameterError
 from dpverify.execution import cluster as clusters
 from dpverify.execution.parallel import spread, workplace
@@ -238,6 +243,131 @@ def test_a_worker_that_is_killed_while_certifying(
         printed.append(json.loads(capsys.readouterr().out)["result"])
     assert printed[0] == printed[1]
     assert {"name": "replay", "status": "agrees"}.items() <= printed[0][2].items()
+
+
+def dying_part(folder: Path, number: int, *, deadly: bool) -> Table:
+    """A part that notes who begins to read it; a worker that reads a deadly one dies in the middle.
+
+    It dies once, unless the folder has a file "always".
+    """
+    values = np.random.default_rng(number).random((3000, 12))
+
+    def read() -> Iterator[Any]:
+        with (folder / f"attempts-{number}").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        yield values[:2000]
+        died = folder / "died"
+        if deadly and (not died.exists() or (folder / "always").exists()):
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield values[2000:]
+
+    return Table(shape=values.shape, read=read)
+
+
+def in_dying_parts(folder: Path, numbers: int = 5) -> Table:
+    parts = tuple(dying_part(folder, number, deadly=number == 2) for number in range(numbers))
+    return Table(shape=(3000 * numbers, 12), read=lambda: iter(()), parts=parts)
+
+
+def attempts(folder: Path, number: int) -> list[int]:
+    """Processes that began to read a part; none of them is this one."""
+    found = list(map(int, (folder / f"attempts-{number}").read_text().split()))
+    assert os.getpid() not in found
+    return found
+
+
+@pytest.mark.nightly
+def test_a_worker_that_dies_in_the_middle_of_a_part(
+    two: LocalCluster, tmp_path: Path, small_sketch: Callable[..., LinearSketch]
+) -> None:
+    sketch, out = small_sketch(), tmp_path / "out"
+    out.mkdir()
+    with workplace(backend="dask", scheduler=two.address):
+        released = write_release(sketch, in_dying_parts(tmp_path), out, workers=-1)
+    assert len(two.living()) == 1
+    assert len(set(attempts(tmp_path, 2))) == 2  # begun by two workers, and published once
+    names = {file.name for file in out.iterdir()}
+    assert names == {MANIFEST, *(part_name(number) for number in range(5))}
+    whole = Contents(sketch.shape(15_000), sketch.dtype(), sketch.possible)
+    assert read_array(out / MANIFEST, whole, sha256=released.sha256).shape == (15_000, 4)
+    assert released.owner_notes["pairs_compared"] == 5 * 200
+
+
+@pytest.mark.nightly
+def test_a_part_that_ends_every_worker_leaves_no_release(
+    two: LocalCluster, tmp_path: Path, small_sketch: Callable[..., LinearSketch]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "always").touch()
+    with (
+        workplace(backend="dask", scheduler=two.address),
+        pytest.raises(ClusterError, match="a part of the data ended the workers that read it"),
+    ):
+        write_release(small_sketch(), in_dying_parts(tmp_path, 3), out, workers=-1)
+    assert not (out / MANIFEST).exists()
+
+
+@pytest.mark.nightly
+def test_a_part_that_is_done_twice_on_the_cluster_is_published_once(
+    two: LocalCluster,
+    tmp_path: Path,
+    small_sketch: Callable[..., LinearSketch],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    discarded = []
+
+    def twice(function: Any, tasks: Any, **options: Any) -> Iterator[Any]:
+        doubled = [task for task in tasks for _ in range(2)]
+        for number, result in enumerate(spread(function, doubled, **options)):
+            if number % 2:
+                yield result
+            else:
+                discarded.append(result[0])
+
+    monkeypatch.setattr(_releasing, "spread", twice)
+    (tmp_path / "died").touch()
+    with workplace(backend="dask", scheduler=two.address):
+        write_release(small_sketch(), in_dying_parts(tmp_path), tmp_path, workers=-1)
+    assert all(len(attempts(tmp_path, number)) == 2 for number in range(5))
+    written = [file.read_bytes() for file in tmp_path.glob("sketch-*")]
+    assert len({*written, *discarded}) == 10
+
+
+@pytest.mark.nightly
+def test_a_worker_that_is_killed_while_parts_are_released(
+    two: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it was doing, and with what it had done: the certificate is that of one machine."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    values = np.random.default_rng(3).random((40_000, 18))
+    (tmp_path / "data").mkdir()
+    for number, part in enumerate(np.array_split(values, 8)):
+        columns = {str(place): column for place, column in enumerate(part.T)}
+        parquet.write_table(pa.table(columns), tmp_path / "data" / f"{number}.parquet")
+    np.save(tmp_path / "records.npy", values)
+    made = {}
+    for name in ("records.npy", "data"):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(CONFIGURATION.replace("records.npy", name))
+        made[name] = file
+
+    def killing(path: Path, content: bytes, **options: Any) -> None:
+        two.workers[0].kill()
+        write_file(path, content, **options)
+
+    monkeypatch.setattr(_releasing, "write_file", killing)
+    with workplace(backend="dask", scheduler=two.address):
+        there = certify(made["data"], tmp_path / "there")
+    assert len(two.living()) == 1
+    here = certify(made["records.npy"], tmp_path / "here", workers=1)
+    own = {"release", "environment", "digest"}
+    assert there.certificate.model_dump(exclude=own) == here.certificate.model_dump(exclude=own)
+    assert len(list(there.folder.glob("sketch-*"))) == 8
+    found = checks.check_certificate(there.certificate.to_dict(), there.folder, workers=1)
+    assert {check.status for check in found} == {"agrees"}
 
 
 def test_a_cluster_that_is_lost_accuses_no_certificate(
