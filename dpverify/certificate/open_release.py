@@ -17,6 +17,7 @@ from dpverify.certificate.checks import certificate_path, check_terms, read_cert
 from dpverify.certificate.derive import build
 from dpverify.certificate.manifest import read_array
 from dpverify.certificate.schema import Certificate
+from dpverify.data.declared import DateColumn, NumberColumn
 from dpverify.errors import CertificateError, ParameterError, extra
 from dpverify.privacy import Certifiable, Estimator
 
@@ -74,12 +75,17 @@ class Release:
         Attributes are the declared columns', or numbered.
         """
         inputs, width = self.certificate.inputs, self.rows[0].size
-        kind = self.certificate.derived.facts.get("projection", {}).get("kind")
-        if kind != "identity" or width != inputs.attributes:
+        if not self._by_attribute:
             return [f"released {number}" for number in range(width)]
         if not inputs.columns:
             return [f"attribute {number}" for number in range(width)]
         return [name for column in inputs.columns for name in column.attributes]
+
+    @property
+    def _by_attribute(self) -> bool:
+        """Whether a released row has a number for each attribute."""
+        kind = self.certificate.derived.facts.get("projection", {}).get("kind")
+        return kind == "identity" and self.rows[0].size == self.certificate.inputs.attributes
 
     @property
     def estimators(self) -> dict[str, Estimator]:
@@ -90,26 +96,52 @@ class Release:
     def errors(self) -> dict[str, float]:
         """Root mean squared error of one estimate by each estimator, at a synthetic pair.
 
-        The pair is of two independent records that are made up from the declared domain.
+        The pair is of two independent records that are made up from the declared domain. A cosine's
+        error is the delta method's, which holds where it is small. Above 1, by which not even a 0
+        is off, it is left out: there the noise leaves nothing of the norms.
         """
-        return {
+        errors = {
             found.name: math.hypot(
                 float(found.expectation) - float(found.truth), float(found.variance) ** 0.5
             )
             for found in self.certificate.derived.estimators
         }
+        return {name: error for name, error in errors.items() if name != "cosine" or error <= 1}
 
     def to_numpy(self) -> NDArray[Any]:
-        """The rows in the records' unit, as doubles; bits and hash values as they were released."""
+        """The rows in the unit of the attributes as the mechanism reads them, as doubles.
+
+        That is 0 to 1 for declared columns and ranges. Bits and hash values are as released.
+        """
         step = self.mechanism.step()
         return self.rows if step is None else self.rows * float(step)
 
     def to_pandas(self) -> Any:
-        """The rows in the records' unit as a data frame, with `names` (extra ``tables``)."""
+        """The rows as a data frame with `names`, numbers in the owner's unit (extra ``tables``).
+
+        Where each attribute is released, a number is again in the unit of its column or range, and
+        a date is a number of days since 1970. Shares of categories, of tokens and of missing values
+        stay what `data.columns` makes of them, halves among zeros.
+        """
         with extra("tables", "to_pandas"):
             import pandas as pd
-        values = self.to_numpy()
-        return pd.DataFrame(values.reshape(len(values), -1), columns=self.names)
+        values = self.to_numpy().reshape(len(self.rows), -1)
+        frame = pd.DataFrame(values, columns=self.names)
+        for name, (low, high) in self._ends().items():
+            frame[name] = low + (high - low) * frame[name]
+        dates = [c.name for c in self.certificate.inputs.columns if isinstance(c, DateColumn)]
+        return frame.rename(columns={name: f"{name} (days since 1970)" for name in dates})
+
+    def _ends(self) -> dict[str, tuple[float, float]]:
+        """What 0 and 1 stand for in the owner's unit, of attributes that have one."""
+        inputs = self.certificate.inputs
+        if not self._by_attribute:
+            return {}
+        if inputs.ranges:
+            ends = [(float(own.low), float(own.high)) for own in inputs.ranges]
+            return dict(zip(self.names, ends, strict=True))
+        numbers = [c for c in inputs.columns if isinstance(c, NumberColumn | DateColumn)]
+        return {column.attributes[0]: column.ends for column in numbers}
 
     def __str__(self) -> str:
         return text_table(self._summary())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from dpverify.certificate.certify import Empty, certify, configured, document_di
 from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.configuration import load_configuration
 from dpverify.certificate.report.html import render
+from dpverify.certificate.schema import Range
 from dpverify.errors import ConfigurationError, RecordsError
 
 COLUMNS: Mapping[str, Any] = {
@@ -122,14 +126,51 @@ def test_what_was_released_has_names_units_and_errors(made: Any) -> None:
     assert list(frame.columns) == release.names
     step = release.mechanism.step()
     assert step is not None
-    assert frame.to_numpy() == pytest.approx(release.rows * float(step))
+    assert release.to_numpy() == pytest.approx(release.rows * float(step))
+    # Of what becomes 0 to 1, numbers are back in years; halves of categories stay.
+    assert frame.to_numpy() == pytest.approx(release.to_numpy() * [120, 1, 1, 1])
     found = made.certificate.derived.estimators[0]
     assert release.errors[found.name] == pytest.approx(float(found.variance) ** 0.5)
-    assert set(release.estimators) == set(release.errors)
+    assert set(release.estimators) >= set(release.errors)
     assert "4 of 4 numbers: age to sex missing" in str(release)
     assert "<table" in release._repr_html_()
     pairs = release.squared_distance(release.rows[:2], release.rows[2:])
     assert pairs.shape == (2,)
+
+
+@pytest.mark.nightly
+def test_a_data_frame_has_the_owners_units(tmp_path: Path) -> None:
+    """At so large an epsilon the noise is less than a fiftieth of each range."""
+    days = [date(2020, 1, 1), date(2020, 7, 1), date(2020, 12, 31), date(2020, 3, 1)]
+    data = pl.DataFrame({"day": days, "weight": [-10.0, 0.0, 30.0, None]})
+    weight = {"type": "real", "low": -10, "high": 30, "missing": "indicator"}
+    settings: dict[str, Any] = {
+        **SETTINGS,
+        "columns": {"day": dpv.Dates("2020-01-01", "2020-12-31"), "weight": weight},
+        "epsilon": 10**4,
+    }
+    release = dpv.open_release(certify(data, tmp_path / "out", workers=1, **settings))
+    frame = release.to_pandas()
+    assert list(frame.columns) == ["day (days since 1970)", "weight", "weight missing"]
+    due = [[18262, -10, 0], [18444, 0, 0], [18627, 30, 0], [18322, 10, 0.5]]
+    assert (np.abs(frame.to_numpy() - due) < np.array([365, 40, 1]) / 50).all()
+    # And so in the units of ranges by place.
+    ranges = [Range(low=Fraction(low), high=Fraction(low + 2)) for low in range(3)]
+    inputs = release.certificate.inputs.model_copy(update={"columns": [], "ranges": ranges})
+    by_place = release.certificate.model_copy(update={"inputs": inputs})
+    frame = replace(release, certificate=by_place).to_pandas()
+    assert list(frame.columns) == ["attribute 0", "attribute 1", "attribute 2"]
+    assert frame.to_numpy() == pytest.approx([0, 1, 2] + 2 * release.to_numpy())
+
+
+def test_an_impossible_error_of_a_cosine_is_not_shown(made: Any) -> None:
+    release = dpv.open_release(made)
+    (cosine,) = (e for e in made.certificate.derived.estimators if e.name == "cosine")
+    for variance, shown in (("0.25", True), ("9", False)):
+        found = cosine.model_copy(update={"variance": variance, "expectation": cosine.truth})
+        derived = release.certificate.derived.model_copy(update={"estimators": [found]})
+        certificate = release.certificate.model_copy(update={"derived": derived})
+        assert ("cosine" in replace(release, certificate=certificate).errors) == shown
 
 
 def test_a_table_of_one_attribute_a_column_takes_sign_sketches() -> None:
