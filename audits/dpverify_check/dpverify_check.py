@@ -698,16 +698,21 @@ def tight(value: Span, most: Fraction | None = None) -> Callable[[str, Any], Non
     Where the number is so near to a double that its own enclosure holds that double, either answer
     is taken.
     """
+    return tight_ends(value, value, most)
+
+
+def tight_ends(low: Span, high: Span, most: Fraction | None = None) -> Callable[[str, Any], None]:
+    """The same of two numbers: the double below one, and the double above the other."""
 
     def shape(where: str, stated: Any) -> None:
         require(isinstance(stated, dict) and stated.keys() == {"lower", "upper"}, where, "no ends")
         found = read_ends(where, stated)
-        lows = {Fraction(below(end)) for end in value}
-        highs = {Fraction(above(end)) for end in value}
+        lows = {Fraction(below(end)) for end in low}
+        highs = {Fraction(above(end)) for end in high}
         if most is not None:
             lows, highs = ({min(end, most) for end in ends} for ends in (lows, highs))
-        require(found.low in lows, f"{where}.lower", f"isn't the double below {_near(value)}")
-        require(found.high in highs, f"{where}.upper", f"isn't the double above {_near(value)}")
+        require(found.low in lows, f"{where}.lower", f"isn't the double below {_near(low)}")
+        require(found.high in highs, f"{where}.upper", f"isn't the double above {_near(high)}")
 
     return shape
 
@@ -1243,16 +1248,13 @@ def _definite(shift: float, gram: Sequence[Sequence[int]]) -> bool:
     return True
 
 
-def larger_than_norm(gram: Sequence[Sequence[int]], bound: Fraction) -> bool:
-    """Whether bound² is above the largest eigenvalue of a Gram matrix, with proof either way.
+def _larger_than_norm(gram: Sequence[Sequence[int]], square: Fraction) -> bool:
+    """Whether a number is above the largest eigenvalue of a Gram matrix, with proof either way.
 
-    Elimination without exchange of rows keeps the inertia: bound²·I − G is positive definite
+    Elimination without exchange of rows keeps the inertia: square·I − G is positive definite
     exactly if all pivots are positive, and a negative pivot shows a negative eigenvalue
     (Sylvester).
     """
-    if len(gram) > 64:
-        raise Left("the spectral norm of a projection with more than 64 rows and columns")
-    square = bound**2
     rows = [
         [number(square * (a == b) - value) for b, value in enumerate(line)]
         for a, line in enumerate(gram)
@@ -1262,7 +1264,7 @@ def larger_than_norm(gram: Sequence[Sequence[int]], bound: Fraction) -> bool:
         if not pivot.a > 0:
             if pivot.b < 0:
                 return False
-            raise Left("a bound that is too near to the spectral norm")
+            raise Left("a spectral norm on the grid of its bounds")
         rows = [
             [
                 value - line[0] * above_ / pivot
@@ -1271,6 +1273,34 @@ def larger_than_norm(gram: Sequence[Sequence[int]], bound: Fraction) -> bool:
             for line in others
         ]
     return True
+
+
+def largest_eigenvalue(gram: Sequence[Sequence[int]]) -> Span:
+    """The neighbours of a Gram matrix's largest eigenvalue among the odd multiples of a unit.
+
+    The unit is the largest power of two that is at most 2⁻²⁰ of the mean eigenvalue, tr G/k. No
+    eigenvalue is above tr G. Pivots in doubles propose the neighbours, and intervals prove them.
+    """
+    size, trace = len(gram), sum(line[place] for place, line in enumerate(gram))
+    if size > 64:
+        raise Left("the spectral norm of a projection with more than 64 rows and columns")
+    if trace == 0:
+        return Span(Fraction(0), Fraction(0))
+    unit = Fraction(1)
+    while unit * size * 2**20 > trace:
+        unit /= 2
+    while 2 * unit * size * 2**20 <= trace:
+        unit *= 2
+    low, high = -1, size * 2**20
+    while high - low > 1:
+        middle = (low + high) // 2
+        larger = _definite(float((2 * middle + 1) * unit), gram)
+        low, high = (low, middle) if larger else (middle, high)
+    while not _larger_than_norm(gram, (2 * high + 1) * unit):
+        high += 1
+    while _larger_than_norm(gram, (2 * high - 1) * unit):
+        high -= 1
+    return Span((2 * high - 1) * unit, (2 * high + 1) * unit)
 
 
 # 6. Privacy curves
@@ -2325,17 +2355,13 @@ class LinearSketch(Mechanism):
             require(adjacency.name == "record", "inputs.outside", "clipping a ball moves all")
         # What the noise is added to is what neighbours move.
         self.before = identity(p) if self.at_input else self.matrix
-        self.spectral = Fraction(0)  # set below where a bound needs it
+        self.spectral = Fraction(0)  # of ‖P‖₂ the double above, where a bound needs it
         spectral_fact: dict[str, Any] = {}
-        if facts is None:
-            self.spectral = (
-                self._near_norm() if adjacency.name in ("record", "items") else self.spectral
-            )
-        elif adjacency.name == "record":
-            stated = _recorded(facts, "projection", "integer_spectral_norm")
-            spectral_fact["integer_spectral_norm"] = self._spectral_norm(stated)
-        elif adjacency.name == "items":
-            self._items_norm(_recorded(facts, "sensitivity", "l2_squared_in_steps"))
+        if adjacency.name in ("record", "items"):
+            low, high = map(root_of, self._squared_spectral_norm())
+            self.spectral = Fraction(above(high.high))
+            if adjacency.name == "record":
+                spectral_fact["integer_spectral_norm"] = tight_ends(low, high)
         self.l1, self.l2 = self._distance(1), self._distance(2)
         require(self.l2 > 0, "inputs.projection_seed", "draws a projection of zeros")
         reach = self.grid.reach(domain)
@@ -2365,60 +2391,12 @@ class LinearSketch(Mechanism):
 
     # How far apart neighbours are
 
-    def _spectral_norm(self, stated: Any) -> Callable[[str, Any], None]:
-        """Take the recorded upper end for ‖P‖₂, once it is proven to be a bound, and a near one."""
-        where = "derived.facts.projection.integer_spectral_norm"
-        fits_ends = isinstance(stated, dict) and stated.keys() == {"lower", "upper"}
-        require(fits_ends, where, "has no ends")
-        found, name = read_ends(where, stated), self.before.name
-        self.spectral = found.high
-        if name in ("oporp", "identity"):
-            most = max(_bins(self.before.p, self.before.k)) if name == "oporp" else 1
-            return tight(root_of(Fraction(most)))
-        wide = found.high - found.low > found.high * Fraction(self.before.k + 1, 10**12)
-        require(not wide, where, "is too wide")
-        gram = self.before.gram()
-        require(larger_than_norm(gram, found.high), f"{where}.upper", "is below the norm")
-        require(not larger_than_norm(gram, found.low), f"{where}.lower", "is above the norm")
-        return lambda *_: None
-
-    def _near_norm(self) -> Fraction:
-        """‖P‖₂ in doubles: where all pivots of x·I − G are positive, x is above all eigenvalues."""
+    def _squared_spectral_norm(self) -> Span:
+        """Bounds of ‖P‖₂²: columns of oporp and the identity are orthogonal."""
         if self.before.name in ("oporp", "identity"):
-            most = max(_bins(self.before.p, self.before.k)) if self.before.name == "oporp" else 1
-            return Fraction(above(root_of(Fraction(most)).high))
-        gram = self.before.gram()
-        if len(gram) > 64:
-            raise Left("the spectral norm of a projection with more than 64 rows and columns")
-        low, high = 0.0, float(max(sum(map(abs, line)) for line in gram))
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if _definite(middle, gram) else (middle, high)
-        return Fraction(math.sqrt(high))
-
-    def _items_norm(self, text: Any) -> None:
-        """The same where the norm isn't recorded, but what follows from it may be."""
-        where, count = "derived.facts.sensitivity.l2_squared_in_steps", self._changes()
-        name, gram = self.before.name, self.before.gram()
-        if name in ("oporp", "identity"):
-            most = max(_bins(self.before.p, self.before.k)) if name == "oporp" else 1
-            self.spectral = Fraction(above(root_of(Fraction(most)).high))
-            return
-        try:
-            square = Fraction(text)
-        except (ValueError, TypeError, ZeroDivisionError):
-            raise Differs(where, "is no number") from None
-        if square == count**2 * self.before.row_norm(2):
-            # The other bound, n rows; the norm's is then no smaller.
-            self.spectral = Fraction(above(root_of(square / count).high)) * (1 + Fraction(1, 2**40))
-            low = self.spectral * (1 - Fraction(1, 2**30))
-            require(not larger_than_norm(gram, low), where, "is above what the norm proves")
-            return
-        root = root_of(square / count)
-        require(root.low == root.high, where, "comes from no double")
-        self.spectral = root.low
-        near = not larger_than_norm(gram, root.low * (1 - Fraction(1, 10**9)))
-        require(larger_than_norm(gram, root.low) and near, where, "comes from no bound of the norm")
+            bins = _bins(self.before.p, self.before.k) if self.before.name == "oporp" else [1]
+            return Span(Fraction(max(bins)), Fraction(max(bins)))
+        return largest_eigenvalue(self.before.gram())
 
     def _changes(self) -> int:
         """How many items of a set may differ."""
