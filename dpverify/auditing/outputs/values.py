@@ -5,7 +5,7 @@ mechanism that hands out one list again and again is audited by what it held eac
 arrays of them and sets stay as they are; of everything else there is a `Value`, whose leaves are
 
 - *numbers*: ``output[2]``, ``output['age']``, ``output.coef_``, ``len(output)``, and numbers that
-  stand in a text. A whole number beyond 2⁵³ has its last 32 bits apart, a fraction its numerator
+  stand in a text. A whole number beyond 2⁵³ has its bits apart, 32 by 32, a fraction its numerator
   and denominator, a decimal its exponent;
 - *words*: text (where a number stands it has ``#``, and the length is a number), None, NaN, −0, a
   type that has no parts;
@@ -16,8 +16,9 @@ numbers their sum and both extremes.
 
 A list is read by place, and by what is in it: ``'ann' in output`` says that a text is there, and
 the numbers beside it (of a row of a table, say) are named by it, wherever in the list it stands.
-One word, the structure, tells the types of all parts: what `type`, `repr` or `==` tells apart,
-leaves do. An exception is a value too: its type, and its message as text.
+One word, the structure, tells the types of all parts, and what pickle would write beside them is
+read too (`dpverify.auditing.outputs.beside`): what `type`, `repr` or `==` tells apart, leaves do.
+An exception is a value too: its type, its message as text, and what came with it.
 
 Everything is a function of the output alone: not of others that were drawn with it, nor of where it
 lies in memory. Hence to look at leaves is post-processing, whatever the outputs of other draws are.
@@ -33,7 +34,7 @@ import zlib
 from collections.abc import (
     AsyncIterator,
     Awaitable,
-    Collection,
+    Callable,
     Hashable,
     Iterable,
     Iterator,
@@ -55,6 +56,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.auditing.outputs.beside import beside
+from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
 from dpverify.visible import raised, shown
@@ -75,6 +78,7 @@ _WORDS = 50  # of one text
 _LONGEST = 300  # characters of a word that are told apart
 _READ = 2000  # characters of a text that are read; of the rest there is a checksum
 _NAN = struct.pack(">d", math.nan).hex()
+_BITS = 2048  # of one whole number
 _EXACT = 2**53  # up to here doubles hold whole numbers
 _PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
@@ -123,10 +127,14 @@ class Value:
     @classmethod
     def of_raised(cls, error: BaseException) -> Value:
         """An exception that came instead of an output."""
-        told = _unplaced(raised(error))
+        told = _PLACE.sub("", raised(error))
         reader = _Reader()
         reader.word("structure", f"raises {type(error).__name__}")
-        reader.text("message", told.partition(": ")[2])
+        reader.text("message", _said(error, str))
+        reader.beside("the exception", error)
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is not None:
+            reader.text("cause", f"{type(cause).__name__}: {_said(cause, str)}")
         return cls(tuple(reader.leaves), f"raises {type(error).__name__}", told)
 
 
@@ -134,10 +142,10 @@ def kept(output: Any) -> Any:
     """An output as it is now: numbers, lists, tuples and arrays of them, a set, or a `Value`."""
     if type(output) is np.ndarray:
         if output.dtype.kind in "biuf":
-            return output.copy()
+            return output.copy(order="K")
         if output.dtype == object and output.size == 1:  # of an adapter
             return kept(output.item())
-    if isinstance(output, _NUMBERS):
+    if _is_number(output):
         return output
     if type(output) in (set, frozenset) and all(isinstance(each, _MEMBERS) for each in output):
         return output.copy()
@@ -145,11 +153,16 @@ def kept(output: Any) -> Any:
     return value_of(output) if numbers is None else numbers
 
 
+def _is_number(output: Any) -> bool:
+    """Whether it is one, and says nothing beside it."""
+    return isinstance(output, _NUMBERS) and not getattr(output, "__dict__", None)
+
+
 def types_of(output: Any) -> Hashable:
-    """The types of what `kept` gave and of its parts, and the shapes of its arrays."""
+    """The types of what `kept` gave and of its parts, with the shapes and orders of its arrays."""
     kind: Any = type(output)
     if kind is np.ndarray:
-        return kind, output.dtype, output.shape
+        return kind, output.dtype, output.shape, np.isfortran(output)
     if kind in (list, tuple):
         return kind, tuple(map(types_of, output))
     if kind in (set, frozenset):
@@ -177,6 +190,7 @@ def value_of(output: Any, types: Any = None) -> Value:
         reader.array("output", numbers)
     else:
         structure = reader.walk(output, "output", _DEPTH)
+        reader.beside("output", output)
         raw = output if isinstance(output, set | frozenset) else None
     leaves = (("structure", _cut(structure)), *reader.leaves, *reader.rest)
     return Value(leaves, structure, raw=raw)
@@ -185,8 +199,8 @@ def value_of(output: Any, types: Any = None) -> Value:
 def _told(types: Any) -> str:
     """Types in words."""
     match types:
-        case (kind, dtype, shape):
-            return f"{dtype} array of shape {shape}"
+        case (kind, dtype, shape, fortran):
+            return f"{dtype} array of shape {shape}" + (", by columns" if fortran else "")
         case (kind, parts):
             return f"{kind.__name__}[{_alike(map(_told, parts))}]"
     return str(types.__name__)
@@ -207,10 +221,10 @@ def objects(outputs: Sequence[Any]) -> NDArray[Any]:
 
 def _numbers(output: Any, depth: int = _DEPTH) -> Any:
     """A copy of lists and tuples of nothing but numbers; None for anything else."""
-    if isinstance(output, _NUMBERS):
+    if _is_number(output):
         return output
     if type(output) is np.ndarray and output.dtype.kind in "biuf":
-        return output.copy()
+        return output.copy(order="K")
     if type(output) not in (list, tuple) or depth == 0:
         return None
     parts = []
@@ -248,9 +262,12 @@ def _flattened(output: Any) -> list[Any]:
     return output.ravel().tolist() if isinstance(output, np.ndarray) else [output]
 
 
-def _unplaced(text: str) -> str:
-    """Without the places in memory that a representation names."""
-    return _PLACE.sub("", text)
+def _said(value: Any, way: Callable[[Any], str] = repr) -> str:
+    """What a foreign object says of itself, without its place in memory."""
+    try:
+        return _PLACE.sub("", way(value))
+    except Exception:  # whatever it raises
+        return _PLACE.sub("", shown(value))
 
 
 def _cut(text: str) -> str:
@@ -269,6 +286,7 @@ class _Reader:
     beyond: int = 0
     numbers: list[float] = field(default_factory=list)
     checksum: int = 0
+    texts: set[str] = field(default_factory=set)
 
     @property
     def rest(self) -> Iterator[tuple[str, Leaf]]:
@@ -326,7 +344,7 @@ class _Reader:
         except OverflowError:
             double = math.inf if number > 0 else -math.inf
         except (TypeError, ValueError):
-            self.word(name, _unplaced(shown(number)))
+            self.word(name, _said(number))
             return
         if math.isnan(double):
             bits = struct.pack(">d", double).hex()
@@ -336,8 +354,15 @@ class _Reader:
         if double == 0 and math.copysign(1, double) < 0:
             self.word(name, "-0.0")
         if abs(double) > _EXACT and not isinstance(number, Fraction):
-            whole = int(number) if isinstance(number, int) or math.isfinite(double) else 0
-            self.add(f"{name} mod 2**32", float(whole % 2**32))
+            self._bits(name, number, double)
+
+    def _bits(self, name: str, number: Any, double: float) -> None:
+        """Of a number that a double may not hold, the last 32 bits; of a whole one all of them."""
+        whole = int(number) if isinstance(number, int) or math.isfinite(double) else 0
+        reach = min(whole.bit_length(), _BITS) if isinstance(number, int) else 32
+        for shift in range(0, reach, 32):
+            named = f"{name} // 2**{shift}" if shift else name
+            self.add(f"{named} mod 2**32", float((whole >> shift) % 2**32))
 
     def array(self, name: str, array: NDArray[Any]) -> None:
         """An array of numbers."""
@@ -368,6 +393,7 @@ class _Reader:
 
     def text(self, name: str, text: str) -> None:
         """A text: as a word, without its numbers; the numbers; its words, if it has several."""
+        self.texts.add(text)
         if len(text) > _READ:
             self.number(f"len({name})", len(text))
             self.word(f"checksum of {name}", str(zlib.crc32(text.encode(errors="replace"))))
@@ -382,6 +408,18 @@ class _Reader:
         for word in sorted(set(words[:_WORDS])) if len(words) > 1 else ():
             self.add(f"{_cut(word)!r} in {name}", 1.0)
 
+    def beside(self, name: str, value: Any) -> None:
+        """What pickle would write of it, and nothing that was read tells."""
+        noted = beside(value)
+        unplaced = (_PLACE.sub("", word) for word in noted.words)
+        words = [word for word in unplaced if word not in self.texts]
+        if words:
+            self.word(f"beside {name}", ", ".join(words))
+        told = {leaf for _, leaf in self.leaves if isinstance(leaf, float)}
+        numbers = [number for number in noted.numbers if number == number and number not in told]  # noqa: PLR0124
+        if numbers:
+            self.array(f"numbers beside {name}", np.array(numbers))
+
     def walk(self, value: Any, name: str, depth: int) -> str:  # noqa: C901 - a type a line
         """Collect the leaves of a part; its structure."""
         kind = type(value).__name__
@@ -392,7 +430,7 @@ class _Reader:
             self.number(name, value)
             return kind
         if depth == 0:  # read as its representation says it, which also ends what holds itself
-            self.text(name, _unplaced(shown(value)))
+            self.text(name, _said(value))
             return kind
         match value:
             case None | Enum():
@@ -425,15 +463,10 @@ class _Reader:
                 return f"{kind} of {self.walk(value.data, name, depth - 1)}, {mask}"
             case np.ndarray():
                 return self._array(value, name, depth)
-            case _ if (parts := _parts(value)) is not None:
-                if hasattr(value, "dtypes"):  # also of no rows
-                    columns = value.dtypes if hasattr(value, "columns") else [value.dtypes]
-                    types = ((each, getattr(each, "categories", ())) for each in columns)
-                    told = ", ".join(f"{each} {[*among]}" for each, among in types)
-                    self.word(f"types of {name}", told)
-                for said in ("name", "attrs"):  # pandas
-                    if getattr(value, said, None):
-                        self.walk(getattr(value, said), f"{name}.{said}", depth - 1)
+            case _ if (parts := parts_of(value, _PARTS)) is not None:
+                for said in ("name", "dtypes", "dtype", "schema", "type"):  # polars, pyarrow
+                    if hasattr(value, said) and not hasattr(value, "reset_index"):
+                        self.word(f"{said} of {name}", str(getattr(value, said)))
                 return f"{kind}[{self._list(parts, name, depth)}]"
             case _ if hasattr(value, "__array__") and not isinstance(value, type):
                 return f"{kind} of {self.walk(np.asarray(value), name, depth - 1)}"
@@ -447,6 +480,7 @@ class _Reader:
                 aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
                 self.number(name, (aware - _EPOCH).total_seconds())
                 self.number(f"{name}.microsecond", value.microsecond)
+                self.number(f"{name}.fold", value.fold)
                 return f"{kind} of {value.tzinfo}"
             case datetime.date():
                 self.number(name, value.toordinal())
@@ -457,12 +491,13 @@ class _Reader:
 
     def _members(self, value: AbstractSet[Any], name: str, kind: str) -> str:
         self.number(f"len({name})", len(value))
-        for member in sorted(_unplaced(shown(member)) for member in value):
+        for member in sorted(_said(member) for member in value):
             self.add(f"{_cut(member)} in {name}", 1.0)
         return kind
 
     def _entries(self, entries: Mapping[Any, Any], name: str, depth: int) -> str:
         structures = []
+        self.texts.update(key for key in entries if isinstance(key, str))
         for key, part in entries.items():
             label = _label(key)
             structures.append(f"{label}: {self.walk(part, f'{name}[{label}]', depth - 1)}")
@@ -492,7 +527,8 @@ class _Reader:
         if parts:
             self.walk(parts[-1], f"{name}[-1]", depth - 1)
         if parts and all(isinstance(part, int | float | np.number) for part in parts):
-            self.number(f"sum({name})", float(np.sum(np.array(parts, dtype=float))))
+            with suppress(OverflowError):  # of whole numbers beyond doubles
+                self.number(f"sum({name})", float(np.sum(np.array(parts, dtype=float))))
         return _alike(structures)
 
     def _keyed(self, part: Any, name: str) -> None:
@@ -508,11 +544,11 @@ class _Reader:
             self.add(f"{texts} in {name}", 1.0)
             for key, each in row:
                 if isinstance(each, int | float | np.number):
-                    self.number(f"{name}[{texts}][{key!r}]", float(each))
+                    self.number(f"{name}[{texts}][{key!r}]", each)
 
     def _object(self, value: Any, name: str, depth: int) -> str:
         kind = type(value).__name__
-        if isinstance(value, _UNREAD):
+        if isinstance(value, _UNREAD) or callable(getattr(value, "collect", None)):  # polars
             raise DrawError(
                 f"What is released holds a {kind}, {shown(value)}, and an audit reads values "
                 "alone: release what it gives."
@@ -530,66 +566,28 @@ class _Reader:
         if isinstance(state, tuple) and len(state) == 2:  # also of slots
             state = {**(state[0] or {}), **(state[1] or {})}
         if isinstance(state, Mapping) and state:
+            self.texts.update(state)
             structures = [
                 f"{attribute}: {self.walk(part, f'{name}.{attribute}', depth - 1)}"
                 for attribute, part in state.items()
                 if not callable(part)
             ]
             return f"{kind}({', '.join(structures)})"
-        self.text(name, _unplaced(shown(value)))
+        self.text(name, _said(value))
         return kind
 
 
 def _label(key: Any) -> str:
     """A key in words."""
-    return _text_label(key) if type(key) is str else _cut(_unplaced(shown(key)))
+    return _text_label(key) if type(key) is str else _cut(_said(key))
 
 
 @lru_cache(maxsize=4096)
 def _text_label(key: str) -> str:
-    return _cut(_unplaced(shown(key)))
+    return _cut(_said(key))
 
 
 @lru_cache(maxsize=1024)
 def _places(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Of the entries of an array, as their names say them."""
     return tuple(str(list(place)) if place else "" for place in np.ndindex(shape))
-
-
-def _parts(value: Any) -> list[Any] | None:
-    """A list of what lies in a list, a table (row by row), or a series; None if it is none."""
-    if isinstance(value, type):
-        return None
-    if isinstance(value, list | tuple):
-        return list(value)
-    if hasattr(value, "reset_index"):  # pandas
-        return _rows(value)
-    for way in ("to_dicts", "to_pylist", "to_list"):  # polars, pyarrow
-        if callable(getattr(value, way, None)):
-            return list(getattr(value, way)())
-    if isinstance(value, Iterator):
-        return list(islice(value, _PARTS))
-    return list(value) if isinstance(value, Collection) else None
-
-
-def _rows(value: Any) -> list[Any]:
-    """Rows of a frame of pandas, or values of a series; what an index names is a column too.
-
-    As ``reset_index`` has it, which makes another frame and takes ten times as long.
-    """
-    index, series = value.index, not hasattr(value, "columns")
-    if series:
-        columns = [(0 if value.name is None else value.name, value.tolist())]
-    else:
-        columns = [(label, column.tolist()) for label, column in value.items()]
-    ranged = type(index).__name__ == "RangeIndex"  # to name another one takes long
-    if not (ranged and str(index) == f"RangeIndex(start=0, stop={len(value)}, step=1)"):
-        name = "index" if index.name is None else index.name
-        if index.nlevels > 1 or any(label == name for label, _ in columns):
-            return _rows(value.reset_index())
-        columns.insert(0, (name, index.tolist()))
-    elif series:
-        return list(columns[0][1])
-    names = [label for label, _ in columns]
-    rows = zip(*(values for _, values in columns), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections import namedtuple
+from array import array
+from collections import ChainMap, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
@@ -20,7 +21,8 @@ import scipy.sparse
 from dpverify.auditing.outputs import values
 from dpverify.auditing.outputs.features import features
 from dpverify.auditing.outputs.samples import Drawn, joined, raised_in
-from dpverify.auditing.outputs.values import Block, Value, _parts, kept, objects, value_of
+from dpverify.auditing.outputs.tables import parts_of
+from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 
@@ -198,6 +200,19 @@ def test_what_gives_values_when_it_is_called_is_refused(lazy: Any) -> None:
         value_of(lazy)
 
 
+class _Said(float):
+    """A number with attributes."""
+
+
+class _Told(str):
+    """A text with attributes."""
+
+
+def _with(value: Any, **attributes: Any) -> Any:
+    vars(value).update(attributes)
+    return value
+
+
 SAME = [*range(99)]
 TOLD_APART = {
     "exponent": (Decimal("1.0"), Decimal("1.00")),
@@ -241,6 +256,26 @@ TOLD_APART = {
     "under a mask": tuple(np.ma.array([1, n], mask=[False, True]) for n in (1, 2)),
     "part beyond the named ones": ([None] * 5000 + [0], [None] * 5000 + [1]),
     "word beyond the named ones": ([None] * 5000 + ["a"], [None] * 5000 + ["b"]),
+    "end of a long member": ({"y" * 2010 + "a", 1}, {"y" * 2010 + "b", 1}),
+    "end of a long key": ({("y" * 2010 + "a",): 1}, {("y" * 2010 + "b",): 1}),
+    "middle bits": tuple(10**400 + n * 2**64 for n in (0, 1)),
+    "middle bits of a numerator": tuple(Fraction(10**400 + n * 2**64, 3) for n in (0, 3)),
+    "middle bits within": tuple([10**400 + n * 2**64] for n in (0, 1)),
+    "second time of an hour": tuple(datetime.datetime(2000, 1, 1, fold=n) for n in (0, 1)),
+    "most that a deque holds": (deque([1], maxlen=5), deque([1], maxlen=6)),
+    "what a dict makes": (defaultdict(list), defaultdict(dict)),
+    "step of an empty range": (range(0, 0, 1), range(0, 0, 2)),
+    "further mapping": (ChainMap({"a": 1}), ChainMap({"a": 1}, {"a": 2})),
+    "type of an array's items": (array("b", [1]), array("i", [1])),
+    "name of a field": tuple(np.array([(1,)], dtype=[(name, int)]) for name in "ab"),
+    "width of texts": tuple(np.array(["a"], dtype=width) for width in ("U1", "U9")),
+    "what fills a mask": tuple(np.ma.array([1.0], fill_value=n) for n in (7, 8)),
+    "order in memory": (np.ones((2, 3)), np.asfortranarray(np.ones((2, 3)))),
+    "attribute of a number": (_Said(1), _with(_Said(1), row=7)),
+    "attribute of a number within": (["a", _Said(1)], ["a", _with(_Said(1), row=7)]),
+    "attribute of one of several numbers": ([2, _Said(1)], [2, _with(_Said(1), row=7)]),
+    "attribute of a text": (_Told("a"), _with(_Told("a"), row=7)),
+    "attribute of an exception": (ValueError("a"), _with(ValueError("a"), row=7)),
 }
 
 
@@ -260,12 +295,23 @@ def test_tables_are_told_apart_by_what_is_beside_their_values() -> None:
     pandas = pytest.importorskip("pandas")
     plain, said = pandas.DataFrame({"a": [1]}), pandas.DataFrame({"a": [1]})
     said.attrs["rows"] = 7
+    days = pandas.date_range("2000", periods=2, freq="D")
+    choice = pandas.Categorical(["a"], categories=["a", "b"])
     for own, other in (
         (plain, said),
         (plain, pandas.DataFrame({"a": np.array([1], np.int8)})),
         (pandas.Series([1]), pandas.Series([1], dtype="int8")),
         (pandas.Series([1], name="a"), pandas.Series([1], name="b")),
         (pandas.Series([1, 2]), pandas.Series([1, 2], index=range(5, 7))),
+        (plain, plain.rename_axis(columns="b")),
+        (plain, plain.set_flags(allows_duplicate_labels=False)),
+        (plain, pandas.DataFrame([[1]], columns=pandas.CategoricalIndex(["a"]))),
+        (days, pandas.DatetimeIndex(list(days))),
+        (pandas.Index([1], dtype="int8"), pandas.Index([1])),
+        (pandas.Timestamp("2000").as_unit("s"), pandas.Timestamp("2000").as_unit("ns")),
+        (choice, pandas.Categorical(["a"], categories=["a", "b"], ordered=True)),
+        (choice, pandas.Categorical(["a"], categories=["b", "a"])),
+        (choice, pandas.Categorical(["a"], categories=["a"])),
     ):
         assert value_of(own).leaves != value_of(other).leaves
 
@@ -307,8 +353,53 @@ def test_rows_of_pandas_are_those_of_reset_index() -> None:
     ]
     for value in indexed:
         rows = value.reset_index().to_dict("records")
-        read = _parts(value)
+        read = parts_of(value, 99)
         assert read == rows
         assert [list(row) for row in read or ()] == [list(row) for row in rows]  # in order
-    assert _parts(frame) == frame.to_dict("records")
-    assert _parts(frame.n) == [2.5, 1.5, 0.5]
+    assert parts_of(frame, 99) == frame.to_dict("records")
+    assert parts_of(frame.n, 99) == [2.5, 1.5, 0.5]
+
+
+def _caused(cause: Exception) -> Exception:
+    error = ValueError("a")
+    error.__cause__ = cause
+    return error
+
+
+def _noted(note: str) -> Exception:
+    error = ValueError("a")
+    error.add_note(note)
+    return error
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        (_noted("Ann"), _noted("Bob")),
+        (_caused(KeyError("Ann")), _caused(KeyError("Bob"))),
+        (_with(ValueError("a"), row=7), _with(ValueError("a"), row=8)),
+        (ValueError("y" * 3000 + "a"), ValueError("y" * 3000 + "b")),
+        (ExceptionGroup("a", [KeyError("Ann")]), ExceptionGroup("a", [KeyError("Bob")])),
+    ],
+)
+def test_what_comes_with_an_exception_is_read(errors: tuple[Exception, Exception]) -> None:
+    own, other = map(Value.of_raised, errors)
+    assert own.leaves != other.leaves
+
+
+def test_whole_numbers_beyond_doubles_are_read_in_lists() -> None:
+    leaves = dict(value_of([["Ann", 10**400], ["Bob", -(10**400)]]).leaves)
+    assert (leaves["output['Ann'][1]"], leaves["output['Bob'][1]"]) == (math.inf, -math.inf)
+    assert value_of([10**400, 1]).leaves != value_of([10**400, 2]).leaves
+
+
+def test_what_is_read_already_is_not_read_again() -> None:
+    """Beside a list, a frame's rows or a text there is nothing; sets have no order to tell."""
+    for plain in ([1.5, "a", {"b": 2}], "a 1", {"a": None}, {"c", "b", "a", 2.5}, Decimal("1.5")):
+        assert not any("beside" in name for name, _ in value_of(plain).leaves)
+
+
+def test_a_query_that_was_not_collected_is_refused() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DrawError, match="an audit reads values alone"):
+        value_of(polars.DataFrame({"a": [1]}).lazy())

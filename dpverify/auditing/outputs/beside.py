@@ -1,0 +1,87 @@
+"""What a Python value says beside its parts: what pickling would write of it.
+
+A container says more than what lies in it: the levels of a category, the frequency of an index, the
+most that a deque holds, the attribute that a subclass of float was given. Whoever gets the object
+gets all of that, and pickle knows it of any type. So a pickler goes through the value, writes
+nowhere, and notes the words and the numbers that it meets.
+"""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Beside", "beside"]
+
+_MOST = 4096  # words and numbers
+_SMALL = 64  # numbers of an array that are noted
+_READ = (Decimal, Fraction, complex, datetime.date, datetime.datetime, datetime.timedelta)
+"""Types whose values are their parts, and nothing more."""
+_NAMED = (type, FunctionType, MethodType, ModuleType)
+"""What pickle would look up by its name."""
+
+
+class _EnoughError(Exception):
+    """More isn't noted."""
+
+
+class _Nowhere:
+    """Where it writes."""
+
+    def write(self, data: bytes) -> int:
+        return len(data)
+
+
+class Beside(pickle.Pickler):
+    """Notes what it meets.
+
+    Attributes
+    ----------
+    words : texts and names of types, in their order, each once
+    numbers : whole numbers, truth values and doubles, in their order
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda _: None)
+        self.words: dict[str, None] = {}
+        self.numbers: list[float] = []
+
+    def persistent_id(self, obj: Any) -> str | None:
+        """Note an object; the word is pickled in its place."""
+        if len(self.words) + len(self.numbers) > _MOST:
+            raise _EnoughError
+        if isinstance(obj, _NAMED):
+            name = f"{getattr(obj, '__module__', '')} {getattr(obj, '__qualname__', obj.__name__)}"
+            self.words[name] = None
+            return name
+        if type(obj) in _READ or isinstance(obj, np.number | np.bool_):
+            return type(obj).__name__
+        if isinstance(obj, set | frozenset) and not getattr(obj, "__dict__", None):
+            return "set"  # of no order
+        if isinstance(obj, str):
+            self.words[obj] = None
+        elif isinstance(obj, int | float):
+            self._note(obj)
+        elif isinstance(obj, np.ndarray) and obj.dtype.kind in "biuf" and obj.size <= _SMALL:
+            for number in obj.ravel().tolist():
+                self._note(number)
+        return None
+
+    def _note(self, number: float) -> None:
+        with suppress(OverflowError):  # read where it stands
+            self.numbers.append(float(number))
+
+
+def beside(value: Any) -> Beside:
+    """What pickle would write of a value, as far as it can be pickled."""
+    noted = Beside()
+    with suppress(Exception):  # foreign objects refuse with whatever they like
+        noted.dump(value)
+    return noted
