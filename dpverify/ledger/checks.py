@@ -8,14 +8,16 @@ Formulas return a `Fraction` (compared exactly) or an `arb` (two balls agree whe
 both are narrow, to 12 digits). A bound is decided by certified comparison, and counts as reached
 within 10⁻⁹. A formula that returns None doesn't speak of that case, as a reading with a narrower
 condition. A double is no exact number: a check refuses it, and a ball where it says fractions, and
-an integral where it doesn't say quadrature.
+an integral where it doesn't say quadrature. An identity is asked for in letters, and of an equality
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from inspect import Parameter, signature
 from math import floor, log10
 from statistics import NormalDist
@@ -24,6 +26,7 @@ from typing import Any, Literal
 from flint import arb, ctx
 
 from dpverify.errors import ParameterError, require
+from dpverify.ledger.letters import Quotient
 from dpverify.ledger.oracles import apart, integrals, number
 
 __all__ = [
@@ -38,9 +41,10 @@ __all__ = [
     "wherever",
 ]
 
-Oracle = Literal["enumeration", "points", "enclosure", "quadrature", "simulation"]
+Oracle = Literal["identity", "enumeration", "points", "enclosure", "quadrature", "simulation"]
 """What a truth is:
 
+- ``identity``: another derivation in letters, the same rational function of them;
 - ``enumeration``: every outcome or every case of a size, added up in fractions;
 - ``points``: another derivation in fractions, compared at some points;
 - ``enclosure``: another derivation, in proven balls, compared at some points;
@@ -100,6 +104,8 @@ class Evidence:
         some = "one case" if self.cases == 1 else f"{self.cases} cases"
         digits = "" if self.digits is None else f" to {self.digits} digits"
         match self.oracle:
+            case "identity":
+                return f"by algebra, an identity in letters, {some}"
             case "enumeration":
                 return f"by enumeration in fractions, {some}"
             case "points":
@@ -130,6 +136,10 @@ class Check:
     compare: Callable[..., Evidence]
     of: Callable[[Formula], Formula] | None = None
     bound: bool = False
+
+    def __post_init__(self) -> None:
+        good = not (self.bound and self.oracle == "identity")
+        require(good, "oracle", self.oracle, "another one where the truth has a bound")
 
     def __call__(self, formula: Formula, *, seed: int = 0) -> Evidence:
         """What is found for a formula; the seed is that of the draws of a simulation."""
@@ -164,6 +174,10 @@ def equals(
     oracle : what the truth is
     of : what is compared of the formula, where that isn't the formula itself
     """
+    for case in cases:
+        lettered = any(isinstance(part, Quotient) for part in _parts(case))
+        rule = "an identity where a case has letters, and only there"
+        require((oracle == "identity") == lettered, "oracle", oracle, rule)
 
     def compare(truth: Formula, formula: Formula) -> Evidence:
         numbers: dict[str, Any] = {}
@@ -209,34 +223,52 @@ def at_most(
     """
 
     def compare(truth: Formula, formula: Formula) -> Evidence:
-        numbers: dict[str, Any] = {}
-        failed: list[str] = []
-        ratios: list[float] = []
-        digits = _Digits(oracle)
         names = _parameters(truth)[1:] or _parameters(formula)
-        with ctx.workprec(PRECISION):
-            for case in cases:
-                ends = digits.of(truth, apart(formula), *case)
-                if ends is None:
-                    continue
-                value, bound = (number(end) for end in ends)
-                place = _name(case, names)
-                numbers[place] = f"{_show(value)} of at most {_show(bound)}"
-                if value <= bound or _same(value, bound):
-                    ratios.append(float(value) / float(bound))
-                else:
-                    failed.append(f"{_at(place)}{_show(value)} above {_show(bound)}")
-        return Evidence(
-            holds=bool(numbers) and not failed,
-            oracle=oracle,
-            cases=len(numbers),
-            digits=digits.least,
-            ratios=(min(ratios), max(ratios)) if numbers and not failed else None,
-            numbers=numbers,
-            counterexample=failed[0] if failed else "" if numbers else _UNSPOKEN,
-        )
+        return _bounded(partial(truth, apart(formula)), cases, names, oracle)
 
     return Check(oracle=oracle, truth=truth, compare=compare, of=of, bound=True)
+
+
+def wherever(truth: Formula, oracle: Oracle) -> Check:
+    """A check that a value is at most its bound in every case that the formula names.
+
+    ``truth(*case)`` returns two numbers, the value and the bound on it.
+    """
+
+    def compare(truth: Formula, formula: Formula) -> Evidence:
+        return _bounded(truth, formula(), _parameters(truth), oracle)
+
+    return Check(oracle=oracle, truth=truth, compare=compare, bound=True)
+
+
+def _bounded(
+    truth: Formula, cases: Sequence[Case], names: Sequence[str], oracle: Oracle
+) -> Evidence:
+    numbers: dict[str, Any] = {}
+    failed: list[str] = []
+    ratios: list[float] = []
+    digits = _Digits(oracle)
+    with ctx.workprec(PRECISION):
+        for case in cases:
+            ends = digits.of(truth, *case)
+            if ends is None:
+                continue
+            value, bound = (number(end) for end in ends)
+            place = _name(case, names)
+            numbers[place] = f"{_show(value)} of at most {_show(bound)}"
+            if value <= bound or _same(value, bound):
+                ratios.append(float(value) / float(bound))
+            else:
+                failed.append(f"{_at(place)}{_show(value)} above {_show(bound)}")
+    return Evidence(
+        holds=bool(numbers) and not failed,
+        oracle=oracle,
+        cases=len(numbers),
+        digits=digits.least,
+        ratios=(min(ratios), max(ratios)) if numbers and not failed else None,
+        numbers=numbers,
+        counterexample=failed[0] if failed else "" if numbers else _UNSPOKEN,
+    )
 
 
 def order(
@@ -254,25 +286,6 @@ def order(
         return at_most(ratio, cases, oracle)(formula)
 
     return Check(oracle=oracle, truth=truth, compare=compare)
-
-
-def wherever(statement: Callable[[Any], bool], oracle: Oracle, name: str = "case") -> Check:
-    """A check that a statement is true for everything that the formula names."""
-
-    def compare(truth: Formula, formula: Formula) -> Evidence:
-        cases = list(formula())
-        with ctx.workprec(PRECISION), integrals() as integrated:
-            failed = [case for case in cases if not truth(case)]
-        _integrates(bool(integrated), oracle)
-        return Evidence(
-            holds=bool(cases) and not failed,
-            oracle=oracle,
-            cases=len(cases),
-            numbers={"tried": "; ".join(_shown(case) for case in cases)},
-            counterexample=f"{name} {_shown(failed[0])}" if failed else "",
-        )
-
-    return Check(oracle=oracle, truth=statement, compare=compare)
 
 
 def simulated(truth: Formula, cases: Sequence[Case], *, level: float) -> Check:
@@ -321,7 +334,7 @@ class _Digits:
         _integrates(bool(integrated), self._oracle)
         if value is not None:
             _exact(value, self._oracle)
-        for part in value if isinstance(value, tuple | list) else (value,):
+        for part in _parts(value):
             if isinstance(part, arb) and (size := abs(float(part))):
                 self._widest = max(self._widest or 0.0, float(part.rad()) / size)
         return value
@@ -342,14 +355,20 @@ def _integrates(integrated: bool, oracle: Oracle) -> None:
 
 def _exact(value: Any, oracle: Oracle) -> None:
     """Refuse what the word for the oracle doesn't cover."""
+    kinds = {"identity": Quotient, "enclosure": arb, "quadrature": arb}
+    rule = f"a fraction, a ball of an enclosure or letters of an identity; the oracle is {oracle}"
+    for part in _parts(value):
+        good = isinstance(part, int | Fraction | str | kinds.get(oracle, int))
+        require(good, "value", part, rule)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What a case is made of, those of tuples and lists one by one."""
     if isinstance(value, tuple | list):
         for part in value:
-            _exact(part, oracle)
-        return
-    good = isinstance(value, int | Fraction | str) or (
-        oracle in ("enclosure", "quadrature") and isinstance(value, arb)
-    )
-    require(good, "value", value, f"a fraction, or a ball of an enclosure; the oracle is {oracle}")
+            yield from _parts(part)
+    else:
+        yield value
 
 
 def _at(place: str) -> str:
@@ -371,18 +390,14 @@ def _show(value: Any) -> str:
     return f"{float(value):.6g}" if isinstance(value, arb) else str(value)
 
 
-def _shown(case: Any) -> str:
-    """A case for a reader: parts of tuples one by one, so that fractions look like fractions."""
-    if isinstance(case, tuple | list):
-        return f"({', '.join(_shown(part) for part in case)})"
-    return case.str(4, radius=False) if isinstance(case, arb) else str(case)
-
-
 def _name(case: Case, parameters: Sequence[str]) -> str:
     """The case with the names of its parts, if the function names each of them."""
     shown = [_show(part) for part in case]
     if len(parameters) == len(case):
-        shown = [f"{name}={part}" for name, part in zip(parameters, shown, strict=True)]
+        shown = [
+            part if part == name else f"{name}={part}"  # a letter has the name already
+            for name, part in zip(parameters, shown, strict=True)
+        ]
     return "; ".join(shown)
 
 

@@ -45,6 +45,7 @@ from typing import Any, Literal
 from dpverify.errors import ClusterError, ParameterError, require
 from dpverify.execution.parallel import spread
 from dpverify.ledger.checks import Check, Evidence, Formula
+from dpverify.ledger.letters import Quotient
 
 __all__ = [
     "Correction",
@@ -366,7 +367,7 @@ def _changed(value: Any, factor: Fraction) -> Any:
     match value:
         case bool():
             return not value
-        case int() | Fraction():
+        case int() | Fraction() | Quotient():
             return value * factor if value else factor - 1
         case tuple():
             return tuple(_changed(part, factor) for part in value)

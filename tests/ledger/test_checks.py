@@ -1,10 +1,14 @@
 """The checks by cases can fail, either way."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from flint import arb
 
-from dpverify.ledger.checks import order, wherever
+from dpverify.errors import ParameterError
+from dpverify.ledger.checks import Check, Oracle, at_most, equals, order, wherever
+from dpverify.ledger.letters import letters
 
 
 @pytest.mark.parametrize(
@@ -21,18 +25,46 @@ def test_an_order_is_of_every_case() -> None:
     assert not check(lambda n: Fraction(n * n)).holds
 
 
-def test_a_statement_holds_wherever_it_is_said_to() -> None:
-    check = wherever(lambda n: n % 2 == 0, "enumeration", "n =")
-    assert check(lambda: [2, 4]).holds
-    found = check(lambda: [2, 3, 5])
+def test_a_bound_holds_wherever_it_is_said_to() -> None:
+    check = wherever(lambda n: (2 * n, n * n), "enumeration")
+    assert check(lambda: [(2,), (4,)]).ratios == (0.5, 1)
+    found = check(lambda: [(2,), (Fraction(1, 2),), (1,)])
     assert not found.holds
-    assert found.counterexample == "n = 3"
+    assert found.counterexample == "at n=1/2: 1 above 0.25"
 
 
 def test_a_statement_on_nothing_does_not_hold() -> None:
-    assert not wherever(lambda _: True, "enumeration")(list).holds
+    assert not wherever(lambda n: (n, n), "enumeration")(list).holds
 
 
-def test_fractions_are_shown_as_fractions() -> None:
-    check = wherever(lambda _: False, "enumeration")
-    assert check(lambda: [(Fraction(1, 2), ("a", 3))]).counterexample == "case (1/2, (a, 3))"
+X, Y = letters("x y")
+
+
+def test_an_identity_is_of_all_numbers() -> None:
+    check = equals(lambda x, y: (x + y) * (x - y), [(X, Y)], "identity")
+    found = check(lambda x, y: x**2 - y**2)
+    assert (found.holds, found.how) == (True, "by algebra, an identity in letters, one case")
+    # equal wherever one of them is 1, but not as functions
+    found = check(lambda x, y: x**2 - y**2 + (x - 1) * (y - 1))
+    assert found.counterexample == "at x; y: x^2 + x*y - x - y^2 - y + 1, in truth x^2 - y^2"
+
+
+def compared(cases: list[tuple[object, ...]], oracle: Oracle) -> Check:
+    return equals(lambda x: x, cases, oracle)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: compared([(X,)], "points"),
+        lambda: compared([(X,), (Fraction(3),)], "identity"),
+        lambda: at_most(lambda f, x: (x, f(x)), [(X,)], "identity"),
+        lambda: wherever(lambda x: (x, x), "identity"),
+        lambda: order(lambda x: x, [(X,)], "identity", factor=2)(lambda x: x),
+        lambda: compared([(X,)], "identity")(lambda x: arb(2)),
+        lambda: compared([(Fraction(2),)], "points")(lambda x: X),
+    ],
+)
+def test_the_word_identity_covers_equalities_in_letters_alone(made: Callable[[], object]) -> None:
+    with pytest.raises(ParameterError, match=r"identity|letters|another one"):
+        made()

@@ -31,12 +31,13 @@ MEANINGS: Mapping[Verdict, str] = {
     "holds_under_reading": "false as printed; true under a reading that the paper's own text "
     "supports and that covers its own settings",
     "conservative": "true, and an inequality that is never reached",
-    "confirmed_exactly": "true wherever it was tried, in fractions or in proven enclosures that "
+    "confirmed_exactly": "true wherever it was tried, in letters, fractions or enclosures that "
     "agree to 12 digits or more",
     "confirmed_statistically": "agrees with simulation within a stated margin",
     "not_checkable": "nothing to try",
 }
 ORACLES: Mapping[Oracle, str] = {
+    "identity": "another derivation in letters: one rational function, for all numbers",
     "enumeration": "every outcome or every case of a size, in fractions",
     "points": "another derivation in fractions, compared at some points",
     "enclosure": "another derivation in proven balls, compared at some points",

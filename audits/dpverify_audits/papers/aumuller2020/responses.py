@@ -1,7 +1,7 @@
 """Section 4: sketches by generalized randomized response.
 
-All laws are those of two responses, enumerated. Identities in J and p* of degree at most 2 hold
-when they hold at the points below. Theorem 4.1 is checked step by step, in squares.
+All laws are those of two responses, enumerated for each B with letters for J and p*. Theorem 4.1 is
+checked step by step, in squares.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Correction, Reading, Statement
 
@@ -19,6 +20,9 @@ from .laws import responses as law_of
 
 __all__ = ["CLAIMS", "estimate"]
 
+_J, _P = letters("J p")
+_LETTERS = [(b, _P) for b in (2, 3, 5)]
+_BOTH = [(*case, _J) for case in _LETTERS]
 _KEEPS = [Fraction(3, 4), Fraction(2, 3), Fraction(9, 10)]
 _STEPS = [(b, p) for b in (2, 3, 5) for p in _KEEPS]
 _CASES = [(b, p, j) for b, p in _STEPS for j in (Fraction(0), Fraction(1, 3), Fraction(1))]
@@ -87,7 +91,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, proof of lemma 4",
         text="Responses to equal values agree with probability p² + (1 − p)²/(B − 1).",
         printed=lambda b, p: p**2 + (1 - p) ** 2 / (b - 1),
-        check=equals(lambda b, p: _meet(b, p, 0), _STEPS, "enumeration"),
+        check=equals(lambda b, p: _meet(b, p, 0), _LETTERS, "identity"),
     ),
     Statement(
         id="aumuller2020.lemma-4.different",
@@ -104,7 +108,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="B = 2 is the case in question, the one of the experiments",
             )
         },
-        check=equals(lambda b, p: _meet(b, p, 1), _STEPS, "enumeration"),
+        check=equals(lambda b, p: _meet(b, p, 1), _LETTERS, "identity"),
         reason="At B = 2, the paper's own choice, the last term is 0/0; it is 0, as there is no "
         "third value to agree on.",
         instead="Use equation 2, which is right at every B, B = 2 included.",
@@ -114,7 +118,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, equation 2",
         text="Responses agree with probability (J + BJp(Bp − 2) + B − 1)/(B(B − 1)).",
         printed=lambda b, p, j: (j + b * j * p * (b * p - 2) + b - 1) / (b * (b - 1)),
-        check=equals(_agree, _CASES, "enumeration"),
+        check=equals(_agree, _BOTH, "identity"),
         mechanisms=("rr-min-hash",),
     ),
     Statement(
@@ -122,12 +126,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, equation 1 and lemma 4",
         text="(B − 1)(B·share − 1)/(Bp − 1)² is an unbiased estimator of J.",
         printed=estimate,
-        check=equals(
-            lambda b, p, j: j,
-            [case for case in _CASES if case[2]],
-            "enumeration",
-            of=averaged(_two),
-        ),
+        check=equals(lambda b, p, j: j, _BOTH, "identity", of=averaged(_two)),
         mechanisms=("rr-min-hash",),
     ),
     Statement(
@@ -203,8 +202,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda b, r: 48 * (1 + (b - 1) / r) ** 4,
         check=equals(
             lambda b, r: 3 * b**4 * (2 * (r + b - 1) / (b * r)) ** 4,
-            [(b, Fraction(r)) for b in (3, 5) for r in (4, 7)],
-            "points",
+            [letters("b r")],
+            "identity",
         ),
     ),
     Statement(
@@ -240,7 +239,7 @@ CLAIMS: tuple[Statement, ...] = (
             where="section 4, similarity estimation",
             text=text,
             printed=printed,
-            check=equals(truth, _STEPS, "points"),
+            check=equals(truth, _LETTERS, "identity"),
         )
         for name, text, printed, truth in (
             (

@@ -79,15 +79,10 @@ def _range(share: Fraction) -> list[tuple[int, int, int, Fraction, Fraction]]:
     ]
 
 
-def _projection_wins(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
-    d, k, n, e, share = case
+def _bounds(d: int, k: int, n: int, e: Fraction, share: Fraction) -> tuple[arb, arb]:
+    """(4) and theorem 3's bound at a share of the range."""
     r2 = number(share) * _printed_crossing(d, k, e)
-    return bool(_projection(k, n, e, r2) < _responses(d, e))
-
-
-def _responses_win(case: tuple[int, int, int, Fraction, Fraction]) -> bool:
-    d, k, n, e, share = case
-    return bool(_responses(d, e) < _projection(k, n, e, number(share) * _printed_crossing(d, k, e)))
+    return _projection(k, n, e, r2), _responses(d, e)
 
 
 def _delta_of_two(epsilon: arb, mu: arb) -> arb:
@@ -113,13 +108,12 @@ def _poor(formula: Any, d: int, k: int, n: int, e: Fraction) -> tuple[Any, arb]:
     return r2**2, ours if ours < theirs else theirs
 
 
-def _is_near(case: tuple[int, int]) -> bool:
-    """Whether ‖x − eᵢ‖², of a record of that weight without attribute i, is within 2√k."""
-    weight, k = case
+def _is_near(weight: int, k: int) -> tuple[int, int]:
+    """Squares of ‖x − eᵢ‖², for a record of that weight without attribute i, and of 2√k."""
     record = [1] * weight + [0]
     attribute = [0] * weight + [1]
     squared = sum((a - b) ** 2 for a, b in zip(record, attribute, strict=True))
-    return squared**2 <= 4 * k
+    return squared**2, 4 * k
 
 
 CLAIMS: tuple[Statement, ...] = (
@@ -174,7 +168,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="the middle of the range; its end is one of those constants",
             )
         },
-        check=wherever(_projection_wins, "enclosure", "(d, k, n, ε, share of the range)"),
+        check=wherever(_bounds, "enclosure"),
         reason="Up to a quarter of √(dk)/ε² the claim holds; at the end of the range the other "
         "bound is the smaller one. The paper says that constants are left open.",
         instead="Compare both bounds at your distance.",
@@ -193,7 +187,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="the far range but for its beginning, which is one of those constants",
             )
         },
-        check=wherever(_responses_win, "enclosure", "(d, k, n, ε, share of the range)"),
+        check=wherever(lambda d, k, n, e, share: _bounds(d, k, n, e, share)[::-1], "enclosure"),
         reason="From twice √(dk)/ε² on it holds; at the beginning of the range the other bound "
         "may still be the smaller one. The paper says that constants are left open.",
         instead="Compare both bounds at your distance.",
@@ -242,7 +236,7 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: the records' weight; 2 is taken for the constant",
         printed=lambda: [(100, 64)],
         corrections={"weights up to √k alone": Correction(lambda: [(w, 64) for w in (1, 8, 15)])},
-        check=wherever(_is_near, "enumeration", "(weight, k)"),
+        check=wherever(_is_near, "enumeration"),
         reason="A record of weight 100 is 101 away from the vector of an attribute that it "
         "lacks, far above 2√k for k = 64. What must be told apart is always weight + 1 from "
         "weight − 1, and that is a small difference at every weight.",

@@ -78,10 +78,9 @@ def _laplace_loss(formula: Any, matrix: Any, epsilon: Fraction) -> tuple[Fractio
     return worst / scale, epsilon
 
 
-def _gaussian_is_smaller(case: tuple[int, Fraction, Fraction]) -> bool:
+def _gaussian_is_smaller(k: int, epsilon: Fraction, delta: Fraction) -> tuple[arb, Fraction]:
     """Variance of either noise on k numbers xP with P of ±1/√k: w₂ = 1 and w₁ = √k."""
-    k, epsilon, delta = case
-    return bool(sigma_needed(epsilon, delta) ** 2 < number(2 * k / epsilon**2))
+    return sigma_needed(epsilon, delta) ** 2, 2 * k / epsilon**2
 
 
 def _bits(d: int) -> list[tuple[int, ...]]:
@@ -197,7 +196,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="lemma 2 has 30 numbers and more at δ = 10⁻⁶",
             )
         },
-        check=wherever(_gaussian_is_smaller, "enclosure", "(k, ε, δ)"),
+        check=wherever(_gaussian_is_smaller, "enclosure"),
         reason="For one number Gaussian noise of theorem 1 has a larger variance than Laplace "
         "noise. It saves from about ln(1/2δ) + ε numbers on, here 16.",
         instead="For fewer numbers than ln(1/2δ) + ε take Laplace noise: it is smaller, and δ is "

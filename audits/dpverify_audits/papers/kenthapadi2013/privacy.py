@@ -14,6 +14,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, drawn_delta, gaussian_delta, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
@@ -160,8 +161,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda y, v, z: (y - z) ** 2 - (y - v) ** 2 - 2 * (v - y) * (z - v),
         check=equals(
             lambda y, v, z: (v - z) ** 2,
-            list(product([Fraction(n, 2) for n in (-3, 1, 4)], repeat=3)),
-            "points",
+            [letters("y v z")],
+            "identity",
         ),
     ),
     Statement(
@@ -189,8 +190,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda w, s, e: (2 * e * s * s - w * w) / (2 * w),
         check=equals(
             lambda w, s, e: e,
-            _POINTS,
-            "points",
+            [letters("w s e")],
+            "identity",
             of=lambda formula: lambda w, s, e: _ratio(formula, w, s, e)[0],
         ),
     ),

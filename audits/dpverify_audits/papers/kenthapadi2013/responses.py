@@ -17,12 +17,14 @@ from typing import Any
 from flint import arb
 
 from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Correction, Statement
 
 __all__ = ["CLAIMS"]
 
 _FLIPS = (Fraction(1, 10), Fraction(1, 4), Fraction(9, 20))
+_LETTERED = [(d, w, letters("f")[0]) for d in (1, 2, 3) for w in range(d + 1)]
 _SIZES = [(d, w, f) for d in (1, 3, 4) for w in range(d + 1) for f in _FLIPS]
 _LONG = [(d, w, f) for d, w in ((20, 3), (40, 40)) for f in _FLIPS]
 Bits = tuple[int, ...]
@@ -168,8 +170,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=_estimate,
         check=equals(
             lambda d, w, f: Fraction(w),
-            _SIZES,
-            "enumeration",
+            _LETTERED,
+            "identity",
             of=lambda formula: (
                 lambda d, w, f: sum(
                     (p * formula(v, d, f) for v, p in _enumerated(d, w, f).items()), Fraction(0)
@@ -183,14 +185,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.3.2, proof of theorem 3, claim 1",
         text="E‖x̂ − ŷ‖² = (1 − 2p)²w + 2p(1 − p)d.",
         printed=lambda d, w, f: (1 - 2 * f) ** 2 * w + 2 * f * (1 - f) * d,
-        check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _SIZES, "enumeration"),
+        check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _LETTERED, "identity"),
     ),
     Statement(
         id="kenthapadi2013.theorem-3.proof.mean-split",
         where="section 4.3.2, proof of theorem 3, claim 1",
         text="E‖x̂ − ŷ‖² = ((1 − p)² + p²)w + 2p(1 − p)(d − w).",
         printed=lambda d, w, f: ((1 - f) ** 2 + f**2) * w + 2 * f * (1 - f) * (d - w),
-        check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _SIZES, "enumeration"),
+        check=equals(lambda d, w, f: _mean(_enumerated(d, w, f)), _LETTERED, "identity"),
     ),
     Statement(
         id="kenthapadi2013.theorem-3.proof.unchanged",
@@ -199,8 +201,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda w, f: f**2 + (1 - f) ** 2,
         check=equals(
             lambda w, f: _enumerated(1, w, f)[w],
-            [(w, f) for w in (0, 1) for f in _FLIPS],
-            "enumeration",
+            [(w, *letters("f")) for w in (0, 1)],
+            "identity",
         ),
     ),
     Statement(

@@ -12,6 +12,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, order, wherever
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import density, gaussian_delta, integral, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 
@@ -76,17 +77,16 @@ def _direct(n: int, e: Fraction, d: Fraction) -> arb:
     return n * sigma_needed(e, d) ** 2
 
 
-def _is_of_order(case: tuple[int, Fraction, Fraction]) -> bool:
-    n, e, d = case
+def _is_of_order(n: int, e: Fraction, d: Fraction) -> tuple[arb, int]:
+    """How far σ² is from between one and four times n ln(1/δ)/ε², as a factor, and 1."""
     ratio = _direct(n, e, d) * number(e) ** 2 / (n * -number(d).log())
-    return bool(ratio <= 4) and bool(ratio >= 1)
+    return (ratio / 4).max(1 / ratio), 1
 
 
-def _projection_wins(case: tuple[int, int, Fraction, Fraction]) -> bool:
-    """Users, weight μ, ε, δ: k = μ columns of signs, so that w₂ = 1, and records 2μ apart."""
-    n, weight, e, d = case
+def _projection_wins(n: int, weight: int, e: Fraction, d: Fraction) -> tuple[arb, arb]:
+    """Variances for n users: k = μ columns of signs, so that w₂ = 1, and records 2μ apart."""
     s2 = sigma_needed(e, d) ** 2
-    return bool(variance(weight, 2 * weight, s2) < n * s2)
+    return variance(weight, 2 * weight, s2), n * s2
 
 
 def _released(x: tuple[int, ...], y: tuple[int, ...], sigma: int, power: int) -> arb:
@@ -100,15 +100,13 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.lemma-1.rotation",
         where="section 3.2.1, proof of lemma 1, first paragraph",
         text="The log ratio of densities, times 2σ², is that of one dimension along Y′ − Y.",
-        printed=lambda z, v, w: (
-            Fraction(2 * w * sum(a * b for a, b in zip(z, v, strict=True)), w) - w * w
-        ),
+        printed=lambda z, v, w: 2 * w * (sum(a * b for a, b in zip(z, v, strict=True)) / w) - w * w,
         check=equals(
-            lambda z, v, w: Fraction(
+            lambda z, v, w: (
                 sum(a * a for a in z) - sum((a - b) ** 2 for a, b in zip(z, v, strict=True))
             ),
-            [((a, b), (3, 4), 5) for a, b in product((-7, 0, 2), repeat=2)],
-            "points",
+            [(letters("a b"), (3, 4), 5), (letters("a b c"), (2, -3, 6), 7)],
+            "identity",
         ),
     ),
     Statement(
@@ -334,7 +332,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="every ε that lemma 2 allows, to which the paper compares",
             )
         },
-        check=wherever(_is_of_order, "enclosure", "(n, ε, δ)"),
+        check=wherever(_is_of_order, "enclosure"),
         reason="Beyond ε = ln(1/δ) the order is n/ε, and the printed one is too small. At ε = 40 "
         "and δ = 10⁻⁶ it is more than four times too small.",
         instead="For ε above ln(1/δ) read n/ε.",
@@ -356,10 +354,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Projection has less variance than noise on distances if the largest weight is "
         "much smaller than the number of users.",
         conditions="not stated: how much smaller; δ = 10⁻⁶, w₂(P) = 1, k = μ",
-        printed=lambda: [
-            *(lambda: [(1000, 10, Fraction(1), _TINY)])(),
-            *(lambda: [(3000, 10, Fraction(1, 10), _TINY)])(),
-        ],
+        printed=lambda: [(1000, 10, Fraction(1), _TINY), (3000, 10, Fraction(1, 10), _TINY)],
         readings={
             "300 times smaller, ε of at least 1": Reading(
                 lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
@@ -367,7 +362,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="weights 300 times below the number of users at ε of 1 and more",
             )
         },
-        check=wherever(_projection_wins, "enclosure", "(n, μ, ε, δ)"),
+        check=wherever(_projection_wins, "enclosure"),
         reason="The weight has to be smaller than the number of users by σ², which grows as "
         "1/ε². A hundred times smaller isn’t enough at ε = 1, nor 300 times at ε = 1/10.",
         instead="Compare 32μσ² with n for your ε.",

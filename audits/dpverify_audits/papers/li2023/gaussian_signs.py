@@ -16,6 +16,7 @@ from typing import Any
 from flint import acb, arb
 
 from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import ball, cdf, density, integral, number, rounded
 from dpverify.ledger.statements import Correction, Statement
 
@@ -176,8 +177,8 @@ CLAIMS: tuple[Statement, ...] = (
                     for i in range(k + 1)
                 )
             ),
-            [(Fraction(t), Fraction(4), k) for t in (1, 3) for k in (1, 2, 5)],
-            "enumeration",
+            [(*letters("theta pi"), k) for k in (1, 2, 5)],
+            "identity",
         ),
     ),
     Statement(
@@ -187,8 +188,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda q, r: q * ((r - 1) / (r + 1)) ** 2 + 2 * r / (r + 1) ** 2,
         check=equals(
             _collision,
-            [(Fraction(q, 5), Fraction(r)) for q in range(6) for r in (2, 7)],
-            "enumeration",
+            [letters("q r")],
+            "identity",
         ),
     ),
     Statement(
@@ -198,8 +199,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda seen, r: ((r + 1) ** 2 * seen - 2 * r) / (r - 1) ** 2,
         check=equals(
             lambda q, r: q,
-            [(Fraction(q, 5), Fraction(3)) for q in range(1, 6)],
-            "enumeration",
+            [letters("q r")],
+            "identity",
             of=lambda formula: lambda q, r: formula(_collision(q, r), r),
         ),
         mechanisms=("dp-signrp-rr",),
@@ -209,7 +210,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1.2, theorem 4.6",
         text="V_RR, k times the variance of the angle from noisy signs; an identity in π.",
         printed=rr_printed,
-        check=equals(rr_variance, _ODDS, "enumeration"),
+        check=equals(rr_variance, [letters("theta pi r")], "identity"),
         mechanisms=("dp-signrp-rr",),
     ),
     Statement(

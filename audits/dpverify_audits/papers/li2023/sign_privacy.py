@@ -7,7 +7,7 @@ neighbours on the lattice of quarters, with odds e^(ε/k) = 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import permutations, product
 from math import ceil, comb, floor
@@ -15,7 +15,8 @@ from typing import Any
 
 from flint import arb, fmpq, fmpq_series
 
-from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, hockey_stick, integral, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
@@ -43,8 +44,15 @@ def _changes(x: Fraction, y: Fraction) -> bool:
     return ((x > 0) - (x < 0)) != ((y > 0) - (y < 0))
 
 
-def _never_changes(case: tuple[Fraction, Fraction]) -> bool:
-    return not _changes(*case)
+def _least(rule: Callable[[Fraction], bool]) -> Fraction:
+    """The least |x| of which a rule says that no neighbour changes the sign."""
+    return min(abs(x) for x, _ in _MOVES if rule(abs(x)))
+
+
+def _safe_from() -> Fraction:
+    """The least |x| above all of which a neighbour changes the sign."""
+    changed = max(abs(x) for x, y in _MOVES if _changes(x, y))
+    return min(abs(x) for x, _ in _MOVES if abs(x) > changed)
 
 
 def _above(k: int, q: Any, bound: Any) -> arb:
@@ -99,9 +107,9 @@ def _equation_20(f: Any, p: int) -> tuple[Any, arb]:
     return 1 - inside, f(p)
 
 
-def _levels(k: int) -> list[tuple[Fraction, int, int]]:
-    """(e^ε, L, L′) of neighbours, from `smooth`."""
-    return [(R, a, b) for a, b in sorted({(smooth(x), smooth(y)) for x, y in _MOVES}) if a and b]
+_LEVELS = [pair for pair in sorted({(smooth(x), smooth(y)) for x, y in _MOVES}) if all(pair)]
+"""(L, L′) of neighbours."""
+_LETTERED: list[tuple[Any, int, int]] = [(letters("r")[0], *pair) for pair in _LEVELS]
 
 
 def _bin(p: int, k: int, position: int) -> int:
@@ -166,8 +174,6 @@ def _derivative(a: Fraction, share: Fraction, e: Fraction, k: Fraction, third: i
     found = total[1]
     return _F(int(found.p), int(found.q))
 
-
-_EXTRA = [(_F(t), _F(4), _F(r)) for t in (1, 3) for r in (2, 5)]
 
 CLAIMS: tuple[Statement, ...] = (
     Statement(
@@ -290,10 +296,14 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.section-4.1.2.extra",
-        where="section 4.1.2, below theorem 4.6; π² = 16",
+        where="section 4.1.2, below theorem 4.6",
         text="Flipping adds π²(2R/(R−1)² + 4R²/(R−1)⁴) to k·Var, R = e^(ε/N₊).",
         printed=lambda t, pi, r: pi**2 * (2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4),
-        check=equals(lambda t, pi, r: rr_variance(t, pi, r) - t * (pi - t), _EXTRA, "enumeration"),
+        check=equals(
+            lambda t, pi, r: rr_variance(t, pi, r) - t * (pi - t),
+            [letters("theta pi r")],
+            "identity",
+        ),
         reason="the variance by all flips, less equation 5's",
     ),
     Statement(
@@ -305,11 +315,13 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         check=equals(
             lambda t, pi, r: sum(
-                a * b * (t / pi if (a > _HALF) == (b > _HALF) else 1 - t / pi)
-                for a, b in product((r / (r + 1), 1 / (r + 1)), repeat=2)
+                a * b * (t / pi if one == other else 1 - t / pi)
+                for (one, a), (other, b) in product(
+                    ((True, r / (r + 1)), (False, 1 / (r + 1))), repeat=2
+                )
             ),
-            _EXTRA,
-            "enumeration",
+            [letters("theta pi r")],
+            "identity",
         ),
     ),
     Statement(
@@ -354,15 +366,15 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-4.2.safe",
         where="section 4.2, second item below “local perturbation”; section 6.1, text; theorem 6.1",
         text="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
-        printed=lambda: [pair for pair in _MOVES if abs(pair[0]) >= _HALF],
+        printed=lambda: _least(lambda x: x >= _HALF),
         corrections={
             "|x| > β max |w|": Correction(
-                lambda: [p for p in _MOVES if abs(p[0]) > _HALF],
+                lambda: _least(lambda x: x > _HALF),
                 place="algorithm 10, line 4, which perturbs at equality",
                 change="> for ≥",
             )
         },
-        check=wherever(_never_changes, "enumeration", "(x, x′) ="),
+        check=at_most(lambda f: (_safe_from(), f()), [()], "enumeration"),
         mechanisms=("idp-signrp-rr", "idp-signrp-g"),
         reason="At equality a neighbour reaches 0, which has no sign. Algorithm 10 has it right.",
         instead="Perturb at equality too.",
@@ -371,8 +383,8 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.algorithm-10",
         where="section 6.1, algorithm 10, line 4; p = 2, β = ½, in units of 1/√k",
         text="Where β/√k < |z|, no neighbour changes the sign.",
-        printed=lambda: [pair for pair in _MOVES if not abs(pair[0]) <= _HALF],
-        check=wherever(_never_changes, "enumeration", "(x, x′) ="),
+        printed=lambda: _least(lambda x: x > _HALF),
+        check=at_most(lambda f: (_safe_from(), f()), [()], "enumeration"),
         mechanisms=("idp-signrp-rr", "idp-signrp-g"),
     ),
     Statement(
@@ -390,7 +402,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.2, proof of theorem 4.7, case I, first display; R = e^(ε/k)",
         text="P(s̃ = 1)/P(s̃′ = 1) = R^(L−L′)(R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: r ** (a - b) * (r**b + 1) / (r**a + 1),
-        check=equals(lambda r, a, b: plus(_F(1), a) / plus(_F(1), b), _levels(1), "points"),
+        check=equals(lambda r, a, b: plus(_F(1), a, r) / plus(_F(1), b, r), _LETTERED, "identity"),
     ),
     Statement(
         id="li2023.theorem-4.7.ratio-step",
@@ -398,9 +410,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="The ratio of the probabilities to keep a sign is (R^L + R)/(R^L + 1).",
         printed=lambda r, a, b: (r**a + r) / (r**a + 1),
         check=equals(
-            lambda r, a, b: plus(_F(1), a) / plus(_F(1), b),
-            [case for case in _levels(1) if case[1] == case[2] + 1],
-            "points",
+            lambda r, a, b: plus(_F(1), a, r) / plus(_F(1), b, r),
+            [case for case in _LETTERED if case[1] == case[2] + 1],
+            "identity",
         ),
     ),
     Statement(
@@ -409,7 +421,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(s̃ = −1)/P(s̃′ = −1) = (R^L′ + 1)/(R^L + 1).",
         printed=lambda r, a, b: (r**b + 1) / (r**a + 1),
         check=equals(
-            lambda r, a, b: (1 - plus(_F(1), a)) / (1 - plus(_F(1), b)), _levels(1), "points"
+            lambda r, a, b: (1 - plus(_F(1), a, r)) / (1 - plus(_F(1), b, r)),
+            _LETTERED,
+            "identity",
         ),
     ),
     Statement(
@@ -429,7 +443,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(sign kept) ≤ e^(ε/k)·P(sign kept) of any neighbour.",
         printed=lambda r: r,
         check=at_most(
-            lambda f, r: (max(plus(_F(1), a) / plus(_F(1), b) for _, a, b in _levels(1)), f(r)),
+            lambda f, r: (max(plus(_F(1), a) / plus(_F(1), b) for a, b in _LEVELS), f(r)),
             [(R,)],
             "enumeration",
         ),
@@ -478,9 +492,11 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.theorem-4.8.empty-bin.minus",
         where="section 4.4, proof of theorem 4.8, second ratio",
-        text="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R; R = 3.",
-        printed=lambda: 2 / (R + 1),
-        check=equals(lambda: (1 - plus(_F(1), 1)) / plus(_F(0), 1), [()], "points"),
+        text="A flipped sign against a fair coin: ratio 2/(R + 1), at least 1/R.",
+        printed=lambda r: 2 / (r + 1),
+        check=equals(
+            lambda r: (1 - plus(_F(1), 1, r)) / plus(_F(0), 1, r), [letters("r")], "identity"
+        ),
     ),
     Statement(
         id="li2023.section-4.4.repetitions",

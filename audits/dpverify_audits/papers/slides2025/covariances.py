@@ -100,9 +100,9 @@ def _query(a: Matrix, x: tuple[int, ...]) -> Fraction:
     return _mean_over_signs(lambda y, c: _squared_norm(_times(y, c)), a, x)
 
 
-def _lifted(case: tuple[str, int]) -> bool:
-    """Whether an offset raises the least singular value of all small A to w: xᵀAᵀAx ≥ w²‖x‖²."""
-    how, w = case
+def _lifted(how: str, w: int) -> tuple[int, Fraction]:
+    """w², and the least xᵀAᵀAx/‖x‖² of all small A with the offset."""
+    least = []
     queries = [x for x in product((-2, -1, 0, 1, 2), repeat=2) if any(x)]
     for entries in product((-1, 0, 1), repeat=4):
         a: Matrix = (entries[:2], entries[2:])
@@ -113,9 +113,8 @@ def _lifted(case: tuple[str, int]) -> bool:
         for x in queries:
             column = tuple((c,) for c in x)
             form = _times(_times(_transposed(column), gram), column)[0][0]
-            if form < w * w * sum(c * c for c in x):
-                return False
-    return True
+            least.append(Fraction(form, sum(c * c for c in x)))
+    return w * w, min(least)
 
 
 def _worst_query(
@@ -129,14 +128,13 @@ def _utility(value: Fraction, w: Fraction, width: Fraction) -> Fraction:
     return (1 + width) * value + w**2 * width
 
 
-def _within(case: tuple[bool, Fraction, Fraction, Fraction]) -> bool:
-    """Whether both ends of what the lemma allows stay within the printed errors."""
-    subtracted, value, w, width = case
+def _within(
+    subtracted: bool, value: Fraction, w: Fraction, width: Fraction
+) -> tuple[Fraction, Fraction]:
+    """The larger error at the two ends of what the lemma allows, and the printed one."""
     centre = w**2 if subtracted else 0
-    return all(
-        abs((1 + s * width) * (value + w**2) - centre - value) <= width * value + w**2 * width
-        for s in (-1, 1)
-    )
+    errors = [abs((1 + s * width) * (value + w**2) - centre - value) for s in (-1, 1)]
+    return max(errors), width * value + w**2 * width
 
 
 def published_offset(epsilon: Fraction, delta: Fraction, rows: Any) -> arb:
@@ -216,7 +214,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="the algorithm that is summarised, which raises squared singular values",
             )
         },
-        check=wherever(_lifted, "enumeration", "(offset of, w)"),
+        check=wherever(_lifted, "enumeration"),
         reason="An offset w in every entry leaves directions whose sum is 0 where they are. What "
         "the paper does is to raise the squared singular values by w².",
         instead="Raise the squared singular values by w².",
@@ -274,7 +272,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="the value that the slide reports, w² taken off",
             )
         },
-        check=wherever(_within, "points", "(subtracted, ‖Ax‖², w, η)"),
+        check=wherever(_within, "points"),
         reason="Before w² is subtracted the lifted query is too large by w² itself, not by ηw². "
         "Subtract first, as the next item does.",
         instead="Subtract w² first.",

@@ -17,6 +17,7 @@ from typing import Any
 from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 
@@ -89,10 +90,8 @@ def _true_variance(v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
     return variance(_estimate(v, k, sigma))
 
 
-def _has_printed_variance(case: tuple[str, tuple[int, ...], int, Fraction]) -> bool:
-    name, v, k, sigma = case
-    law = _estimate(v, k, sigma, _SIGNS if name == "signs" else _NORMAL)
-    return variance(law) == _printed_variance(v, k, sigma)
+def _variance_of(entries: str, v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
+    return variance(_estimate(v, k, sigma, _SIGNS if entries == "signs" else _NORMAL))
 
 
 def _cross(v: tuple[int, ...], k: int, sigma: Fraction) -> Fraction:
@@ -121,9 +120,8 @@ def outside(k: int, width: Any) -> arb:
     return chi_square(k, k * (1 + x)) + 1 - chi_square(k, k * (1 - x))
 
 
-def _jl_holds(case: tuple[int, Fraction]) -> bool:
-    r, width = case
-    return bool(outside(r, width) <= 2 * (-r * number(width) ** 2 / 8).exp())
+def _jl_holds(r: int, width: Fraction) -> tuple[arb, arb]:
+    return outside(r, width), 2 * (-r * number(width) ** 2 / 8).exp()
 
 
 def _deviation(
@@ -168,6 +166,8 @@ _CASES = [
     ((1, -1, 2), 1, Fraction(1, 3)),
     ((3,), 4, Fraction(1)),
 ]
+*_U, _A, _B, _S = letters("u v a b s")
+_N = (_A, _B)
 _DEVIATIONS = [
     (Fraction(jl), Fraction(c), Fraction(n), k, Fraction(s), Fraction(10))
     for jl, c, n in (("1/4", "1", "1"), ("2/5", "2", "2"))
@@ -216,19 +216,15 @@ CLAIMS: tuple[Statement, ...] = (
         where="Utility – Preserving Distances with Noise, first item",
         text="Squared distances of noisy projections are right in the mean.",
         conditions="not stated: before or after the correction of the second item",
-        printed=lambda: [(*case, Fraction(0)) for case in _CASES],
+        printed=lambda v, k, sigma: Fraction(_length(v)),
         readings={
             "after 2kσ² is subtracted": Reading(
-                lambda: [(v, k, s, 2 * k * s**2) for v, k, s in _CASES],
+                lambda v, k, sigma: _length(v) + 2 * k * sigma**2,
                 place="the next item, which “removes the expected noise contribution”",
                 covers="the estimate of the slide, 2kσ² taken off",
             )
         },
-        check=wherever(
-            lambda case: moment(_estimate(*case[:3]), 1) - case[3] == _length(case[0]),
-            "enumeration",
-            "(x − y, k, σ, subtracted)",
-        ),
+        check=equals(lambda v, k, sigma: moment(_estimate(v, k, sigma), 1), _CASES, "enumeration"),
         reason="Distances of noisy projections are too large by 2kσ² in the mean; the next item "
         "on the slide takes that off.",
         instead="Subtract 2kσ².",
@@ -265,8 +261,8 @@ CLAIMS: tuple[Statement, ...] = (
             lambda u, n, k, sigma: (
                 sum((a + b) ** 2 for a, b in zip(u, n, strict=True)) - 2 * k * sigma**2
             ),
-            [(u, n, 2, 1) for u in product((-1, 0, 2), repeat=2) for n in ((1, 3), (-2, 2))],
-            "points",
+            [(_U, _N, 2, _S)],
+            "identity",
         ),
         reason="The slide calls the estimate, not its difference from the truth, the error.",
     ),
@@ -285,16 +281,16 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix B, variance formula, with page 8's binary matrices",
         text="The variance formula holds for P of the slides' kinds.",
         conditions="not stated: the law of P's entries",
-        printed=lambda: [("signs", v, k, s) for v, k, s in _CASES],
+        printed=lambda entries, v, k, sigma: _printed_variance(v, k, sigma),
         corrections={
             "for normal entries alone": Correction(
-                lambda: [("normal", v, k, s) for v, k, s in _CASES]
+                lambda entries, *case: _printed_variance(*case) if entries == "normal" else None
             )
         },
-        check=wherever(
-            _has_printed_variance,
+        check=equals(
+            _variance_of,
+            [(entries, *case) for entries in ("normal", "signs") for case in _CASES],
             "enumeration",
-            "(entries, x − y, k, σ)",
         ),
         reason="With signs, which page 8 names too, the first term is 2(‖x − y‖⁴ − ‖x − y‖₄⁴)/k: "
         "less variance. The formula is that of normal entries.",
@@ -373,7 +369,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")]
             )
         },
-        check=wherever(_jl_holds, "enclosure", "(r, λ)"),
+        check=wherever(_jl_holds, "enclosure"),
         reason="At λ = 4 and r = 20 the tail is fatter than printed, since that of χ² falls off "
         "more slowly than e^(−rλ²/8). For λ below 1 it holds.",
         instead="Use λ below 1.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 from flint import arb
 
@@ -26,20 +27,18 @@ _MATRIX = ((1, 2), (3, -1), (0, 2))
 Rows = Sequence[Sequence[int]]
 
 
-def _longest_suffices(case: tuple[Rows, int]) -> bool:
-    """Whether no change of that many bits of a record moves xP by more than P's longest row."""
-    matrix, changed = case
+def _longest_suffices(matrix: Rows, bits: int) -> tuple[int, int]:
+    """How far a change of that many bits of a record moves xP, squared, and P's longest row."""
     records = list(product((0, 1), repeat=len(matrix)))
     longest = max(sum(v * v for v in row) for row in matrix)
-    return all(
+    return max(
         sum(
             sum((a - b) * v for a, b, v in zip(x, y, column, strict=True)) ** 2
             for column in zip(*matrix, strict=True)
         )
-        <= longest
         for x, y in product(records, repeat=2)
-        if sum(a != b for a, b in zip(x, y, strict=True)) <= changed
-    )
+        if sum(a != b for a, b in zip(x, y, strict=True)) <= bits
+    ), longest
 
 
 def _loss_above(formula: Formula, e: Fraction, mu: Fraction) -> tuple[arb, arb]:
@@ -47,10 +46,9 @@ def _loss_above(formula: Formula, e: Fraction, mu: Fraction) -> tuple[arb, arb]:
     return cdf(number(mu / 2 - e / mu)), formula(e, mu)
 
 
-def _noise_suffices(case: tuple[Fraction, Fraction, Fraction]) -> bool:
-    """Whether appendix A's noise protects an attribute that moves by that much."""
-    change, e, d = case
-    return bool(gaussian_delta(number(e), number(change) / appendix_a_sigma(e, d)) <= number(d))
+def _noise_suffices(change: Fraction, e: Fraction, d: Fraction) -> tuple[arb, Fraction]:
+    """The δ that appendix A's noise gives an attribute that moves by that much, and that asked."""
+    return gaussian_delta(number(e), number(change) / appendix_a_sigma(e, d)), d
 
 
 def _error(n: int, size: int, w: int, width: Fraction) -> Fraction:
@@ -58,30 +56,32 @@ def _error(n: int, size: int, w: int, width: Fraction) -> Fraction:
     return Fraction(w * size * (n - size), n - w) * width
 
 
-def _stays(case: tuple[str, int]) -> bool:
-    """Whether the error at n vertices is at most twice that at 4w, w = 25."""
-    cut, n = case
-    ends = [_error(m, 1 if cut == "one vertex" else m // 2, 25, Fraction(1, 10)) for m in (100, n)]
-    return ends[1] <= 2 * ends[0]
+def _stays(cut: str, n: int) -> tuple[Fraction, Fraction]:
+    """The error at n vertices, and twice that at 4w, w = 25."""
+    few, many = (
+        _error(m, 1 if cut == "one vertex" else m // 2, 25, Fraction(1, 10)) for m in (100, n)
+    )
+    return many, 2 * few
 
 
-def _keeps(case: tuple[str, int, int, Fraction, Fraction]) -> bool:
+def _keeps(
+    when: str, edges: int, rows: int, width: Fraction, failure: Fraction
+) -> tuple[Any, Fraction]:
     """Whether r rows of signs keep a cut of m disjoint edges within 1 ± η but for ν.
 
-    A cut that takes one end of each edge maps to a vector of signs; one that is chosen after the
-    rows can be the first row itself, and then comes out as m²/r at least, in place of m.
+    Of a fixed cut the probability that they don't, and ν. A cut that takes one end of each edge
+    maps to a vector of signs; one that is chosen after the rows can be the first row itself, and
+    then comes out as m²/r at least, in place of m.
     """
-    when, edges, rows, width, failure = case
     if when == "chosen from the sketch":
-        return Fraction(edges, rows) <= 1 + width
-    return bool(outside(rows, width) <= number(failure))
+        return Fraction(edges, rows), 1 + width
+    return outside(rows, width), failure
 
 
-def _is_small(case: tuple[int, Fraction, Fraction]) -> bool:
-    """Whether the weight w/n that every pair gets is below 1/10; η = 1/10, ν = 1/100."""
-    n, e, d = case
+def _is_small(n: int, e: Fraction, d: Fraction) -> tuple[arb, Fraction]:
+    """The weight w/n that every pair gets, and 1/10; η = 1/10, ν = 1/100."""
     rows = int(float(8 * arb(200).log() * 100)) + 1
-    return bool(published_floor(e, d, rows) / n < number(Fraction(1, 10)))
+    return published_floor(e, d, rows) / n, Fraction(1, 10)
 
 
 def _relative(squared: int, k: int = 64) -> Fraction:
@@ -106,7 +106,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="one bit of one individual, which appendix A proves",
             )
         },
-        check=wherever(_longest_suffices, "enumeration", "(P, bits that change)"),
+        check=wherever(_longest_suffices, "enumeration"),
         mechanisms=("dp-rp-g",),
         reason="Noise of appendix A doesn’t hide a whole record: three bits of one individual "
         "move the output by more than the longest row. It hides one attribute.",
@@ -149,7 +149,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="bits, to which the summarised paper applies it",
             )
         },
-        check=wherever(_noise_suffices, "quadrature", "(change of an attribute, ε, δ)"),
+        check=wherever(_noise_suffices, "quadrature"),
         mechanisms=("dp-rp-g",),
         reason="Noise for sensitivity 1 doesn't hide an attribute that moves by 3. Attributes "
         "must be scaled or clipped to [0, 1] first.",
@@ -168,7 +168,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="cuts with a fixed number s of vertices on one side",
             )
         },
-        check=wherever(_stays, "points", "(cut, n)"),
+        check=wherever(_stays, "points"),
         reason="Cuts into halves have an error that grows with the number of vertices. It "
         "doesn’t where one side has a fixed number of them.",
         instead="Expect the error to grow with the smaller side of a cut.",
@@ -188,7 +188,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="cuts that are chosen without the sketch",
             )
         },
-        check=wherever(_keeps, "enclosure", "(when, edges, rows, η, ν)"),
+        check=wherever(_keeps, "enclosure"),
         mechanisms=("jl-graph-cuts",),
         reason="A cut that is chosen from the published sketch is off by more than η. Privacy is "
         "unlimited, accuracy isn’t.",
@@ -202,7 +202,7 @@ CLAIMS: tuple[Statement, ...] = (
         "ν = 1/100",
         printed=lambda: [(10**4, Fraction(1), _SMALL)],
         corrections={"for a million vertices": Correction(lambda: [(10**6, Fraction(1), _SMALL)])},
-        check=wherever(_is_small, "enclosure", "(n, ε, δ)"),
+        check=wherever(_is_small, "enclosure"),
         mechanisms=("jl-graph-cuts",),
         reason="At ε = 1, δ = 10⁻⁶, η = 1/10 and 10,000 vertices w/n isn’t below 1/10. It goes "
         "to all pairs, edges or not.",
@@ -221,10 +221,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="Discussion & Open Questions, second item",
         text="Very similar points are told with more relative error than dissimilar ones.",
         printed=lambda: _HARDER_TO_TELL,
-        check=wherever(
-            lambda pair: _relative(pair[0]) > _relative(pair[1]),
-            "points",
-            "squared distances (harder, easier)",
-        ),
+        check=wherever(lambda harder, easier: (_relative(easier), _relative(harder)), "points"),
     ),
 )

@@ -16,6 +16,7 @@ from math import comb
 from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import density, integral, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 
@@ -464,12 +465,12 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.lemma-11.condition",
         where="appendix B.3, last line",
         text="2/3 + (3/d)(1/q − 1) is 1 at q = 1/(d/9 + 1).",
-        printed=lambda d: 1 / (_F(d, 9) + 1),
+        printed=lambda d: 1 / (d / 9 + 1),
         check=equals(
             lambda d: _F(1),
-            [(d,) for d in (2, 4, 784)],
-            "enumeration",
-            of=lambda f: lambda d: _F(2, 3) + _F(3, d) * (1 / f(d) - 1),
+            [letters("d")],
+            "identity",
+            of=lambda f: lambda d: _F(2, 3) + 3 / d * (1 / f(d) - 1),
         ),
     ),
 )

@@ -112,20 +112,19 @@ def _sensitivity(columns: Sequence[Sequence[int]], p: int) -> Fraction:
 
 def _loss(scale: Any, matrix: Sequence[Sequence[int]], e: Fraction) -> tuple[Any, Any]:
     """Largest privacy loss of Laplace noise at the output, over neighbours and lattice outputs."""
-    worst = Fraction(0)
+    worst = 0
     for z in _SHIFTS:
-        mean = [Fraction(sum(a * c for a, c in zip(z, row, strict=True)), 4) for row in matrix]
+        means = (sum(a * c for a, c in zip(z, row, strict=True)) for row in matrix)
         # |x − m| − |x| is largest at x = 0 in every entry, and the entries are independent
-        loss = sum((max(abs(x - m) - abs(x) for x in (Fraction(0), m)) for m in mean), Fraction(0))
-        worst = max(worst, loss)
-    return worst / scale(matrix, e), e
+        worst = max(worst, sum(max(abs(x - m) - abs(x) for x in (0, m)) for m in means))
+    return Fraction(worst, 4) / scale(matrix, e), e
 
 
 def _columns(matrix: Sequence[Sequence[int]]) -> Fraction:
     return Fraction(max(sum(map(abs, column)) for column in zip(*matrix, strict=True)))
 
 
-def _all_sparse(e: Fraction, f: Any, k: int, s: int) -> tuple[Any, Any]:
+def _all_sparse(f: Any, k: int, s: int, e: Fraction) -> tuple[Any, Any]:
     """Largest loss over every draw of the sparse transform; f is the scale of the noise."""
     worst = max(_loss(lambda *_: Fraction(1), m, e)[0] for m in sjlt(k, s, 2))
     return number(worst) / arb(s).sqrt() / f(s, e), e
@@ -277,13 +276,13 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.note-2",
         where="section 1.1, note 2; sections 2.1.1 and 5.2, note 6",
         text="Noise for Δ₂ = 1 hides nothing (δ > 0.99 at ε = ½) for P of far larger Δ₂.",
-        printed=lambda: (100, 1000),
+        printed=lambda: [(100,), (1000,)],
         check=wherever(
-            lambda norm: bool(
-                gaussian_delta(arb(0.5), norm / _classical(_F(1, 2), _SMALL)) > arb(99) / 100
+            lambda norm: (
+                _F(99, 100),
+                gaussian_delta(arb(0.5), norm / _classical(_F(1, 2), _SMALL)),
             ),
             "quadrature",
-            "Δ₂ =",
         ),
         reason="lengths that every Gaussian matrix reaches with a positive probability",
     ),
@@ -313,9 +312,11 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=wherever(
-            lambda pair: sum(abs(a - b) for a, b in zip(*pair, strict=True)) <= 1,
+            lambda before, after: (
+                sum(abs(a - b) for a, b in zip(before, after, strict=True)),
+                1,
+            ),
             "enumeration",
-            "(before, after) =",
         ),
         reason="A user who moves changes two counts: the distance is 2, though the norm is "
         "unchanged. A user who is added or removed changes one.",
@@ -422,7 +423,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="(S, Sx + η) with noise Lap(√s/ε) is ε-DP for every draw of S.",
         printed=lambda s, e: arb(s).sqrt() / number(e),
         check=at_most(
-            lambda f, k, s, e: _all_sparse(e, f, k, s),
+            _all_sparse,
             [(k, s, e) for k, s in ((2, 1), (4, 2)) for e in (_F(1, 2), _F(3))],
             "enclosure",
         ),

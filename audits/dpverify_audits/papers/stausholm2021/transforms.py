@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
+from math import lcm, prod
+from operator import mul
 from typing import Any
 
 __all__ = [
@@ -103,38 +105,45 @@ def fjlt(k: int, d: int, q: Fraction, mixed: bool = True) -> Law:
     return found
 
 
+def _whole(law: Law) -> tuple[list[tuple[Any, int]], int]:
+    """A law by whole weights and their sum, with which sums are quicker than with fractions."""
+    total = lcm(*(p.denominator for p in law.values()))
+    return [(value, int(p * total)) for value, p in law.items() if p], total
+
+
 def image(law: Law, z: Sequence[int], noise: Law | None = None) -> dict[tuple[int, ...], Fraction]:
     """Law of Az, or of A(z + w) for w of independent entries from `noise`."""
-    inputs: dict[tuple[int, ...], Fraction] = {tuple(z): Fraction(1)}
+    inputs, size = [(tuple(z), 1)], 1
     if noise is not None:
-        inputs = {}
-        for added in product(noise.items(), repeat=len(z)):
-            weight = Fraction(1)
-            for _, p in added:
-                weight *= p
-            key = tuple(a + w for a, (w, _) in zip(z, added, strict=True))
-            inputs[key] = inputs.get(key, Fraction(0)) + weight
-    found: dict[tuple[int, ...], Fraction] = {}
-    for (matrix, p), (v, r) in product(law.items(), inputs.items()):
-        if not r:
-            continue
-        key = tuple(sum(a * b for a, b in zip(row, v, strict=True)) for row in matrix)
-        found[key] = found.get(key, Fraction(0)) + p * r
-    return found
+        entries, total = _whole(noise)
+        size = total ** len(z)
+        summed: Counter[tuple[int, ...]] = Counter()
+        for added in product(entries, repeat=len(z)):
+            weight = prod(p for _, p in added)
+            summed[tuple(a + w for a, (w, _) in zip(z, added, strict=True))] += weight
+        inputs = list(summed.items())
+    matrices, total = _whole(law)
+    found: Counter[tuple[int, ...]] = Counter()
+    for (matrix, p), (v, r) in product(matrices, inputs):
+        found[tuple(sum(map(mul, row, v)) for row in matrix)] += p * r
+    return {key: Fraction(n, total * size) for key, n in found.items()}
 
 
 def moments(images: Law, scale: Fraction, noise: Law | None = None) -> tuple[Fraction, Fraction]:
     """Mean and variance of scale·‖v + n‖², n of independent entries from `noise`."""
-    added = {0: Fraction(1)} if noise is None else noise
+    added, size = [(0, 1)], 1
+    if noise is not None:
+        added, size = _whole(noise)
+    vectors, total = _whole(images)
     first = second = Fraction(0)
-    for v, p in images.items():
-        totals: dict[int, Fraction] = {0: p}
+    for v, p in vectors:
+        squares: Counter[int] = Counter({0: p})
         for entry in v:
-            grown: dict[int, Fraction] = {}
-            for (total, a), (n, b) in product(totals.items(), added.items()):
-                key = total + (entry + n) ** 2
-                grown[key] = grown.get(key, Fraction(0)) + a * b
-            totals = grown
-        first += sum((total * a for total, a in totals.items()), Fraction(0))
-        second += sum((total * total * a for total, a in totals.items()), Fraction(0))
+            grown: Counter[int] = Counter()
+            for (square, a), (n, b) in product(squares.items(), added):
+                grown[square + (entry + n) ** 2] += a * b
+            squares = grown
+        weight = total * size ** len(v)
+        first += Fraction(sum(square * a for square, a in squares.items()), weight)
+        second += Fraction(sum(square * square * a for square, a in squares.items()), weight)
     return scale * first, scale**2 * (second - first**2)
