@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from dpverify.ledger.statements import known_statements
+from tests.audits.papers.displays import displayed, listed
+from tests.helpers.paths import ROOT
 
 ITEMS = {
     "aumuller2020": (
@@ -90,3 +92,40 @@ def test_every_numbered_item_is_covered(paper: str) -> None:
     assert [f"{paper}.{item}" for item in missing] == [
         item for item in LEFT_OUT if item.startswith(f"{paper}.")
     ]
+
+
+@pytest.mark.parametrize("paper", listed())
+def test_every_displayed_formula_has_a_statement_or_a_reason(paper: str) -> None:
+    formulas = listed()[paper]
+    known = {one.id.removeprefix(f"{paper}.") for one in known_statements() if one.paper == paper}
+    assert list(formulas) == list(range(1, len(formulas) + 1))
+    for number, said in formulas.items():
+        reason = said.removeprefix("- ")
+        assert reason if reason != said else set(said.split()) <= known, (number, said)
+
+
+def test_the_page_has_the_numbers_of_displayed_formulas() -> None:
+    text = (ROOT / "docs" / "ledger.md").read_text("utf-8")
+    for paper, formulas in listed().items():
+        reasons = sum(said.startswith("- ") for said in formulas.values())
+        assert f"| {paper} | {len(formulas)} | {len(formulas) - reasons} | {reasons} |" in text
+
+
+MARKED = """# Title
+## 2.1 First
+$$a = b$$ and $$
+c = d $$
+#### B.3 Proof
+$$e$$
+"""
+PLAIN = """2.1 First
+Pr[x]=yPr\\Pr[x]=y
+Let x be \\alpha of the set.
+Laplace noise\\alpha
+=zz\\alpha
+"""
+
+
+@pytest.mark.parametrize(("text", "found"), [(MARKED, ["2.1", "2.1", "B.3"]), (PLAIN, ["2.1"] * 2)])
+def test_displayed_formulas_are_found_in_a_text(text: str, found: list[str]) -> None:
+    assert list(displayed(text)) == found

@@ -25,6 +25,7 @@ _TINY = Fraction(1, 10**6)
 _DELTAS = [(_TINY,), (Fraction(1, 10),), (Fraction(49, 100),)]
 _THREE = {-1: Fraction(1, 6), 0: Fraction(2, 3), 1: Fraction(1, 6)}
 """Times √3, the normal law's moments up to order 5."""
+_A, _B, _C, _D, _S2 = letters("a b c d s2")
 _RECORDS = [(1, 1), (1, -1, 1), (2,)]
 
 
@@ -200,6 +201,40 @@ CLAIMS: tuple[Statement, ...] = (
         text="The i-th entry of zP is normal: its fourth moment is 3‖z‖⁴, times k².",
         printed=lambda z: 3 * Fraction(sum(a * a for a in z)) ** 2,
         check=equals(lambda z: _weighted(z, 4), [(z,) for z in _RECORDS], "enumeration"),
+    ),
+    Statement(
+        id="kenthapadi2013.theorem-2.proof.decomposition",
+        where="section 3.2.2, proof of theorem 2, first display",
+        text="The estimate is Z₁ + Z₂ + Z₃: ‖u‖², 2⟨u, n⟩ and ‖n‖² − 2kσ², here u, n in two "
+        "dimensions.",
+        printed=lambda u, n, s2: (
+            sum(a * a for a in u)
+            + 2 * sum(a * b for a, b in zip(u, n, strict=True))
+            + (sum(b * b for b in n) - 2 * len(n) * s2)
+        ),
+        check=equals(
+            lambda u, n, s2: sum((a + b) ** 2 for a, b in zip(u, n, strict=True)) - 4 * s2,
+            [((_A, _B), (_C, _D), _S2)],
+            "identity",
+        ),
+    ),
+    Statement(
+        id="kenthapadi2013.theorem-2.proof.means",
+        where="section 3.2.2, proof of theorem 2, claim 1, the three means",
+        text="E Z₁ = r², E Z₂ = 0 and E Z₃ = 0.",
+        printed=lambda k, r, s: (Fraction(r), 0, 0),
+        check=equals(
+            lambda k, r, s: (
+                distance_moments(k, r, Fraction(0))[0],
+                distance_moments(k, r, s)[0]
+                - distance_moments(k, r, Fraction(0))[0]
+                - distance_moments(k, 0, s)[0],
+                distance_moments(k, 0, s)[0] - 2 * s * s,
+            ),
+            [(k, r, s) for k in (1, 2) for r in (1, 2) for s in (Fraction(1, 2), Fraction(2))],
+            "enumeration",
+        ),
+        reason="The noise's variance is s²/k, so that 2kσ² is 2s².",
     ),
     Statement(
         id="kenthapadi2013.theorem-2.proof.chi-square-mean",

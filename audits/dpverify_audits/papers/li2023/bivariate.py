@@ -12,6 +12,7 @@ from typing import Any
 from flint import acb, arb, arb_series, ctx
 
 from dpverify.ledger.checks import equals
+from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, density, integral, number
 from dpverify.ledger.statements import Correction, Statement
 
@@ -130,7 +131,20 @@ def _right_substitution(r: Fraction, rho: Fraction, t: Fraction) -> arb:
     return integral(density, low, high)
 
 
+_X, _Y, _RHO = letters("x y rho")
+
 CLAIMS: tuple[Statement, ...] = (
+    Statement(
+        id="li2023.appendix-a.2.density",
+        where="appendix A.2, the joint density and its second line; σx = σy = 1",
+        text="(x² − 2ρxy + y²)/(1 − ρ²) = x² + (y − ρx)²/(1 − ρ²), in the exponents.",
+        printed=lambda x, y, rho: x**2 + (y - rho * x) ** 2 / (1 - rho**2),
+        check=equals(
+            lambda x, y, rho: (x**2 - 2 * rho * x * y + y**2) / (1 - rho**2),
+            [(_X, _Y, _RHO)],
+            "identity",
+        ),
+    ),
     Statement(
         id="li2023.appendix-a.2.substitution",
         where="appendix A.2, A after the change of variables, first line",
@@ -278,6 +292,30 @@ CLAIMS: tuple[Statement, ...] = (
             [(r, rho, _F(2)) for r, rho in _PAIRS],
             "quadrature",
         ),
+    ),
+    Statement(
+        id="li2023.appendix-a.2.tail-integral",
+        where="appendix A.2, the display above P̃₁: P(|X| > t, |X| > |Y|); σx = 1",
+        text="It is 2∫_t φ(x)(Φ(z) − Φ(−z)) dx with z = (r|x| − ρx)/√(1 − ρ²).",
+        printed=lambda r, rho, t: (
+            2 * _over(lambda x: cdf(_slopes(r, rho)[0] * x) - cdf(-_slopes(r, rho)[0] * x), 0, t)
+        ),
+        corrections={
+            "r + ρ in the second argument": Correction(
+                lambda r, rho, t: (
+                    2
+                    * _over(
+                        lambda x: cdf(_slopes(r, rho)[0] * x) - cdf(-_slopes(r, rho)[1] * x), 0, t
+                    )
+                ),
+                place="P̃₂ below it, whose angle goes up to the arctangent of −(r + ρ)/√(1 − ρ²)",
+                change="+ for − before ρx in the second argument",
+            )
+        },
+        check=equals(_tail, _TAILS, "quadrature"),
+        reason="The second argument has r|x| − ρx for r|x| + ρx. The factor 2 stands for both "
+        "signs of x, so that the two no longer make up for each other, as they do in P.",
+        instead="Use P̃₁ and P̃₂, which have the right arguments.",
     ),
     Statement(
         id="li2023.appendix-a.2.tail-limits",

@@ -427,6 +427,20 @@ CLAIMS: tuple[Statement, ...] = (
         ),
     ),
     Statement(
+        id="li2023.theorem-4.7.case-two",
+        where="section 4.2, proof of theorem 4.7, case II; R = e^(ε/k)",
+        text="If the sign changes, at L = L′ = 1, the two ratios are R and 1/R.",
+        printed=lambda r: (r, 1 / r),
+        check=equals(
+            lambda r: (
+                plus(_F(1), 1, r) / plus(_F(-1), 1, r),
+                (1 - plus(_F(1), 1, r)) / (1 - plus(_F(-1), 1, r)),
+            ),
+            [letters("r")],
+            "identity",
+        ),
+    ),
+    Statement(
         id="li2023.theorem-4.7.identity",
         where="section 4.2, proof of theorem 4.7, “numeric identity”",
         text="(a + c)/(b + c) ≤ a/b for a ≥ b > 0 and c > 0; 1 at a = b.",

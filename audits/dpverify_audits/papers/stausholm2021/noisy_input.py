@@ -158,6 +158,19 @@ CLAIMS: tuple[Statement, ...] = (
         instead="Nothing: the lemma’s bound stands by another proof.",
     ),
     Statement(
+        id="stausholm2021.appendix-c.squared-mean",
+        where="appendix C.1, the square of E‖Φx + Φη‖²",
+        text="(E‖Φx + Φη‖²)² = (E‖Φx‖²)² + (E‖Φη‖²)² + 2E‖Φx‖²·E‖Φη‖².",
+        printed=lambda *c: (
+            _mean(c, lambda a, b, _: a) ** 2
+            + _mean(c, lambda a, b, _: b) ** 2
+            + 2 * _mean(c, lambda a, b, _: a) * _mean(c, lambda a, b, _: b)
+        ),
+        check=equals(
+            lambda *c: _mean(c, lambda a, b, m: a + b + 2 * m) ** 2, _ONE_NOISE, "enumeration"
+        ),
+    ),
+    Statement(
         id="stausholm2021.equation-12",
         where="appendix C.1, (12)",
         text="Var(‖Φx + Φη‖²/k) ≤ Var + Var + (6/k²)E[AB] − (2/k²)E[A]E[B].",

@@ -8,7 +8,7 @@ entries need 4-wise independent functions, and all functions are.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 from dpverify.ledger.checks import at_most, equals
@@ -59,6 +59,15 @@ def _a(m: Matrix, z: tuple[int, ...]) -> int:
 
 def _b(m: Matrix, z: tuple[int, ...]) -> int:
     return sum(sum(x * e for x, e in zip(z, row, strict=True)) ** 2 for row in m) - _a(m, z)
+
+
+def _mean_of_signs(r: int, i: int, j: int, t: int, v: int, w: int) -> Fraction:
+    """E[φ_r(i)φ_r(j)φ_t(v)φ_t(w)] over all pairs of functions from three columns to signs."""
+    values = [
+        signs[r][i] * signs[r][j] * signs[t][v] * signs[t][w]
+        for signs in product(product((-1, 1), repeat=3), repeat=2)
+    ]
+    return Fraction(sum(values), len(values))
 
 
 def _collisions(index: Any, k: int, s: int) -> int:
@@ -187,6 +196,23 @@ CLAIMS: tuple[Statement, ...] = (
                 k, s, d, lambda m: Fraction((_a(m, z) + _b(m, z)) ** 2, s * s)
             ),
             _CASES,
+            "enumeration",
+        ),
+    ),
+    Statement(
+        id="stausholm2021.appendix-d.2.signs",
+        where="appendix D.2.1, the display of E[φφφφ] in the proof of claim 2",
+        text="E[φ_r(i)φ_r(j)φ_t(v)φ_t(w)], i ≠ j and v ≠ w, is 1 if r = t and {i, j} = {v, w}, "
+        "else 0.",
+        printed=lambda r, i, j, t, v, w: Fraction(r == t and {i, j} == {v, w}),
+        check=equals(
+            _mean_of_signs,
+            [
+                (r, i, j, t, v, w)
+                for r, t in product((0, 1), repeat=2)
+                for i, j in permutations(range(3), 2)
+                for v, w in permutations(range(3), 2)
+            ],
             "enumeration",
         ),
     ),
