@@ -2,7 +2,9 @@
 
 A formula is changed by a factor, and by leaving out one term of one sum. An oracle, what a check
 compares the formula with, is changed by a factor, on its own or together with the formula: each
-function of the ledger that both of them use is.
+function of the ledger that both of them use is. Whatever functions either side calls are changed in
+their source, one place at a time: a term or a factor is lost, a power or a sign is, a comparison is
+turned round, a least is taken for a largest.
 """
 
 from __future__ import annotations
@@ -10,7 +12,11 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+import random
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -28,8 +34,10 @@ from dpverify.ledger.statements import (
 
 __all__ = [
     "alone",
+    "altered",
     "evidence",
     "normalised",
+    "noticed",
     "reached",
     "scaled",
     "tried",
@@ -78,6 +86,98 @@ def without_a_term(formula: Formula) -> Iterator[tuple[str, Formula]]:
             mutated = list(ast.walk(changed))[place]
             setattr(mutated, side, ast.Constant(0))
             yield f"without {ast.unparse(getattr(sum_, side))}", _made(changed, function)
+
+
+_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    one: other
+    for pair in ((ast.Lt, ast.Gt), (ast.LtE, ast.GtE), (ast.Eq, ast.NotEq))
+    for one, other in (pair, pair[::-1])
+}
+_LOST = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.Pow: 1}
+
+
+def _edits(part: ast.AST) -> Iterator[tuple[str, str, Any]]:
+    """What a place of a function can be changed to: in words, an attribute and its new value."""
+    match part:
+        case ast.BinOp(op=op) if type(op) in _LOST:
+            for side in ("right",) if isinstance(op, ast.Pow) else ("left", "right"):
+                lost, new = getattr(part, side), ast.Constant(_LOST[type(op)])
+                if ast.dump(lost) != ast.dump(new):
+                    yield f"without {ast.unparse(lost)} in {ast.unparse(part)}", side, new
+        case ast.Compare(ops=[op]) if type(op) in _TURNED:
+            yield f"turned {ast.unparse(part)}", "ops", [_TURNED[type(op)]()]
+        case ast.UnaryOp(op=ast.USub()):
+            yield f"without the sign of {ast.unparse(part)}", "op", ast.UAdd()
+        case ast.Call(func=ast.Name(id="min" | "max" as name)):
+            other = {"min": "max", "max": "min"}[name]
+            yield f"{other} for {ast.unparse(part)}", "func", ast.Name(other)
+
+
+def altered(
+    functions: Iterable[FunctionType], most: int, seed: str
+) -> list[tuple[str, FunctionType, CodeType]]:
+    """Some of the ways to change one place of one of these functions: in words, and its code."""
+    found = []
+    for function in sorted(
+        functions, key=lambda one: (one.__module__, one.__code__.co_firstlineno)
+    ):
+        node = _source(function)
+        for place, part in enumerate(ast.walk(node)):
+            for text, attribute, new in _edits(part):
+                changed = copy.deepcopy(node)
+                setattr(list(ast.walk(changed))[place], attribute, new)
+                found.append((f"{function.__name__}: {text}", function, changed))
+    chosen = random.Random(seed).sample(found, min(most, len(found)))
+    made = ((text, one, inspect.unwrap(_made(node, one)).__code__) for text, one, node in chosen)
+    # what a function encloses can't change with its code
+    return [each for each in made if each[2].co_freevars == each[1].__code__.co_freevars]
+
+
+@contextmanager
+def _swapped(function: FunctionType, code: CodeType) -> Iterator[None]:
+    """Meanwhile the function has this code, and nothing that was computed before is kept."""
+    before = function.__code__
+    function.__code__ = code
+    for cached in _caches():
+        cached.cache_clear()
+    try:
+        yield
+    finally:
+        function.__code__ = before
+        for cached in _caches():
+            cached.cache_clear()
+
+
+@cache
+def _caches() -> list[Any]:
+    """What the ledgers' functions remember."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(_OURS[0])]
+    values = (value for module in modules for value in vars(module).values())
+    return [value for value in values if hasattr(value, "cache_clear")]
+
+
+def noticed(
+    statement: Statement, names: Sequence[str], function: FunctionType, code: CodeType
+) -> bool:
+    """Whether the check finds something else for one of the formulas; or nothing, or no end."""
+    check, before = statement.check, evidence(statement)
+    assert check is not None
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    handler = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 5)
+    try:
+        with _swapped(function, code):
+            return any(check(statement.formulas[name]) != before[name] for name in names)
+    except (ArithmeticError, AttributeError, LookupError, OSError):
+        return True
+    except (RuntimeError, TypeError, ValueError):
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, handler)
 
 
 def reached(function: Any, found: set[FunctionType] | None = None) -> set[FunctionType]:
@@ -142,11 +242,13 @@ def _source(function: FunctionType) -> Function:
         if line and end_line and column is not None and end_column
     ]
     first, last = min(start for start, _ in spans), max(end for _, end in spans)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
     around = [
         node
         for node in _functions(module)
         if (node.lineno, node.col_offset) <= first
         and last <= (node.end_lineno or 0, node.end_col_offset or 0)
+        and tuple(argument.arg for argument in node.args.args) == names
     ]
     return max(around, key=lambda node: (node.lineno, node.col_offset))
 

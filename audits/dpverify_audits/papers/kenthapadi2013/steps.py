@@ -117,7 +117,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda w, r, t: (1 - (number(w * r / t) / arb(2).sqrt()).erf()) / 2,
         check=equals(
             lambda w, r, t: integral(density, number(w * r / t), number(w * r / t) + 40),
-            [(Fraction(1), Fraction(r), Fraction(t)) for r in ("1/2", "2") for t in ("1/2", "1")],
+            [(Fraction(w), Fraction(r), Fraction(1, 2)) for r in ("1/2", "2") for w in (1, 2)],
             "quadrature",
         ),
     ),

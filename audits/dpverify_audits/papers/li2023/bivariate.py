@@ -131,6 +131,16 @@ def _right_substitution(r: Fraction, rho: Fraction, t: Fraction) -> arb:
     return integral(density, low, high)
 
 
+def _bracketed(r: Fraction, rho: Fraction, start: Fraction, second: int) -> arb:
+    """2∫φ(x)(Φ(z) − Φ(−z′)) dx from a start on; z has r − ρ, and z′ the first or second slope."""
+    slopes = _slopes(r, rho)
+
+    def weighted(x: acb) -> acb:
+        return 2 * density(x) * (cdf(slopes[0] * x) - cdf(-slopes[second] * x))
+
+    return integral(weighted, number(start), _FAR)
+
+
 _X, _Y, _RHO = letters("x y rho")
 
 CLAIMS: tuple[Statement, ...] = (
@@ -297,17 +307,10 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.appendix-a.2.tail-integral",
         where="appendix A.2, the display above P̃₁: P(|X| > t, |X| > |Y|); σx = 1",
         text="It is 2∫_t φ(x)(Φ(z) − Φ(−z)) dx with z = (r|x| − ρx)/√(1 − ρ²).",
-        printed=lambda r, rho, t: (
-            2 * _over(lambda x: cdf(_slopes(r, rho)[0] * x) - cdf(-_slopes(r, rho)[0] * x), 0, t)
-        ),
+        printed=lambda r, rho, t: _bracketed(r, rho, t, 0),
         corrections={
             "r + ρ in the second argument": Correction(
-                lambda r, rho, t: (
-                    2
-                    * _over(
-                        lambda x: cdf(_slopes(r, rho)[0] * x) - cdf(-_slopes(r, rho)[1] * x), 0, t
-                    )
-                ),
+                lambda r, rho, t: _bracketed(r, rho, t, 1),
                 place="P̃₂ below it, whose angle goes up to the arctangent of −(r + ρ)/√(1 − ρ²)",
                 change="+ for − before ρx in the second argument",
             )

@@ -357,8 +357,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.section-2.2.local-noise",
         where="section 2.2, (A) and (B)",
-        text="Laplace noise by the local sensitivity isn't ε-DP: LS 1 and 10, ε = 1.",
-        printed=lambda: [(1, 10)],
+        text="Laplace noise by the local sensitivity isn't ε-DP: LS 1 or 3 and 10, ε = 1.",
+        printed=lambda: [(1, 10), (3, 10)],
         # the densities at a common mean are ε/(2·LS): their ratio is that of the sensitivities
         check=wherever(lambda low, high: (arb(1).exp(), arb(high) / low), "enclosure"),
     ),

@@ -20,7 +20,7 @@ from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import ball, cdf, density, integral, number, rounded
 from dpverify.ledger.statements import Correction, Statement
 
-__all__ = ["CLAIMS", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
+__all__ = ["CLAIMS", "largest_of_two", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
 
 _PAIRS = [
     (Fraction(1, 2), Fraction(1, 3)),
@@ -59,6 +59,16 @@ def maximum_bound(r: Any, p: int) -> arb:
     return integral(
         lambda t: 2 * p * (2 * cdf(t) - 1) ** (p - 1) * (2 * cdf(a * t) - 1) * density(t), 0, 16
     )
+
+
+def largest_of_two() -> arb:
+    """P(max(|X₁|, |X₂|) ≥ |Y|) for independent normal Xᵢ and Y = (X₁ + X₂)/√2, which is normal.
+
+    |Y| is larger than both where X₁ and X₂ have one sign and X₂ is within X₁·(√2 ∓ 1)^±1.
+    """
+    root = arb(2).sqrt()
+    beyond = integral(lambda x: density(x) * (cdf((root + 1) * x) - cdf((root - 1) * x)), 0, 30)
+    return 1 - 2 * beyond
 
 
 def n_plus(share: arb, k: int, delta: Fraction) -> arb:
@@ -340,11 +350,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(max |Xᵢ| > |Y|) is at most the integral P₊(r, p), whatever joins Y to Xᵢ.",
         printed=maximum_bound,
         check=at_most(
-            # jointly normal Y = (X₁ + X₂)/√2, r = 1: |Y| exceeds both |Xᵢ| where the angle is
-            # within π/8 of ±(1, 1)/√2, a quarter of the circle
-            lambda f, r, p: (Fraction(3, 4), f(r, p)),
+            lambda f, r, p: (largest_of_two(), f(r, p)),
             [(Fraction(1), 2)],
-            "enclosure",
+            "quadrature",
         ),
         mechanisms=("dp-signrp-rr",),
         reason=(

@@ -21,7 +21,7 @@ from dpverify.ledger.oracles import cdf, density, gaussian_delta, hockey_stick, 
 from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
-from .gaussian_signs import maximum_bound, n_plus, rr_variance
+from .gaussian_signs import largest_of_two, maximum_bound, n_plus, rr_variance
 from .inner_products import U, dot, mean_of
 from .sign_flips import BINS, DENSE, R, neighbours, plus, privacy, randomized, smooth
 
@@ -66,14 +66,13 @@ def _one_pair(f: Any, norm: int, k: int, delta: Fraction, kind: str) -> Any:
     """P(more signs differ than N₊), β = 1: for one neighbour, or for any (p = 2, u = (1, 1)·c).
 
     One neighbour: the angle is at most asin(β/‖u‖), and N₊ is least for p = 2. Any, at β = ‖u‖:
-    max |wᵢ| ≥ |w₁ + w₂|/√2 unless the direction of w is within π/8 of ±(1, 1), that is with
-    probability 3/4.
+    max |wᵢ| ≥ |w₁ + w₂|/√2 with the probability of `largest_of_two`.
     """
     share = maximum_bound(_F(1, norm), 2)
     said = f(share, k, delta, kind)
     if said is None:
         return None
-    changed = number(_F(1, norm)).asin() / arb.pi() if kind == "one" else number(_F(3, 4))
+    changed = number(_F(1, norm)).asin() / arb.pi() if kind == "one" else largest_of_two()
     return _above(k, changed, said), delta
 
 
@@ -99,12 +98,6 @@ def _all_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[
         [comb(k, i) * a ** (k - i) * (1 - a) ** i for i in range(k + 1)] for a in (keep, 1 - keep)
     ]
     return number(hockey_stick(laws[0], laws[1], R ** int(most.ceil().unique_fmpz()))), delta
-
-
-def _equation_20(f: Any, p: int) -> tuple[Any, arb]:
-    """Share of directions of w with max |wᵢ| ≥ |w₁ + w₂|/√2, and the bound; p = 2."""
-    inside = arb(1) / 4  # within π/8 of ±(1, 1): 4·(π/8) of 2π
-    return 1 - inside, f(p)
 
 
 _LEVELS = [pair for pair in sorted({(smooth(x), smooth(y)) for x, y in _MOVES}) if all(pair)]
@@ -288,7 +281,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1.1, proof of proposition 4.5, equation 20; section 4.3, equation 24",
         text="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p); p = 2, u = (1, 1)β/√2.",
         printed=lambda p: maximum_bound(_F(1), p),
-        check=at_most(_equation_20, [(2,)], "enclosure"),
+        check=at_most(lambda f, p: (largest_of_two(), f(p)), [(2,)], "quadrature"),
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
         "aren't independent. N₊ by this bound is too small for such records.",
@@ -563,7 +556,7 @@ CLAIMS: tuple[Statement, ...] = (
             of=lambda f: lambda e, n: f(e, n) ** n,
         ),
         mechanisms=("idp-signrp-rr",),
-        reason="E^ε′ = ε/Ñ₊ is printed for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
+        reason="Printed is e^ε′ = ε/Ñ₊ for ε′ = ε/Ñ₊. By the text ε′ is negative for ε < Ñ₊: "
         "signs would be flipped more often than kept. Algorithm 11 has it right.",
         instead="Use algorithm 11.",
     ),
