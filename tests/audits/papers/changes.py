@@ -173,7 +173,7 @@ def noticed(
             return any(check(statement.formulas[name]) != before[name] for name in names)
     except (ArithmeticError, AttributeError, LookupError, OSError):
         return True
-    except (RuntimeError, TypeError, ValueError):
+    except (RuntimeError, SystemError, TypeError, ValueError):  # an integral's is a SystemError
         return True
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

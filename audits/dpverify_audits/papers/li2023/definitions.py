@@ -33,6 +33,8 @@ _LAWS: list[tuple[Law, Law, Fraction]] = [
     ((_F(1, 2), _F(3, 10), _F(1, 5)), (_F(1, 5), _F(3, 10), _F(1, 2)), _F(2)),
     ((_F(9, 10), _F(1, 20), _F(1, 20)), (_F(1, 2), _F(1, 2), _F(0)), _F(6, 5)),
 ]
+# Laws at data sets of which each is a neighbour of the next one.
+_PATH = [_LAWS[1][0], _LAWS[1][1], _LAWS[2][0]]
 
 
 def _sparse(s: Fraction, p: int) -> dict[tuple[int, ...], Fraction]:
@@ -386,7 +388,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda laws, factor: max(_individual(laws, factor, i) for i in range(len(laws))),
         check=equals(
             _least_delta,
-            [([_LAWS[1][0], _LAWS[1][1], _LAWS[2][0]], factor) for factor in (_F(1), _F(2))],
+            [(_PATH, factor) for factor in (_F(1), _F(2))],
             "enumeration",
         ),
     ),
@@ -394,12 +396,10 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.definition-2.6.weaker",
         where="section 2.3, below definition 2.6",
         text="iDP for one data set says less than DP: its δ is smaller.",
+        conditions="on a path, by a data set whose δ is less than half of that of DP",
         printed=lambda: [(0, _F(2))],
         check=wherever(
-            lambda at, factor: (
-                _individual([_COIN, _COIN, _LAWS[2][1][:2], (_F(1), _F(0))], factor, at),
-                _least_delta([_COIN, _COIN, _LAWS[2][1][:2], (_F(1), _F(0))], factor),
-            ),
+            lambda at, factor: (_individual(_PATH, factor, at), _least_delta(_PATH, factor) / 2),
             "enumeration",
         ),
     ),

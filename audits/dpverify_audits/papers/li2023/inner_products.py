@@ -122,12 +122,15 @@ def _eq14(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
     return s2 * (dot(u, u) + dot(v, v)) + k * s2**2 + _common(u, v) / k * factor
 
 
-def _unit(sketch: Sketch, u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
+def _unit_dense(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
     squares = sum(((a * b) ** 2 for a, b in zip(u, v, strict=True)), Fraction(0))
-    rest = (1 + dot(u, v) ** 2 - 2 * squares) / k
-    p = len(u)
-    tail = {"raw": Fraction(0), "dense": rest, "oporp": rest * Fraction(p - k, p - 1)}[sketch]
-    return 2 * s2 + (p if sketch == "raw" else k) * s2**2 + tail
+    return 2 * s2 + k * s2**2 + (1 + dot(u, v) ** 2 - 2 * squares) / k
+
+
+def _unit_oporp(u: Vector, v: Vector, k: int, s2: Fraction) -> Fraction:
+    squares = sum(((a * b) ** 2 for a, b in zip(u, v, strict=True)), Fraction(0))
+    factor = Fraction(len(u) - k, len(u) - 1)
+    return 2 * s2 + k * s2**2 + (1 + dot(u, v) ** 2 - 2 * squares) / k * factor
 
 
 def ratio(p: int, k: int, s2: Fraction) -> Fraction:
@@ -144,6 +147,11 @@ _EQUATION = {"raw": 11, "dense": 12, "oporp": 14}
 _PLACE = {"raw": "theorem-3.8", "dense": "theorem-3.9", "oporp": "theorem-3.10"}
 _WHAT = {"raw": "raw data with noise", "dense": "a Rademacher projection", "oporp": "an OPORP"}
 _FORMULAS = {"raw": _eq11, "dense": _eq12, "oporp": _eq14}
+_UNIT_FORMULAS = {
+    "raw": lambda u, v, k, s2: 2 * s2 + len(u) * s2**2,
+    "dense": _unit_dense,
+    "oporp": _unit_oporp,
+}
 _MECHANISMS = {"raw": "raw-data-g-opt", "dense": "dp-rp-g-opt-b", "oporp": "dp-oporp"}
 _SIZES = {"raw": (4, 1), "dense": (3, 2), "oporp": (4, 2)}
 
@@ -188,7 +196,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
         id=f"li2023.section-3.6.{sketch}-unit-norm",
         where="section 3.6, comparison",
         text=f"The variance for {_WHAT[sketch]} and records of norm 1.",
-        printed=lambda u, v, k, s2: _unit(sketch, u, v, k, s2),
+        printed=_UNIT_FORMULAS[sketch],
         check=variance([(_UNIT_U, _UNIT_V, k, t) for t in coins[:2]]),
         reason="the noisy estimate itself, over every projection and all noise",
     )

@@ -165,8 +165,8 @@ CLAIMS: tuple[Statement, ...] = (
         text="At Δ₂ = 1, σ = 0.1 needs ε > 100: at ε = 100 its δ is still above 10⁻⁶.",
         printed=lambda: Fraction(100),
         check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "quadrature"),
-        reason="With σ = 0.1 and δ = 10⁻⁶ an ε of 97 is enough. The paper's conclusion, that so little "
-        "noise is no protection, stays.",
+        reason="With σ = 0.1 and δ = 10⁻⁶ an ε of 97 is enough. The paper's conclusion, that so "
+        "little noise is no protection, stays.",
         instead="Solve equation 9 for ε; σ = 0.1 has δ = 10⁻⁶ at an ε just below 97.",
     ),
     Statement(

@@ -454,6 +454,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="mironov2017.remark-3",
         where="section 5, remark 3",
         text="Where ln(1/δ) ≥ ε²n, ε of all together is below (1 + √2)·ln(1/δ).",
+        conditions="judged by the least ε that n responses have at δ",
         printed=lambda log: (1 + number(2).sqrt()) * log,
         check=at_most(
             lambda formula, n, odds, delta: (

@@ -162,7 +162,23 @@ def _below(formula: Any, p: Law, q: Law, alpha: Fraction, event: Event) -> tuple
     return value, bound
 
 
+def _leaking(delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Of a mechanism that tells its input with probability δ: its δ at 0, and P where Q is 0."""
+    p, q = (1 - delta, delta, Fraction(0)), (1 - delta, Fraction(0), delta)
+    outside = sum((a for a, b in zip(p, q, strict=True) if not b), Fraction(0))
+    return worst_event(p, q, Fraction(1)), outside
+
+
 CLAIMS: tuple[Statement, ...] = (
+    Statement(
+        id="mironov2017.section-1.stronger",
+        where="section 1, before the organization of the paper",
+        text="Rényi differential privacy is strictly stronger than (ε, δ): for every δ there is a "
+        "(0, δ)-private mechanism that has an infinite D_α at every order.",
+        conditions="that it is as strong is proposition 3",
+        printed=lambda delta: (delta, delta),
+        check=equals(_leaking, [(Fraction(1, 10),), (Fraction(1, 10**6),)], "enumeration"),
+    ),
     Statement(
         id="mironov2017.section-2.laplace",
         where="section 2, after definition 1",
@@ -190,6 +206,20 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [(Fraction(2), Fraction(3)), (Fraction(11, 10), Fraction(3, 2))],
             "enumeration",
+        ),
+    ),
+    Statement(
+        id="mironov2017.section-2.not-pure",
+        where="section 2, after definition 2",
+        text="The Gaussian mechanism is ε-private for no ε: its δ at ε is above 0.",
+        printed=lambda epsilon: Fraction(0),
+        check=at_most(
+            lambda formula, epsilon: (
+                number(formula(epsilon)),
+                gaussian_delta(number(epsilon), number(1)),
+            ),
+            [(Fraction(1),), (Fraction(10),)],
+            "quadrature",
         ),
     ),
     Statement(

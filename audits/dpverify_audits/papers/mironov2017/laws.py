@@ -104,5 +104,5 @@ def clamped(start: int, odds: Fraction, last: int) -> Law:
     step = 1 / odds
     inner = [step ** abs(x - start) * (1 - step) / (1 + step) for x in range(last + 1)]
     inner[0] = step**start / (1 + step)
-    inner[-1] = step ** (last - start) / (1 + step)
+    inner[-1] = 1 - sum(inner[:-1], Fraction(0))  # what is beyond it too
     return tuple(inner)

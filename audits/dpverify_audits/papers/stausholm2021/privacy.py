@@ -177,17 +177,17 @@ def _lemma_4(ratio: Fraction, k: int, norm: Fraction, delta: Fraction) -> arb:
     return 56 * (m * number(norm) + m * m * k)
 
 
-def _histograms(moved: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Counts of three items in two boxes, before and after one user: is added, or moves."""
-    for x in product(range(3), repeat=2):
-        for i, j in product(range(2), repeat=2):
-            y = list(x)
-            if moved and i != j and x[i]:
-                y[i], y[j] = y[i] - 1, y[j] + 1
-                yield x, tuple(y)
-            elif not moved and i == j:
-                y[i] += 1
-                yield x, tuple(y)
+def _user_added() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Counts of items in two boxes, before and after one user is added."""
+    for x, y in product(range(3), repeat=2):
+        yield from (((x, y), (x + 1, y)), ((x, y), (x, y + 1)))
+
+
+def _user_moved() -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Counts of items in two boxes, before and after one user moves from one to the other."""
+    for x, y in product(range(3), repeat=2):
+        yield (x + 1, y), (x, y + 1)
+        yield (x, y + 1), (x + 1, y)
 
 
 _F = Fraction
@@ -302,10 +302,10 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2, remark below definition 1",
         text="Histograms that differ in one user are neighbours.",
         conditions="not stated: whether a user is added, or moves to another item",
-        printed=lambda: [*_histograms(0), *_histograms(1)],
+        printed=lambda: [*_user_added(), *_user_moved()],
         readings={
             "a user is added or removed": Reading(
-                lambda: list(_histograms(0)),
+                lambda: list(_user_added()),
                 place="the same remark: “the contribution of a single user affects the ℓ1-norm "
                 "of the input vector by at most 1”",
                 covers="histograms to which a user adds one count",
