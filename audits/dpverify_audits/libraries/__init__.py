@@ -25,6 +25,10 @@ LIBRARIES = {
     "DataSynthesizer": "data_synthesizer",
     "pure-ldp": "pure_ldp",
     "multi-freq-ldpy": "multi_freq_ldpy",
+    "ldp-toolbox": "ldp_toolbox",
+    "trasgodp": "trasgodp",
+    "eeprivacy": "eeprivacy",
+    "diffpriv-pure": "diffpriv_pure",
 }
 """What is audited, by the names of the package index: the module here that has its mechanisms."""
 

@@ -292,6 +292,14 @@ def _models() -> Iterator[Entry]:
 
     labels = (([[1.0, 1], [0.5, 0], [0.5, 1]], [[1.0, 0], [0.5, 0], [0.5, 1]]),)
     yield model("LogisticRegression", logistic, labels)
+    rare = (([[1.0, 0], [0.5, 1], [0.5, 2]], [[1.0, 0], [0.5, 1], [0.5, 0]]),)
+    yield model(
+        "LogisticRegression, a class of one row",
+        logistic,
+        rare,
+        known="diffprivlib issue 106",
+        example=_LABELS,
+    )
 
     def tree(data: Any) -> Any:
         rows = np.array(data)
@@ -329,6 +337,16 @@ X = np.array([[0.1], [0.9], [0.5]])
 for y in ([0, 0, 1], [0, 0, 0]):  # one row is replaced
     model = GaussianNB(epsilon=1, bounds=(0, 1)).fit(X, np.array(y))
     print(model.classes_, model.theta_.shape)
+"""
+
+
+_LABELS = """\
+import numpy as np
+from diffprivlib.models import LogisticRegression
+X = np.array([[1.0], [0.5], [0.5]])
+for y in ([0, 1, 2], [0, 1, 0]):  # one row is replaced
+    model = LogisticRegression(epsilon=1, data_norm=1.0).fit(X, np.array(y))
+    print(model.classes_, model.coef_.shape)
 """
 
 

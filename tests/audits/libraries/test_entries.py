@@ -89,6 +89,10 @@ PACKAGES = {
     "DataSynthesizer": "DataSynthesizer",
     "pure-ldp": "pure_ldp",
     "multi-freq-ldpy": "multi_freq_ldpy",
+    "ldp-toolbox": "ldp_toolbox",
+    "trasgodp": "trasgodp",
+    "eeprivacy": "eeprivacy",
+    "diffpriv-pure": "diffpriv_pure",
 }
 MISSING = "{} is not installed: it has an environment of its own (benchmarks.libraries)"
 
