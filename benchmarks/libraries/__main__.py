@@ -111,11 +111,14 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
 _ACCOUNTANT = "an accountant: [accountants compared](accountants-compared.md)"
 _AUDITOR = "an auditor of scores: [scores compared](scores-compared.md)"
 _UNAUDITED = "installs; its mechanisms aren't audited yet"
+_OLDER = "installs; it needs NumPy below 2, and the auditor 2.2, so that no process can import both"
 _OTHERS = dict.fromkeys(PINS, _UNAUDITED) | {
     "dp-accounting": _ACCOUNTANT,
     "autodp": _ACCOUNTANT,
     "prv-accountant": _ACCOUNTANT,
     "jax-privacy": _AUDITOR,
+    "dpmm": _OLDER,
+    "tmlt-analytics": _OLDER,
     "mbi": "installs; its wheel estimates from measurements that others make, and draws no noise",
 }
 """Why a library that is installed has no mechanisms here."""
