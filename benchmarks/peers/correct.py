@@ -253,7 +253,7 @@ def _multi_freq_ldpy() -> Iterator[Case]:
 
 
 def _diffpriv_pure() -> Iterator[Case]:
-    import diffpriv_pure as dpp  # type: ignore[import-not-found]
+    import diffpriv_pure as dpp
 
     yield from _made(
         "diffpriv-pure",
