@@ -171,17 +171,19 @@ class PrivacyCurve(PrivacyBound):
             "Compose an ApproxDP of one of its points instead.",
         )
 
-    def poisson_sampled(self, *, rate: Real) -> PrivacyCurve:
+    def poisson_sampled(self, *, rate: Real, replaced: bool = False) -> PrivacyCurve:
         """The curve of the same mechanism on a sample that every record enters by its own coin.
 
         Parameters
         ----------
         rate : probability of a record to be in the sample, in (0, 1]
+        replaced : whether neighbours have one record replaced; by default one more or less. The
+            curve itself is that of adding or removing one in either case
 
         Returns
         -------
         PrivacyCurve
-            For adding or removing one record: see `PoissonSampled`.
+            See `PoissonSampled`, and `PoissonReplaced` for records that are replaced.
 
         Examples
         --------
@@ -190,9 +192,41 @@ class PrivacyCurve(PrivacyBound):
         >>> round(training.epsilon_at(delta=1e-6).upper, 4)
         2.1245
         """
-        from dpverify.accounting.curves.poisson_sampled import PoissonSampled  # which imports this
+        # Both import this module.
+        from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
+        from dpverify.accounting.curves.poisson_sampled import PoissonSampled
 
-        return PoissonSampled(curve=self, rate=rate)
+        require(replaced in (0, 1), "replaced", replaced, "True or False")
+        return (PoissonReplaced if replaced else PoissonSampled)(curve=self, rate=rate)
+
+    def sampled_without_replacement(self, *, size: int, out_of: int) -> PrivacyCurve:
+        """The curve of the same mechanism on a batch of a fixed size, for a record replaced.
+
+        Parameters
+        ----------
+        size : of the batch, drawn without replacement for every release anew
+        out_of : how many records there are
+
+        Returns
+        -------
+        PrivacyCurve
+            See `SampledWithoutReplacement`: this curve has to be that of replacing a record, of
+            noise for *twice* the norm that records are clipped to.
+
+        Examples
+        --------
+        >>> import dpverify as dpv
+        >>> step = dpv.Gaussian(sigma=2, sensitivity=2).sampled_without_replacement(
+        ...     size=1, out_of=100
+        ... )
+        >>> round(step.epsilon_at(delta=1e-6).upper, 4)
+        0.3639
+        """
+        from dpverify.accounting.curves.without_replacement import (  # which imports this
+            SampledWithoutReplacement,
+        )
+
+        return SampledWithoutReplacement(curve=self, size=size, out_of=out_of)
 
     def risk(self, *, prior: Real = Fraction(1, 2)) -> Risk:
         """What it means to a person in the data: how well anybody can guess; see `Risk`.

@@ -83,8 +83,9 @@ def account(
 
     NAME is gaussian, laplace, discrete-gaussian, discrete-laplace, randomized-response, staircase,
     truncated-laplace, exponential, noisy-max, permute-and-flip, sparse-vector, laplace-threshold,
-    gaussian-threshold (of a Poisson sample with -p rate=…), approximate-dp, which is a published
-    point, or a mechanism's. `account compose` has many releases.
+    gaussian-threshold (of a Poisson sample with -p rate=…, where one record is replaced with
+    -p replaced=1 besides, or of a batch with -p size=… -p out_of=…), approximate-dp, which is a
+    published point, or a mechanism's. `account compose` has many releases.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
@@ -135,6 +136,7 @@ def compose(
     \b
     dpverify account compose "10 x gaussian sigma=4" "5 x laplace scale=2" --delta 1e-6
     dpverify account compose "10000 x gaussian sigma=1 rate=0.01" --delta 1e-6
+    dpverify account compose "100 x gaussian sigma=2 sensitivity=2 size=64 out_of=6400" --delta 1e-6
     dpverify account compose year.csv "approximate-dp epsilon=1 delta=1e-6" --delta 1e-5
     """  # noqa: D301  # click keeps the lines after a backspace
     wanted = risk_wanted(risk=risk, prior=prior, figure=figure)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,14 @@ from dpverify.accounting.composition.compose import THEOREM, compose
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.cli.output import decimal, key_values, parse_parameters
-from dpverify.enclosure import Enclosure, rational
-from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean, require
+from dpverify.enclosure import Enclosure, Real, rational, short_string
+from dpverify.errors import (
+    ConfigurationError,
+    DPVerifyError,
+    ParameterError,
+    did_you_mean,
+    require,
+)
 from dpverify.guarantee import Guarantee, PrivacyCurve, common_adjacency
 from dpverify.numbers import count as to_count
 from dpverify.privacy import Certifiable
@@ -33,7 +40,12 @@ Facts = Mapping[str, Enclosure | str | int]
 
 POINT = "approximate-dp"
 _POINT = {"epsilon": "the published epsilon, in nats", "delta": "the published delta"}
-_RATE = {"rate": "the probability of a record to be in the sample that the release reads"}
+_SAMPLE = {
+    "rate": "the probability of a record to be in the Poisson sample that the release reads",
+    "replaced": "1 where a record is replaced, and not added or removed",
+    "size": "how many records are in the batch that the release reads",
+    "out_of": "how many records there are, of which a batch is drawn without replacement",
+}
 _COLUMNS = ("count", "mechanism", "parameters", "label", "date")
 _WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parameters>.*)", re.DOTALL)
 _ENDINGS = (".csv", ".toml", ".json")
@@ -97,20 +109,22 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
     Parameters
     ----------
     name : of a noise, `POINT`, or a mechanism's
-    texts : parameters by key; ``rate`` is that of a Poisson sample, for a noise
+    texts : parameters by key; for a noise ``rate`` is that of a Poisson sample, of which one record
+        may be ``replaced``, and ``size`` and ``out_of`` are of a batch without replacement
     """
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
-        known = {**noise.query, noise.noise[0]: noise.noise[1], **_RATE}
-        given = parse_parameters(texts, known, defaults={**noise.defaults, "rate": 1})
-        values = {key: rational(key, value) for key, value in given.items()}
-        rate = values.pop("rate")
+        known = {**noise.query, noise.noise[0]: noise.noise[1]}
+        unset: dict[str, Real] = dict.fromkeys(_SAMPLE, 0)
+        given = parse_parameters(texts, {**known, **_SAMPLE}, defaults={**noise.defaults, **unset})
+        sample = {key: rational(key, given[key]) for key in _SAMPLE if key in texts}
+        values = {key: rational(key, value) for key, value in given.items() if key in known}
         curve, theorem = noise.curve(values), noise.theorem
         facts: Facts = {noise.noise[0]: Enclosure.of_exact(values[noise.noise[0]])}
-        if "rate" in texts:
-            curve = curve.poisson_sampled(rate=rate)
-            facts = {**facts, "rate": Enclosure.of_exact(rate)}
-            theorem += "; dpverify.accounting.curves.poisson_sampled"
+        if sample:
+            curve, module = _on_sample(curve, sample)
+            facts = {**facts, **{key: Enclosure.of_exact(x) for key, x in sample.items()}}
+            theorem += f"; dpverify.accounting.curves.{module}"
         return Named(curve=curve, facts=facts, about={"theorem": theorem})
     if name == POINT:
         point = parse_parameters(texts, _POINT, defaults={"delta": 0})
@@ -124,6 +138,26 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
         for key, value in numbers.items()
     }
     return _promised(mechanism.guarantee(), mechanism.privacy(), facts)
+
+
+def _on_sample(curve: PrivacyCurve, sample: Mapping[str, Fraction]) -> tuple[PrivacyCurve, str]:
+    """The curve on a sample, and the module that proves it."""
+    match sample:
+        case {"size": size, "out_of": records} if len(sample) == 2:
+            found = curve.sampled_without_replacement(
+                size=to_count("size", size), out_of=to_count("out_of", records)
+            )
+            return found, "without_replacement"
+        case {"rate": rate} if sample.keys() <= {"rate", "replaced"}:
+            replaced = sample.get("replaced", Fraction(0))
+            require(replaced in {0, 1}, "replaced", replaced, "0 or 1")
+            found = curve.poisson_sampled(rate=rate, replaced=bool(replaced))
+            return found, "poisson_replaced" if replaced else "poisson_sampled"
+    raise ParameterError(
+        "sample",
+        " ".join(f"{key}={short_string(value)}" for key, value in sample.items()),
+        "a rate, with replaced=1 or without, or a size and out_of",
+    )
 
 
 def _promised(guarantee: Guarantee, curve: PrivacyCurve, facts: Facts) -> Named:

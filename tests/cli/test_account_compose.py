@@ -115,6 +115,28 @@ def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("release", "curve"),
+    [
+        (
+            "gaussian sigma=1 rate=0.01 replaced=1",
+            dpv.Gaussian(sigma=1).poisson_sampled(rate="0.01", replaced=True),
+        ),
+        (
+            "gaussian sigma=1 sensitivity=2 size=1 out_of=100",
+            dpv.Gaussian(sigma=1, sensitivity=2).sampled_without_replacement(size=1, out_of=100),
+        ),
+    ],
+)
+def test_samples_of_replaced_records(
+    release: str, curve: dpv.PrivacyCurve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("account", "compose", release, "--delta", "1e-6", "--json") == 0
+    found = result(capsys, "account")
+    safe = curve.epsilon_at("1e-6").upper
+    assert float(found["epsilon"]["upper"]) == pytest.approx(safe, rel=1e-14)
+
+
+@pytest.mark.parametrize(
     ("release", "said"),
     [
         ("10 x gaussian sgma=4", "release '10 x gaussian sgma=4': there is no parameter sgma. Did"),
@@ -125,6 +147,10 @@ def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
         ("many x gaussian sigma=4", "count='many' must be a number"),
         ("gaussian sigma=-4", "sigma=-4 must be positive"),
         ("gaussian sigma=4 rate=1.5", "rate=1.5 must be in (0, 1]"),
+        ("gaussian sigma=4 rate=0.1 replaced=2", "replaced=2 must be 0 or 1"),
+        ("gaussian sigma=4 size=3", "sample=size=3 must be a rate, with replaced=1 or without, or"),
+        ("gaussian sigma=4 size=3 out_of=2", "size=3 must be at most out_of=2"),
+        ("gaussian sigma=4 size=1.5 out_of=2", "size=1.5 must be a whole number"),
         ("approximate-dp epsilon=1 delta=1", "delta=1 must be in [0, 1)"),
         ("approximate-dp epsilon=1 delta=1e-4", "at least the probability with which these"),
         ("  ", "must be written as"),

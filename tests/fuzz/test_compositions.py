@@ -16,7 +16,7 @@ import pytest
 
 from dpverify.accounting import epsilon_gaussian
 from dpverify.accounting.composition.curve import Composed
-from dpverify.accounting.losses.base import Log, PrivacyLoss
+from dpverify.accounting.losses.base import Log, TransformedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
@@ -29,13 +29,13 @@ DELTAS = (*map(Fraction, FAR_OUT), 1 - Fraction(1, 10**12))
 
 def losses(
     rng: np.random.Generator, kinds: tuple[int, ...] = tuple(range(6))
-) -> tuple[tuple[PrivacyLoss, int], ...]:
+) -> tuple[tuple[TransformedLoss, int], ...]:
     """One to four losses of any kind and size, up to three of each."""
     count = int(rng.integers(1, 5))
     return tuple((loss(rng, kinds), int(rng.integers(1, 4))) for _ in range(count))
 
 
-def loss(rng: np.random.Generator, kinds: tuple[int, ...]) -> PrivacyLoss:
+def loss(rng: np.random.Generator, kinds: tuple[int, ...]) -> TransformedLoss:
     kind = kinds[int(rng.integers(0, len(kinds)))]
     size = Fraction(float(f"{10.0 ** rng.uniform(-3, 1.2):.4g}")).limit_denominator(10**6)
     size = max(size, Fraction(1, 10**6))
@@ -55,7 +55,7 @@ def loss(rng: np.random.Generator, kinds: tuple[int, ...]) -> PrivacyLoss:
     return PositionLoss(differ=share, losses=((loss(rng, kinds[:-1]), 1),))
 
 
-def atoms(loss: PrivacyLoss) -> list[tuple[Any, Any]] | None:
+def atoms(loss: TransformedLoss) -> list[tuple[Any, Any]] | None:
     """Loss and weight of every finite atom; None where there are others."""
 
     def real(value: Fraction) -> Any:
@@ -80,7 +80,7 @@ def atoms(loss: PrivacyLoss) -> list[tuple[Any, Any]] | None:
 
 
 def enumerated(
-    found: tuple[tuple[PrivacyLoss, int], ...],
+    found: tuple[tuple[TransformedLoss, int], ...],
 ) -> tuple[list[tuple[Any, Any]], Any] | None:
     """All atoms of the sum and the mass at infinity; None where they can't be counted."""
     total, kept = [(mpmath.mpf(0), mpmath.mpf(1))], Fraction(1)
@@ -95,7 +95,7 @@ def enumerated(
     return total, mpmath.mpf(infinity_mass.numerator) / infinity_mass.denominator
 
 
-def check(found: tuple[tuple[PrivacyLoss, int], ...], rng: np.random.Generator) -> None:
+def check(found: tuple[tuple[TransformedLoss, int], ...], rng: np.random.Generator) -> None:
     curve = Composed(losses=found)
     roots = []
     for delta in DELTAS:
@@ -164,7 +164,7 @@ COINS = [ResponseLoss(step=Log(Fraction(3 * n + 7, 2 * n + 5))) for n in range(1
     ],
     ids=["one of each", "12 coins", "15 coins", "two of each"],
 )
-def test_few_losses_far_out(parts: list[PrivacyLoss], delta: str) -> None:
+def test_few_losses_far_out(parts: list[TransformedLoss], delta: str) -> None:
     """Too few to be smoothed: their drops from the largest. The truth is all but at the end."""
     curve = Composed(losses=tuple((part, 1) for part in parts))
     most, found = curve.epsilon_at(0), curve.epsilon_at(Fraction(delta))

@@ -50,7 +50,7 @@ import numpy as np
 from flint import acb, arb
 from numpy.typing import NDArray
 
-from dpverify.accounting.losses.base import Doubles, Losses, transform
+from dpverify.accounting.losses.base import Doubles, Transforms, transform
 from dpverify.errors import NumericalError
 
 __all__ = [
@@ -247,7 +247,7 @@ def widened(width: float) -> float:
     raise NumericalError(f"no second width beside {width}")
 
 
-def invert(losses: Losses, kernels: Sequence[Kernel], line: Line) -> list[Inversion] | None:
+def invert(losses: Transforms, kernels: Sequence[Kernel], line: Line) -> list[Inversion] | None:
     """Trapezoid sums along one line at the current precision, one for each kernel.
 
     Returns
@@ -301,7 +301,7 @@ def invert(losses: Losses, kernels: Sequence[Kernel], line: Line) -> list[Invers
 
 
 def _last_node(
-    losses: Losses, kernels: Sequence[Kernel], line: Line, h: float
+    losses: Transforms, kernels: Sequence[Kernel], line: Line, h: float
 ) -> tuple[int, float]:
     """Where envelope and majorant leave less than a thousand nodes' threshold, and what is left.
 
@@ -323,7 +323,7 @@ def _last_node(
 
 
 def _significant(
-    losses: Losses, kernels: Sequence[Kernel], line: Line, h: float, last: int
+    losses: Transforms, kernels: Sequence[Kernel], line: Line, h: float, last: int
 ) -> tuple[NDArray[np.int64] | None, float]:
     """Nodes 1 … last that may matter, and the sum of the bounds of all others over the threshold.
 
@@ -359,7 +359,7 @@ def _significant(
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64), dropped
 
 
-def _dampening(losses: Losses, c: float, y: Doubles) -> Doubles:
+def _dampening(losses: Transforms, c: float, y: Doubles) -> Doubles:
     """Upper bound on ln |M(c + iy)/M(c)|."""
     total = np.zeros_like(y)
     for loss, count in losses:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpverify.accounting.composition._inversion import Line
-from dpverify.accounting.losses.base import Doubles, Losses, log_moment
+from dpverify.accounting.losses.base import Doubles, Transforms, log_moment
 
 __all__ = ["MOST_NODES", "MOST_WORK", "Transform"]
 
@@ -29,7 +29,7 @@ class Transform:
     top: float
 
     @classmethod
-    def of(cls, losses: Losses) -> Transform:
+    def of(cls, losses: Transforms) -> Transform:
         """That of a sum of losses."""
         return cls(
             log=lambda c: log_moment(losses, c), top=min(loss.abscissa for loss, _ in losses)

@@ -10,7 +10,8 @@ is computed depends on what the losses are:
  - all discrete with few atoms in all: by adding over every one;
  - Laplace losses with few such atoms: a closed form for each of their sums (`laplace_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
- - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`).
+ - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`);
+ - where a loss is known by its tails alone, between two laws on a lattice (`grid`).
 
 f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -31,6 +32,7 @@ from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
+from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.composition._inversion import (
     ORDER,
     Inversion,
@@ -41,6 +43,7 @@ from dpverify.accounting.composition._inversion import (
 )
 from dpverify.accounting.composition._laplace_sums import LaplaceSums, has_laplace_sums
 from dpverify.accounting.composition._lattice import common_unit
+from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
 from dpverify.accounting.composition._sampled import (
     SAMPLED_EFFORTS,
@@ -56,16 +59,17 @@ from dpverify.accounting.losses.base import (
     Losses,
     PrivacyLoss,
     Step,
+    Transforms,
     escaping,
     log_moment,
     most_lost,
     step_ball,
     sum_string,
     transform,
+    transforms,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
-from dpverify.accounting.solve import brentq
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
@@ -74,9 +78,8 @@ from dpverify.guarantee import PrivacyBound, PrivacyCurve, common_adjacency, to_
 __all__ = ["Composed"]
 
 # Precision in bits, and the logarithm of the relative error that aliases and omitted nodes may
-# make together; the next pair is tried where a result is wider than _WIDTH.
+# make together; the next pair is tried where a result is wider than WIDTH.
 _EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
-_WIDTH = 1e-13
 _FINEST = 1 << 22  # points of a lattice's period
 _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
@@ -84,6 +87,7 @@ _COARSER = 1.5
 _MOST_TIMES = 2**64
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 _MOST_ON_LATTICE = 32  # different shifts, up to which Laplace's own lattice is narrower
+_WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -136,7 +140,9 @@ class Composed(PrivacyCurve):
     @property
     def method(
         self,
-    ) -> Literal["gaussian", "laplace", "one sample", "lattice", "enumeration", "inversion"]:
+    ) -> Literal[
+        "gaussian", "laplace", "one sample", "lattice", "enumeration", "inversion", "grid"
+    ]:
         """How δ is computed; a lattice that is too fine is left for the methods after it."""
         closed = self._closed()
         if closed is not None:
@@ -146,6 +152,8 @@ class Composed(PrivacyCurve):
                 case Laplace():
                     return "laplace"
             return "one sample"
+        if transforms(self._losses) is None:
+            return "grid"
         if _unit(self._losses) is not None:
             return "lattice"
         return "enumeration" if has_few_atoms(self._losses) else "inversion"
@@ -188,12 +196,8 @@ class Composed(PrivacyCurve):
         """
         rates = []
         for losses, side in ((self._losses, 1.0), (_reversed(self._losses), -1.0)):
-            top = min(1.0, *(loss.abscissa for loss, _ in losses))
-            step = 1e-4 * top
-            at = log_moment(losses, step * np.arange(1.0, 4.0))
-            second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
-            mean = float(at[1] - at[0]) / step - 1.5 * step * second
-            score = (side * mean - threshold) / (noise * math.sqrt(second))
+            mean, deviation = _direction(losses).mean_and_deviation()
+            score = (side * mean - threshold) / (noise * deviation)
             rates.append(math.erfc(-score / math.sqrt(2)) / 2)
         return rates[0], rates[1]
 
@@ -216,23 +220,35 @@ class Composed(PrivacyCurve):
             return curve if curve.is_exact or few else None
         return None
 
-    def _directions(self) -> list[_Direction]:
+    def _directions(self) -> list[_Direction | GridDirection]:
         backward = _merged(_reversed(self._losses))
         both = [self._losses] if backward == self._losses else [self._losses, backward]
-        return [_Direction(losses=losses) for losses in both]
+        return [_direction(losses) for losses in both]
+
+
+def _direction(losses: Losses) -> _Direction | GridDirection:
+    known = transforms(losses)
+    return GridDirection(losses=losses) if known is None else _Direction(losses=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Direction:
     """δ and its inverse for the pair in one order."""
 
-    losses: Losses
+    losses: Transforms
 
     @property
     def sampled(self) -> tuple[PoissonSampledLoss, int] | None:
         """The one loss, where it is that of a sample, and how often it occurs."""
         ((loss, count), *others) = self.losses
         return (loss, count) if isinstance(loss, PoissonSampledLoss) and not others else None
+
+    def mean_and_deviation(self) -> tuple[float, float]:
+        """Of the sum, in doubles, by differences of ln M near 0."""
+        step = 1e-4 * min(1.0, *(loss.abscissa for loss, _ in self.losses))
+        at = log_moment(self.losses, step * np.arange(1.0, 4.0))
+        second = max(float(at[2] - 2 * at[1] + at[0]) / step**2, 1e-300)
+        return float(at[1] - at[0]) / step - 1.5 * step * second, math.sqrt(second)
 
     def is_below(self, eps: Fraction, delta: Fraction) -> bool:
         """Whether δ(ε) is at most `delta` by Chernoff's bound, which may fail to show it.
@@ -269,9 +285,12 @@ class _Direction:
         size = Transform.of(self.losses).log_size(c, float(eps))
         if self.sampled is not None:
             ball = self._by_few_nodes(c, eps, size)
-            if ball is None or not ball.rad() <= _WIDTH * ball.lower():
+            if ball is None or not ball.rad() <= WIDTH * ball.lower():
                 ball = sampled_value(*self.sampled, eps)
             value = Enclosure.of_ball(ball)
+            if value.width > _WIDE:
+                grid = GridDirection(losses=self.losses).delta_at(eps)
+                value = Enclosure(max(value.lower, grid.lower), min(value.upper, grid.upper))
             return Enclosure(max(value.lower, 0.0), min(value.upper, 1.0))
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
@@ -280,7 +299,7 @@ class _Direction:
                 if not ball.rad() <= _COARSE * ball.lower() and has_drops(self.losses):
                     ball = ball.intersection(Drops(losses=self.losses).value(to_arb(eps)))
                 total = ball + to_arb(infinity_mass)
-                if sums.is_smoothed or total.rad() <= _WIDTH * total.lower():
+                if sums.is_smoothed or total.rad() <= WIDTH * total.lower():
                     value = Enclosure.of_ball(total)
                     least = Enclosure.of_exact(infinity_mass).lower
                     return Enclosure(max(value.lower, least), min(value.upper, 1.0))
@@ -303,12 +322,16 @@ class _Direction:
         if self.sampled is not None:
             with ctx.workprec(_EFFORTS[0][0]):
                 few = _Sums.of_few_nodes(self.losses, c, guess, log, _EFFORTS[0][1])
-                found = few and _root(few, guess, 1 / c, to_arb(target), ceiling)
+                found = few and root(
+                    few.value, guess, 1 / c, to_arb(target), ceiling, is_exact=True
+                )
             return found or self._sampled_epsilon(target, guess, ceiling)
         for precision, effort in _EFFORTS:
             with ctx.workprec(precision):
                 sums = _Sums.near(self.losses, c, guess, log, effort)
-                found = _root(sums, guess, 1 / c, to_arb(target), ceiling)
+                found = root(
+                    sums.value, guess, 1 / c, to_arb(target), ceiling, is_exact=not sums.is_smoothed
+                )
                 if found is not None:
                     return found
         raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
@@ -329,7 +352,7 @@ class _Direction:
                 with ctx.workprec(precision):
                     near = SampledSum.near(*self.sampled, guess, effort, _log(target))
                     scale = 1 / float(near.inversion.c)
-                    better = _root(_Sums(sums=(near,)), guess, scale, to_arb(target), ceiling)
+                    better = root(near.value, guess, scale, to_arb(target), ceiling, is_exact=False)
                 if better is not None:
                     ends = max(found.lower, better.lower), min(found.upper, better.upper)
                     found = Enclosure(*ends)
@@ -337,6 +360,9 @@ class _Direction:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
+        if found.width > _WIDE:
+            grid = GridDirection(losses=self.losses).epsilon_at(target)
+            found = Enclosure(max(found.lower, grid.lower), min(found.upper, grid.upper))
         return found
 
     def _underflows(self, c: float, eps: Fraction) -> bool:
@@ -378,7 +404,9 @@ class _Sums:
     sums: tuple[Inversion | Enumeration | LaplaceSums | Drops | SampledSum, ...]
 
     @classmethod
-    def near(cls, losses: Losses, c: float, eps: float, log_size: float, effort: float) -> _Sums:
+    def near(
+        cls, losses: Transforms, c: float, eps: float, log_size: float, effort: float
+    ) -> _Sums:
         """Sums for values of about e^log_size at about ε, at the current precision."""
         unit = _unit(losses)
         line = Transform.of(losses).plan(c, eps, log_size, effort)
@@ -421,7 +449,7 @@ class _Sums:
 
     @classmethod
     def of_few_nodes(
-        cls, losses: Losses, c: float, eps: float, log_size: float, effort: float
+        cls, losses: Transforms, c: float, eps: float, log_size: float, effort: float
     ) -> _Sums | None:
         """One sum where M falls fast along its line; None where it doesn't."""
         line = replace(
@@ -441,60 +469,6 @@ class _Sums:
         """Encloses f(ε)."""
         balls = [found.value(epsilon) for found in self.sums]
         return balls[0].union(2 * balls[0] - balls[1]) if len(balls) == 2 else balls[0]
-
-
-def _root(sums: _Sums, guess: float, scale: float, target: arb, ceiling: float) -> Enclosure | None:
-    """Encloses where f is `target`, from a guess that is off by a few `scale`; None if it can't.
-
-    From the ceiling on, f is 0.
-    """
-    log_target = float(target.log().mid())
-    least = min(scale, 1.0)  # below it, ε is resolved absolutely: near δ(0) a target leaves no more
-
-    def excess(eps: float) -> float:
-        if eps >= ceiling:
-            return -1e6
-        upper = sums.value(arb(eps)).upper()
-        return float(upper.log().mid()) - log_target if upper > 0 else -1e6
-
-    low = high = guess
-    reach = scale
-    while low > 0 and excess(low) < 0:
-        low, reach = max(low - reach, 0.0), 2 * reach
-    if low == 0 and sums.value(arb(0)) <= target:
-        return Enclosure(0.0, 0.0)
-    reach = scale
-    while excess(high) > 0:
-        high, reach = min(high + reach, ceiling), 2 * reach
-        if reach > 1e9 * scale:
-            return None
-    root = high if low == high else brentq(excess, low, high, xtol=1e-300, rtol=2**-50)
-    root = min(root, ceiling)
-    spread = sums.value(arb(root)).rad() / target
-    first = max(min(float(spread), 1.0) * scale, max(root, least) * 2.0**-52)
-    upper = _beside(root, first, lambda eps: eps >= ceiling or bool(sums.value(arb(eps)) <= target))
-    lower = _beside(
-        root, -first, lambda eps: eps < ceiling and bool(sums.value(arb(eps)) >= target)
-    )
-    if upper is None or lower is None:
-        return None
-    upper = min(upper, ceiling)
-    if not sums.is_smoothed and upper - lower > 10 * _WIDTH * max(upper, least):
-        return None
-    return Enclosure(lower, upper)
-
-
-def _beside(root: float, first: float, holds: Callable[[float], bool]) -> float | None:
-    """Nearest proven point on the side that the sign of `first` names; 0 needs no proof below."""
-    step = first / 8
-    for _ in range(24):
-        point = root + step
-        if point <= 0:
-            return 0.0 if first < 0 else None
-        if holds(point):
-            return point
-        step *= 1.5
-    return None
 
 
 def _merged(losses: Losses) -> Losses:

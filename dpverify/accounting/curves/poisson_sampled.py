@@ -34,16 +34,25 @@ from fractions import Fraction
 from attrs import field, frozen
 from flint import arb, ctx
 
-from dpverify.accounting.losses.base import Log, Losses, sum_string
+from dpverify.accounting.losses.base import Log, Losses, TailedLoss, sum_string
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
-from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss, rate_string
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.sampled import SampledLoss, rate_string
 from dpverify.data.adjacency import AddRemove
 from dpverify.enclosure import Enclosure, Real, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
-__all__ = ["PoissonSampled"]
+__all__ = [
+    "PoissonSampled",
+    "amplified_delta",
+    "amplified_epsilon",
+    "amplified_rates",
+    "mirrored_pairs",
+    "single_loss",
+    "to_rate",
+]
 
 _PRECISION = 256
 
@@ -56,16 +65,56 @@ def _to_base(value: PrivacyCurve) -> PrivacyCurve:
             "adjacency",
             known.unit,
             "one row or user, added or removed",
-            "Where a record is replaced, the samples of both data sets differ by two coins, and "
-            "that is another pair of laws: no dominating pair of its composition is proven here.",
+            "Where a record is replaced, the samples of both data sets differ by two coins: say so "
+            "with replaced=True, of the curve of adding or removing one.",
         )
     return value
 
 
-def _to_rate(value: Real) -> Fraction:
+def to_rate(value: Real) -> Fraction:
+    """Read a probability to be in the sample."""
     rate = rational("rate", value)
     require(0 < rate <= 1, "rate", value, "in (0, 1]")
     return rate
+
+
+def amplified_delta(curve: PrivacyCurve, rate: Fraction, epsilon: Fraction) -> Enclosure:
+    """Encloses q·δ(ε′) with e^ε′ = 1 + (e^ε − 1)/q, between two rationals next to ε′."""
+    if rate == 1:
+        return curve.delta_at(epsilon)
+    with ctx.workprec(_PRECISION):
+        q = to_arb(rate)
+        inner = (to_arb(epsilon).expm1() / q).log1p()
+        low, high = (max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
+        largest, least = curve.delta_at(low).upper, curve.delta_at(high).lower
+        return Enclosure.of_ball((q * arb(least)).union(q * arb(largest)))
+
+
+def amplified_epsilon(curve: PrivacyCurve, rate: Fraction, delta: Fraction) -> Enclosure:
+    """Encloses ln(1 + q·(e^ε′ − 1)) with δ(ε′) = delta/q."""
+    if delta >= rate:
+        return Enclosure(0.0, 0.0)
+    inner = curve.epsilon_at(delta / rate)
+    if rate == 1 or math.isinf(inner.upper):
+        return inner
+    with ctx.workprec(_PRECISION):
+        low, high = (
+            Enclosure.of_ball((to_arb(rate) * arb(end).expm1()).log1p())
+            for end in (inner.lower, inner.upper)
+        )
+    return Enclosure(max(low.lower, 0.0), high.upper)
+
+
+def amplified_rates(
+    curve: PrivacyCurve, rate: Fraction, threshold: float, noise: float
+) -> tuple[float, float]:
+    """Rates of the mechanism's own test at the inner threshold, mixed as its laws are."""
+    q = float(rate)
+    inner = -math.inf
+    if math.expm1(threshold) > -q:
+        inner = math.log1p(math.expm1(threshold) / q) if threshold < 700 else threshold
+    own, other = (1.0, 1.0) if inner == -math.inf else curve.rates(inner, noise=noise)
+    return (1 - q) * other + q * own, other
 
 
 @frozen(kw_only=True)
@@ -73,8 +122,8 @@ class PoissonSampled(PrivacyCurve):
     """Curve of a mechanism on a sample that every record enters with the same probability.
 
     The neighbours are those of adding or removing one record: of a user's rows, if the curve's
-    adjacency says so, and then a coin decides all of them together. Sampling without replacement,
-    or in batches of a fixed size, is something else.
+    adjacency says so, and then a coin decides all of them together. For a record that is replaced
+    see `PoissonReplaced`, for batches of a fixed size `SampledWithoutReplacement`.
 
     Parameters
     ----------
@@ -92,7 +141,7 @@ class PoissonSampled(PrivacyCurve):
     """
 
     curve: PrivacyCurve = field(converter=_to_base)
-    rate: Fraction = field(converter=_to_rate)
+    rate: Fraction = field(converter=to_rate)
 
     @property
     def adjacency(self) -> AddRemove:
@@ -109,65 +158,47 @@ class PoissonSampled(PrivacyCurve):
         return f"{inner}.poisson_sampled(rate={rate_string(self.rate)})"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
-        """q·δ(ε′) with e^ε′ = 1 + (e^ε − 1)/q, between two rationals next to ε′."""
-        if self.rate == 1:
-            return self.curve.delta_at(epsilon)
-        with ctx.workprec(_PRECISION):
-            inner = ((to_arb(epsilon).expm1()) / to_arb(self.rate)).log1p()
-            low, high = (
-                max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper())
-            )
-            rate = to_arb(self.rate)
-            largest, least = self.curve.delta_at(low).upper, self.curve.delta_at(high).lower
-            return Enclosure.of_ball((rate * arb(least)).union(rate * arb(largest)))
+        return amplified_delta(self.curve, self.rate, epsilon)
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
-        """Ln(1 + q·(e^ε′ − 1)) with δ(ε′) = delta/q."""
-        if delta >= self.rate:
-            return Enclosure(0.0, 0.0)
-        inner = self.curve.epsilon_at(delta / self.rate)
-        if self.rate == 1 or math.isinf(inner.upper):
-            return inner
-        with ctx.workprec(_PRECISION):
-            low, high = (
-                Enclosure.of_ball((to_arb(self.rate) * arb(end).expm1()).log1p())
-                for end in (inner.lower, inner.upper)
-            )
-        return Enclosure(max(low.lower, 0.0), high.upper)
+        return amplified_epsilon(self.curve, self.rate, delta)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """Rates of the mechanism's own test at the inner threshold, mixed as its laws are."""
-        q = float(self.rate)
-        inner = -math.inf
-        if math.expm1(threshold) > -q:
-            inner = math.log1p(math.expm1(threshold) / q) if threshold < 700 else threshold
-        own, other = (1.0, 1.0) if inner == -math.inf else self.curve.rates(inner, noise=noise)
-        return (1 - q) * other + q * own, other
+        return amplified_rates(self.curve, self.rate, threshold, noise)
 
     def losses(self) -> Losses:
         """The loss of the removal's pair, for composition; its reverse is the addition's."""
-        known = self.curve.losses()
         if self.rate == 1:
-            return known
-        squares = [n * loss.mu_squared for loss, n in known if isinstance(loss, GaussianLoss)]
-        if len(squares) == len(known):
-            base = GaussianLoss(mu_squared=sum(squares, Fraction(0)))
-            return ((PoissonSampledLoss(base=base, rate=self.rate), 1),)
-        ((loss, count), *others) = known
-        pairs = _pairs(loss) if count == 1 and not others else None
+            return self.curve.losses()
+        loss = single_loss(self.curve)
+        if isinstance(loss, GaussianLoss):
+            return ((PoissonSampledLoss(base=loss, rate=self.rate), 1),)
+        pairs = mirrored_pairs(loss)
         if pairs is None:
-            raise ParameterError(
-                "curve",
-                str(self.curve),
-                "Gaussian noise, or one loss of finitely many rational probabilities",
-                "No loss of a sample is known for others: compose an ApproxDP of one of its points "
-                "instead.",
-            )
+            return ((SampledLoss(base=loss, rate=self.rate), 1),)
         q = self.rate
         return ((FiniteLoss(pairs=[((1 - q) * o + q * p, o) for p, o in pairs]), 1),)
 
 
-def _pairs(loss: object) -> list[tuple[Fraction, Fraction]] | None:
+def single_loss(curve: PrivacyCurve) -> TailedLoss:
+    """The one loss of a curve, its own reverse; that of all Gaussian noise together."""
+    known = curve.losses()
+    squares = [n * loss.mu_squared for loss, n in known if isinstance(loss, GaussianLoss)]
+    if len(squares) == len(known):
+        return GaussianLoss(mu_squared=sum(squares, Fraction(0)))
+    ((loss, count), *others) = known
+    if count == 1 and not others and isinstance(loss, TailedLoss) and loss == loss.reverse():
+        return loss
+    raise ParameterError(
+        "curve",
+        str(curve),
+        "one release whose privacy loss has a known law, the same in both orders",
+        "No loss of another one's sample is known: compose an ApproxDP of one of its points.",
+    )
+
+
+def mirrored_pairs(loss: TailedLoss) -> list[tuple[Fraction, Fraction]] | None:
     """Probabilities of all outputs under both laws, where they are rational and mirror images."""
     if isinstance(loss, ResponseLoss) and isinstance(loss.step, Log):
         rest, odds = 1 - loss.infinity_mass, loss.step.argument
@@ -175,6 +206,6 @@ def _pairs(loss: object) -> list[tuple[Fraction, Fraction]] | None:
         zero, mass = rest * (1 - loss.share), loss.infinity_mass
         sides = [(odds * other, other), (other, odds * other), (zero, zero)]
         return [*sides, (mass, Fraction(0)), (Fraction(0), mass)]
-    if isinstance(loss, FiniteLoss) and loss == loss.reverse():
+    if isinstance(loss, FiniteLoss):
         return list(loss.pairs)
     return None

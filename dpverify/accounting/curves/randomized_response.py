@@ -38,7 +38,7 @@ from attrs import field, frozen
 from flint import arb, ctx
 
 from dpverify.accounting.curves._steps import step_delta, step_epsilon
-from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.base import Log, Losses, transforms
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
 from dpverify.accounting.solve import bisected
@@ -222,7 +222,8 @@ class MixedResponse(PrivacyCurve):
     def position_loss(self) -> tuple[PositionLoss, int]:
         """The privacy loss of one position with the draw kept apart, and how many there are."""
         coin = RandomizedResponse(keep=self.keep, other=self.other, positions=1)
-        loss = PositionLoss(differ=_ends(self.differ)[1], losses=coin.losses())
+        losses = transforms(coin.losses()) or ()
+        loss = PositionLoss(differ=_ends(self.differ)[1], losses=losses)
         return loss, self.positions
 
     def _curve(self, differ: Fraction) -> RandomizedResponse:

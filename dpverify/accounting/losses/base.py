@@ -35,12 +35,16 @@ __all__ = [
     "PrivacyLoss",
     "Step",
     "Support",
+    "TailedLoss",
+    "TransformedLoss",
+    "Transforms",
     "escaping",
     "log_moment",
     "most_lost",
     "step_ball",
     "sum_string",
     "transform",
+    "transforms",
 ]
 
 Doubles = NDArray[np.float64]
@@ -83,11 +87,11 @@ class Support:
     spacings: tuple[Step, ...]
 
 
-class PrivacyLoss(ABC):
+class PrivacyLoss:
     """The exact law of one pair's privacy loss, hashable.
 
-    By default it is never infinite, its M is finite everywhere, it has no atoms and no largest
-    value, and it is its own reverse.
+    By default it is never infinite, it has no atoms and no largest value, and it is its own
+    reverse. How a law is known is said by its subclasses, and it may be both.
     """
 
     __slots__ = ()
@@ -98,11 +102,6 @@ class PrivacyLoss(ABC):
         return Fraction(0)
 
     @property
-    def abscissa(self) -> float:
-        """A double b > 0, so that M(s) is finite for 0 < Re s < b; infinite where it always is."""
-        return math.inf
-
-    @property
     def support(self) -> Support | None:
         """The lattice structure of a law with finitely many atoms; None for any other."""
         return None
@@ -110,6 +109,21 @@ class PrivacyLoss(ABC):
     def max_loss(self) -> arb | None:
         """The largest finite loss, at the current precision; None where there is none."""
         return None
+
+    def reverse(self) -> PrivacyLoss:
+        """The law with the pair exchanged."""
+        return self
+
+
+class TransformedLoss(PrivacyLoss, ABC):
+    """A law that is known by its moment generating function, finite everywhere by default."""
+
+    __slots__ = ()
+
+    @property
+    def abscissa(self) -> float:
+        """A double b > 0, so that M(s) is finite for 0 < Re s < b; infinite where it always is."""
+        return math.inf
 
     @abstractmethod
     def transform(self, points: Sequence[acb]) -> list[acb]:
@@ -127,16 +141,34 @@ class PrivacyLoss(ABC):
     def envelope(self, c: float, y: float) -> float:
         """A proven upper bound on ln |M(c + iy′)/M(c)| for all y′ ≥ y > 0; at most 0."""
 
-    def reverse(self) -> PrivacyLoss:
+    def reverse(self) -> TransformedLoss:
         """The law with the pair exchanged."""
         return self
 
 
+class TailedLoss(PrivacyLoss, ABC):
+    """A law that is known by its tails on both sides of the pair."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """P[L ≥ place], infinite losses included, and the same of q, at the current precision."""
+
+
 Losses = tuple[tuple[PrivacyLoss, int], ...]
 """A composition: independent losses, each with its multiplicity."""
+Transforms = tuple[tuple[TransformedLoss, int], ...]
+"""One of which every moment generating function is known."""
 
 
-def transform(losses: Losses, points: Sequence[acb]) -> list[acb]:
+def transforms(losses: Losses) -> Transforms | None:
+    """The same losses, if every moment generating function is known."""
+    known = tuple((loss, n) for loss, n in losses if isinstance(loss, TransformedLoss))
+    return known if len(known) == len(losses) else None
+
+
+def transform(losses: Transforms, points: Sequence[acb]) -> list[acb]:
     """M of the sum of independent losses at each point."""
     values = [acb(1)] * len(points)
     for loss, count in losses:
@@ -174,7 +206,7 @@ def escaping(losses: Losses) -> Fraction:
     return 1 - finite
 
 
-def log_moment(losses: Losses, c: Doubles) -> Doubles:
+def log_moment(losses: Transforms, c: Doubles) -> Doubles:
     """Ln M(c) of the sum of independent losses, in doubles."""
     total = np.zeros_like(c)
     for loss, count in losses:

@@ -28,7 +28,13 @@ import numpy as np
 from attrs import field, frozen
 from flint import acb, arb, ctx
 
-from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles, PrivacyLoss
+from dpverify.accounting.losses.base import (
+    ROUND_OFF,
+    Characteristic,
+    Doubles,
+    TailedLoss,
+    TransformedLoss,
+)
 from dpverify.enclosure import Real, exact_string, rational, root_string, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.numbers import to_count, to_positive_rational
@@ -39,7 +45,7 @@ _SMALLEST = Fraction(1, 2**400)
 
 
 @frozen(kw_only=True)
-class GaussianLoss(PrivacyLoss):
+class GaussianLoss(TransformedLoss, TailedLoss):
     """N(μ²/2, μ²): the loss between normal laws whose means are μ standard deviations apart.
 
     Parameters
@@ -63,6 +69,12 @@ class GaussianLoss(PrivacyLoss):
         half = to_arb(self.mu_squared) / 2
         return [(half * s * (s + 1)).exp() for s in points]
 
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """Of N(μ²/2, μ²) and N(−μ²/2, μ²)."""
+        half = to_arb(self.mu_squared) / 2
+        unit = 2 * half.sqrt()
+        return ((place - half) / unit).erfc() / 2, ((place + half) / unit).erfc() / 2
+
     def log_moment(self, c: Doubles) -> Doubles:
         """μ²·c(c + 1)/2."""
         found: Doubles = float(self.mu_squared) / 2 * c * (c + 1)
@@ -83,7 +95,7 @@ class GaussianLoss(PrivacyLoss):
 
 
 @frozen(kw_only=True)
-class LaplaceLoss(PrivacyLoss):
+class LaplaceLoss(TransformedLoss, TailedLoss):
     """The loss of one coordinate with Laplace noise, its own reverse.
 
     Parameters
@@ -113,6 +125,19 @@ class LaplaceLoss(PrivacyLoss):
             found.append((s * a).exp() / 2 * (1 + decay + (1 - decay) / twice))
         return found
 
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """L ≥ x is where the noisy number is at most (a − x)/2."""
+        a = to_arb(self.shift)
+        if place <= -a:
+            return arb(1), arb(1)
+        if place > a:
+            return arb(0), arb(0)
+        tails = 1 - ((place - a) / 2).exp() / 2, ((-place - a) / 2).exp() / 2
+        if -a < place <= a:
+            return tails
+        zero, one = arb(0), arb(1)  # next to a jump, which side of it stays open
+        return (tails[0].union(zero).union(one), tails[1].union(zero).union(one))
+
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""
         a = float(self.shift)
@@ -139,7 +164,7 @@ class LaplaceLoss(PrivacyLoss):
 
 
 @frozen(kw_only=True)
-class BoundedRangeLoss(PrivacyLoss):
+class BoundedRangeLoss(TransformedLoss, TailedLoss):
     """The loss of the pair that dominates all mechanisms of one range, its own reverse.
 
     Parameters
@@ -169,6 +194,13 @@ class BoundedRangeLoss(PrivacyLoss):
             decay = (-(1 + 2 * s) * reach).exp()
             found.append((s * reach).exp() * (1 - decay) / ((1 + 2 * s) * below))
         return found
+
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """The density's integral."""
+        half = to_arb(self.epsilon) / 2
+        at = (place / 2).max(-half).min(half)
+        whole = 2 * half.sinh()
+        return (half.exp() - at.exp()) / whole, ((-at).exp() - (-half).exp()) / whole
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""
@@ -206,7 +238,7 @@ def _to_gammas(values: Iterable[Real]) -> tuple[Fraction, ...]:
 
 
 @frozen(kw_only=True)
-class NormalRowsLoss(PrivacyLoss):
+class NormalRowsLoss(TransformedLoss):
     """r draws of N(0, diag(1 + γ)) against r draws of N(0, I).
 
     Parameters

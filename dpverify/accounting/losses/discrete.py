@@ -16,9 +16,10 @@ from dpverify.accounting.losses.base import (
     Characteristic,
     Doubles,
     Log,
-    PrivacyLoss,
     Step,
     Support,
+    TailedLoss,
+    TransformedLoss,
     step_ball,
 )
 from dpverify.enclosure import Real, SquareRoot, exact, exact_string, rational, squared, to_arb
@@ -30,7 +31,7 @@ __all__ = ["AtomicLoss", "DiscreteLaplaceLoss", "FiniteLoss", "ResponseLoss", "S
 _MOST_ATOMS = 1 << 14
 
 
-class AtomicLoss(PrivacyLoss):
+class AtomicLoss(TransformedLoss, TailedLoss):
     """What all laws with finitely many atoms share."""
 
     __slots__ = ()
@@ -47,6 +48,17 @@ class AtomicLoss(PrivacyLoss):
         """Σ weight·e^{s·loss}."""
         atoms = self.atoms()
         return [sum((w * (s * loss).exp() for w, loss in atoms), acb(0)) for s in points]
+
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """Sums over the atoms; one that may lie on either side of the place counts with a ball."""
+        own, other = to_arb(self.infinity_mass), arb(0)
+        for weight, loss in self.atoms():
+            if not loss < place:
+                mirrored = weight * (-loss).exp()
+                sure = bool(loss >= place)
+                own += weight if sure else weight.union(arb(0))
+                other += mirrored if sure else mirrored.union(arb(0))
+        return own, other
 
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""

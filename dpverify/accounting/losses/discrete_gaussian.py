@@ -35,8 +35,8 @@ from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
     Doubles,
-    PrivacyLoss,
     Support,
+    TransformedLoss,
 )
 from dpverify.enclosure import root_string, to_arb
 from dpverify.numbers import to_count, to_positive_rational
@@ -47,7 +47,7 @@ _OUTPUTS = np.arange(-11.0, 12.0)  # from the one next to the middle
 
 
 @frozen(kw_only=True)
-class DiscreteGaussianLoss(PrivacyLoss):
+class DiscreteGaussianLoss(TransformedLoss):
     """The loss between discrete Gaussian noise and the same moved by a whole number.
 
     Parameters

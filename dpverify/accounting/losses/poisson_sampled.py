@@ -22,19 +22,26 @@ from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.losses._normal_mixture import NormalMixture, PowerIntegral
-from dpverify.accounting.losses.base import ROUND_OFF, Characteristic, Doubles, PrivacyLoss
+from dpverify.accounting.losses.base import (
+    ROUND_OFF,
+    Characteristic,
+    Doubles,
+    TailedLoss,
+    TransformedLoss,
+)
 from dpverify.accounting.losses.continuous import GaussianLoss
-from dpverify.enclosure import exact_string, to_arb
+from dpverify.accounting.losses.sampled import rate_string, sampled_tails
+from dpverify.enclosure import to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_rational
 
-__all__ = ["PoissonSampledLoss", "rate_string"]
+__all__ = ["PoissonSampledLoss"]
 
 _BLOCK = 1 << 20  # numbers that are held at once
 
 
 @frozen(kw_only=True)
-class PoissonSampledLoss(PrivacyLoss):
+class PoissonSampledLoss(TransformedLoss, TailedLoss):
     """The loss of Gaussian noise on a Poisson sample, for one record that is removed or added.
 
     Parameters
@@ -82,6 +89,10 @@ class PoissonSampledLoss(PrivacyLoss):
                 found[number] = value.conjugate() if self.added != (y < 0) else value
         return [found[number] for number in range(len(points))]
 
+    def tails(self, place: arb) -> tuple[arb, arb]:
+        """From those of the noise."""
+        return sampled_tails(self.base, self.rate, place, added=self.added)
+
     def log_moment(self, c: Doubles) -> Doubles:
         """Ln M(c)."""
         return self.mixture.log_moments(-c if self.added else 1 + c)
@@ -108,11 +119,6 @@ class PoissonSampledLoss(PrivacyLoss):
     def reverse(self) -> PoissonSampledLoss:
         """Removed for added."""
         return evolve(self, added=not self.added)
-
-
-def rate_string(rate: Fraction) -> str:
-    """As Python reads it back: the shortest name of a double, else exact."""
-    return repr(float(rate)) if Fraction(float(rate)) == rate else exact_string(rate)
 
 
 @lru_cache(maxsize=32)

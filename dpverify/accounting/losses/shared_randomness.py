@@ -20,10 +20,10 @@ from dpverify.accounting.losses.base import (
     ROUND_OFF,
     Characteristic,
     Doubles,
-    Losses,
-    PrivacyLoss,
     Step,
     Support,
+    TransformedLoss,
+    Transforms,
     escaping,
     log_moment,
     most_lost,
@@ -38,7 +38,7 @@ __all__ = ["PositionLoss"]
 
 
 @frozen(kw_only=True)
-class PositionLoss(PrivacyLoss):
+class PositionLoss(TransformedLoss):
     """One position that differs with probability d by public randomness which releases share.
 
     m independent positions are this loss m times.
@@ -50,7 +50,7 @@ class PositionLoss(PrivacyLoss):
     """
 
     differ: Fraction = field(converter=to_rational)
-    losses: Losses
+    losses: Transforms
 
     def __attrs_post_init__(self) -> None:
         require(0 < self.differ <= 1, "differ", self.differ, "in (0, 1]")

@@ -22,14 +22,14 @@ from dpverify.accounting.composition._inversion import (
     widened,
 )
 from dpverify.accounting.curves.gaussian import delta_gaussian
-from dpverify.accounting.losses.base import Log, Losses
+from dpverify.accounting.losses.base import Log, Transforms
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.enclosure import to_arb
 
 F = Fraction
 LINE = Line(c=2.0, b=6.0, period=40.0, threshold=-40.0, most_nodes=1 << 18, most_work=10**7)
-BITS: Losses = (
+BITS: Transforms = (
     (ResponseLoss(step=Log(F(3, 2))), 3),
     (ResponseLoss(step=F(1, 3)), 4),
     (FiniteLoss(pairs=((F(1, 2), F(1, 8)), (F(1, 2), F(3, 4)), (F(0), F(1, 8)))), 2),

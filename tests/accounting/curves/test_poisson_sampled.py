@@ -207,7 +207,7 @@ def test_what_is_not_proven_is_refused(curve: Any, rate: Any, message: str) -> N
 
 
 def test_losses_that_are_not_known_do_not_compose() -> None:
-    step = dpv.Laplace(scale=1).poisson_sampled(rate="0.1")
+    step = dpv.Laplace.of_row([1, 2], scale=3).poisson_sampled(rate="0.1")
     assert step.epsilon_at(0).upper <= math.log1p(0.1 * math.expm1(1)) * (1 + 1e-12)
     with pytest.raises(dpv.ParameterError, match="compose an ApproxDP of one of its points"):
         _ = 10 * step

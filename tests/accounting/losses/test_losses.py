@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition._lattice import common_unit
-from dpverify.accounting.losses.base import Log, PrivacyLoss, Step
+from dpverify.accounting.losses.base import Log, Step, TransformedLoss
 from dpverify.accounting.losses.continuous import (
     BoundedRangeLoss,
     GaussianLoss,
@@ -31,7 +31,7 @@ from dpverify.enclosure import SquareRoot
 from dpverify.errors import ParameterError
 
 F = Fraction
-LAWS: list[PrivacyLoss] = [
+LAWS: list[TransformedLoss] = [
     FiniteLoss(pairs=((F(1, 2), F(1, 4)), (F(1, 3), F(3, 4)), (F(1, 6), F(0)))),
     ResponseLoss(step=Log(F(3)), share=F(1, 2)),
     ResponseLoss(step=F(1, 7), infinity_mass=F(1, 9)),
@@ -58,8 +58,8 @@ LAWS: list[PrivacyLoss] = [
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_the_protocol(law: PrivacyLoss) -> None:
-    assert isinstance(law, PrivacyLoss)
+def test_the_protocol(law: TransformedLoss) -> None:
+    assert isinstance(law, TransformedLoss)
     assert hash(law) == hash(law.reverse().reverse())
     assert law == law.reverse().reverse()
 
@@ -69,7 +69,7 @@ def test_the_protocol(law: PrivacyLoss) -> None:
     c=st.floats(0.01, 3), y=st.floats(1e-3, 1e5), beyond=st.floats(1, 100, allow_subnormal=False)
 )
 def test_doubles_stay_within_their_bounds(
-    law: PrivacyLoss, c: float, y: float, beyond: float
+    law: TransformedLoss, c: float, y: float, beyond: float
 ) -> None:
     with ctx.workprec(200):
         value, at_c, far = law.transform([acb(c, y), acb(c), acb(c, y * beyond)])
@@ -85,7 +85,7 @@ def test_doubles_stay_within_their_bounds(
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_reversal_reflects_the_transform(law: PrivacyLoss) -> None:
+def test_reversal_reflects_the_transform(law: TransformedLoss) -> None:
     """M_rev(s) = M(−1 − s), on the mass that both sides share, where the latter is defined."""
     with ctx.workprec(200):
         s = acb(0.25, 1.5)
@@ -102,7 +102,7 @@ def test_reversal_reflects_the_transform(law: PrivacyLoss) -> None:
         (GaussianLoss(mu_squared=F(9, 4)), lambda x: mpmath.npdf(x)),
     ],
 )
-def test_transforms_of_shifted_noise(law: PrivacyLoss, density: object) -> None:
+def test_transforms_of_shifted_noise(law: TransformedLoss, density: object) -> None:
     """∫ p^{1+s} q^{−s} by quadrature, both laws being a shift by 3/2."""
     assert callable(density)
     with mpmath.workdps(30):

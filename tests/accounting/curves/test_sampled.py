@@ -1,0 +1,377 @@
+"""Samples of other noise, records that are replaced, and batches: against other arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, pairwise, product
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import dpverify as dpv
+from dpverify.accounting.composition._cells import Cells
+from dpverify.accounting.composition._grid import GridDirection
+from dpverify.accounting.losses.base import TailedLoss
+from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import ResponseLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
+from dpverify.errors import ParameterError
+from tests.helpers.profiles import day_and_night
+
+TENTH = Fraction(1, 10)
+NORMAL, LAPLACE = GaussianLoss(mu_squared=1), LaplaceLoss(shift=1)
+TAILED: list[TailedLoss] = [
+    NORMAL,
+    LAPLACE,
+    BoundedRangeLoss(epsilon=1),
+    ResponseLoss(step=Fraction(1), share=Fraction(1, 2), infinity_mass=TENTH),
+    PoissonSampledLoss(base=NORMAL, rate=TENTH),
+    PoissonSampledLoss(base=NORMAL, rate=TENTH, added=True),
+    SampledLoss(base=LAPLACE, rate=TENTH),
+    SampledLoss(base=LAPLACE, rate=TENTH, added=True),
+    BatchLoss(base=NORMAL, rate=TENTH),
+    BatchLoss(base=LAPLACE, rate=TENTH),
+    ReplacedSampleLoss(base=NORMAL, rate=TENTH),
+    ReplacedSampleLoss(base=LAPLACE, rate=TENTH),
+]
+Density = Callable[[Any], Any]
+
+
+def normal(x: Any) -> Any:
+    return mp.npdf(x)
+
+
+def laplace(x: Any) -> Any:
+    return mp.exp(-abs(x)) / 2
+
+
+@pytest.mark.parametrize("loss", TAILED, ids=str)
+def test_tails_fall_and_are_those_of_one_pair(loss: TailedLoss) -> None:
+    """Between two places the losses lie between them: x ≤ ln(p/q) ≤ y on every cell."""
+    with ctx.workprec(128):
+        places = [x / 16 for x in range(-48, 49)]
+        tails = [loss.tails(arb(place)) for place in places]
+        for (x, y), (first, second) in zip(pairwise(places), pairwise(tails), strict=True):
+            own, other = (a - b for a, b in zip(first, second, strict=True))
+            assert not own < 0
+            assert not other < 0
+            assert not own < other * arb(x).exp() * (1 - arb(2) ** -100)
+            assert not own > other * arb(y).exp() * (1 + arb(2) ** -100)
+        # Q of every loss is that of the reverse's, mirrored.
+        place = arb(Fraction(5, 16).numerator) / 16
+        reverse = loss.reverse()
+        assert isinstance(reverse, TailedLoss)
+        mirrored = reverse.tails(-place)[1]
+        assert (1 - loss.tails(place)[0] - mirrored).overlaps(arb(0))
+
+
+def _excess(p: Density, q: Density, alpha: Any, kinks: Sequence[Any]) -> Any:
+    """∫ (p − αq)₊ by quadrature between every change of sign that a fine grid shows."""
+    places = sorted({*kinks, *[mp.mpf(x) / 4 for x in range(-60, 61)], mp.mpf(-60), mp.mpf(60)})
+
+    def over(x: Any) -> Any:
+        return p(x) - alpha * q(x)
+
+    total = mp.mpf(0)
+    for a, b in pairwise(places):
+        signs = over(a) > 0, over(b) > 0
+        if signs == (True, True):
+            total += mp.quad(over, [a, b])
+        elif signs[0] != signs[1]:
+            low, high = a, b
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (middle, high) if (over(middle) > 0) == signs[0] else (low, middle)
+            total += mp.quad(over, [a, low] if signs[0] else [high, b])
+    return total
+
+
+def _mixed(density: Density, rate: Any, moved: Any) -> Density:
+    return lambda x: (1 - rate) * density(x) + rate * density(x - moved)
+
+
+NOISES = [(dpv.Gaussian(sigma=1), normal), (dpv.Laplace(scale=1), laplace)]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("epsilon", ["0.02", "0.3"])
+@pytest.mark.parametrize(("noise", "density"), NOISES)
+def test_a_replaced_record_is_worst_where_both_pull_apart(
+    noise: dpv.PrivacyCurve, density: Density, epsilon: str
+) -> None:
+    """Its curve is the quadrature of records at 1 and −1; no others exceed it."""
+    curve = noise.poisson_sampled(rate="0.1", replaced=True)
+    with mp.workdps(20):
+        rate, alpha = mp.mpf("0.1"), mp.exp(mp.mpf(epsilon))
+        found = curve.delta_at(epsilon)
+        for one, other in ((1, -1), (-1, 1), (1, 0), (1, mp.mpf("0.5")), (mp.mpf("0.5"), -1)):
+            p, q = (_mixed(density, rate, mp.mpf(moved)) for moved in (one, other))
+            truth = _excess(p, q, alpha, [mp.mpf(x) for x in (-1, -0.5, 0, 0.5, 1)])
+            assert truth <= found.upper * (1 + mp.mpf("1e-12"))
+            if one == -other:
+                assert truth >= found.lower * (1 - mp.mpf("1e-12"))
+
+
+@pytest.mark.nightly
+def test_no_two_directions_in_the_plane_are_worse() -> None:
+    """The proof's reflection: two clipped vectors at any angle, by sums over a grid of 0.02.
+
+    These err by some 2e-5, as the last one shows, of which the value is known; at the next angle
+    the value is 1 % below.
+    """
+    rate, mu = 0.1, 1.0
+    axis = np.linspace(-8, 8, 801)
+    x, y = np.meshgrid(axis, axis)
+    cell = (axis[1] - axis[0]) ** 2 / (2 * math.pi)
+
+    def density(angle: float, size: float) -> Any:
+        ahead, beside = size * mu * math.cos(angle), size * mu * math.sin(angle)
+        return np.exp(-((x - ahead) ** 2 + (y - beside) ** 2) / 2)
+
+    curve = dpv.Gaussian(sigma=1).poisson_sampled(rate="0.1", replaced=True)
+    for epsilon in (0.05, 0.5):
+        for angle, size in product(np.linspace(0, math.pi, 7), (0.3, 0.7, 1.0)):
+            p = (1 - rate) * density(0, 0) + rate * density(0, 1)
+            q = (1 - rate) * density(0, 0) + rate * density(float(angle), size)
+            found = float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) * cell
+            assert found <= curve.delta_at(epsilon).upper * (1 + 1e-4)
+        assert found == pytest.approx(curve.delta_at(epsilon).upper, rel=1e-4)
+
+
+def _batch_profile(alpha: Any, rate: Any, own: Callable[[Any], Any]) -> Any:
+    """What the proof bounds: q·H at α ≥ 1, and its reverse below."""
+    if alpha < 1:
+        return 1 - alpha + alpha * _batch_profile(1 / alpha, rate, own)
+    return rate * own(1 + (alpha - 1) / rate)
+
+
+@pytest.mark.nightly
+def test_two_batches_agree_with_quadrature() -> None:
+    """The first loss by its law, the second one by the profile."""
+    rate, mu, epsilon = "0.1", "1", "0.2"
+    found = (2 * dpv.Gaussian(sigma=1).sampled_without_replacement(size=1, out_of=10)).delta_at(
+        epsilon
+    )
+    with mp.workdps(20):
+        q, m, alpha = mp.mpf(rate), mp.mpf(mu), mp.exp(mp.mpf(epsilon))
+
+        def own(beta: Any) -> Any:
+            place = m / 2 - mp.log(beta) / m
+            return mp.ncdf(place) - beta * mp.ncdf(place - m)
+
+        def after(x: Any) -> Any:
+            """Under Q's normal law, right of where ℓ = 0: as the removal, and mirrored."""
+            g = 1 - q + q * mp.exp(m * x - m * m / 2)
+            up, down = _batch_profile(alpha / g, q, own), _batch_profile(alpha * g, q, own)
+            return mp.npdf(x) * (g * up + down)
+
+        spread = 2 * mp.ncdf(m / 2) - 1
+        truth = mp.quad(after, [m / 2 + d for d in (0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 9, 14)])
+        truth += (1 - q) * spread * _batch_profile(alpha, q, own)
+        assert found.lower <= truth <= found.upper
+    assert found.width < 1e-4
+
+
+def _answers(size: int, rule: Callable[[Any], bool], keep: Fraction) -> set[tuple[Fraction, ...]]:
+    """All pairs of probabilities to answer 1, of four bits of which one is replaced.
+
+    A rule of the batch is answered by randomized response; every batch is as likely as another.
+    """
+    batches = list(combinations(range(4), size))
+
+    def answer(data: tuple[int, ...]) -> Fraction:
+        ones = sum(rule(data[i] for i in batch) for batch in batches)
+        return (keep * ones + (1 - keep) * (len(batches) - ones)) / len(batches)
+
+    pairs: set[tuple[Fraction, ...]] = set()
+    for data in product((0, 1), repeat=4):
+        for place in range(4):
+            other = (*data[:place], 1 - data[place], *data[place + 1 :])
+            pairs.add((answer(data), answer(other)))
+    return pairs
+
+
+def _worst(pairs: set[tuple[Fraction, ...]], times: int, ratio: Fraction) -> Fraction:
+    """The largest δ of so many releases, each of a bit of its own of the same records."""
+    worst = Fraction(0)
+    for chosen in combinations_with_replacement(sorted(pairs), times):
+        total = Fraction(0)
+        for outcome in product((0, 1), repeat=times):
+            p, q = (
+                math.prod(
+                    x[side] if one else 1 - x[side] for x, one in zip(chosen, outcome, strict=True)
+                )
+                for side in (0, 1)
+            )
+            total += max(p - ratio * q, Fraction(0))
+        worst = max(worst, total)
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("size", "rule", "keep", "times"),
+    day_and_night(
+        (1, any, Fraction(99, 100), 2),
+        (2, any, Fraction(3, 4), 3),
+        (2, all, Fraction(9, 10), 2),
+        (3, lambda bits: sum(bits) > 1, Fraction(3, 4), 3),
+    ),
+)
+def test_all_batches_of_four_records_are_enumerated(
+    size: int, rule: Callable[[Any], bool], keep: Fraction, times: int
+) -> None:
+    """All data sets, neighbours and batches; one release attains its curve."""
+    pairs = _answers(size, rule, keep)
+    step = dpv.RandomizedResponse(keep=keep).sampled_without_replacement(size=size, out_of=4)
+    for ratio in (Fraction(11, 10), Fraction(3, 2), Fraction(3), Fraction(19)):
+        # Next to ln(ratio), below and above.
+        low, high = (Fraction(math.log(ratio) * (1 + step)) for step in (-1e-15, 1e-15))
+        assert _worst(pairs, times, ratio) <= (times * step).delta_at(low).upper
+        if rule is any and size == 1:
+            assert _worst(pairs, 1, ratio) >= step.delta_at(high).lower
+
+
+def test_removals_alone_or_additions_alone_are_no_bound_for_batches() -> None:
+    """The planted bug: Poisson sampling's curve for batches of a fixed size."""
+    keep = Fraction(99, 100)
+    wrong = 2 * dpv.RandomizedResponse(keep=keep).poisson_sampled(rate=Fraction(1, 4))
+    assert (
+        _worst(_answers(1, any, keep), 2, Fraction(19)) > 1.5 * wrong.delta_at(math.log(19)).upper
+    )
+
+
+@pytest.mark.nightly
+def test_batches_are_not_poisson_samples() -> None:
+    """Lebeda and others 2024: 1 against more than 10, at the same noise and clipping."""
+    step = dpv.Gaussian(sigma="0.55", sensitivity=1).poisson_sampled(rate="1e-4")
+    batch = dpv.Gaussian(sigma="0.55", sensitivity=2).sampled_without_replacement(
+        size=1, out_of=10_000
+    )
+    assert (10_000 * step).epsilon_at(1e-6).upper < 1.5
+    assert (10_000 * batch).epsilon_at(1e-6).lower > 10
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("sigma", "rate", "times", "delta"),
+    [
+        ("1", "0.01", 100, "1e-6"),
+        ("1", "0.01", 1000, "1e-6"),
+        ("0.7", "0.1", 20, "1e-12"),
+        ("4", "0.5", 10, "1e-3"),
+        ("2", "0.001", 100, "1e-6"),
+    ],
+)
+@pytest.mark.parametrize("added", [False, True])
+def test_the_lattice_agrees_with_the_transform(
+    sigma: str, rate: str, times: int, delta: str, added: bool
+) -> None:
+    """Two engines that share no step: tails on a lattice, and an inverted transform."""
+    base = GaussianLoss(mu_squared=1 / Fraction(sigma) ** 2)
+    loss = PoissonSampledLoss(base=base, rate=rate, added=added)
+    found = GridDirection(losses=((loss, times),)).epsilon_at(Fraction(delta))
+    curve = times * dpv.Gaussian(sigma=sigma).poisson_sampled(rate=rate)
+    (direction,) = [d for d in curve._directions() if d.losses[0][0] == loss]  # type: ignore[attr-defined]
+    truth = direction.epsilon_at(Fraction(delta))
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.width < 1e-3
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("noise", "twice"),
+    [
+        (dpv.Gaussian(sigma=1), dpv.Gaussian(sigma=1, sensitivity=2)),
+        (dpv.Laplace(scale=1), dpv.Laplace(scale=1, sensitivity=2)),
+    ],
+)
+def test_a_sample_of_all_is_the_noise_for_twice_the_norm(
+    noise: dpv.PrivacyCurve, twice: dpv.PrivacyCurve
+) -> None:
+    found = (3 * noise.poisson_sampled(rate=1, replaced=True)).epsilon_at(1e-3)
+    truth = (3 * twice).epsilon_at(1e-3)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.width < 1e-6
+
+
+@pytest.mark.nightly
+def test_the_two_laws_in_each_others_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: the law below for the one above."""
+    losses = ((GaussianLoss(mu_squared=1), 10),)
+    truth = (10 * dpv.Gaussian(sigma=1)).delta_at(5)
+    assert GridDirection(losses=losses).delta_at(Fraction(5)).upper >= truth.upper
+    monkeypatch.setattr(Cells, "above", Cells.below)
+    assert GridDirection(losses=losses).delta_at(Fraction(5)).upper < truth.lower
+
+
+@pytest.mark.nightly
+def test_two_samples_with_laplace_noise_agree_with_quadrature() -> None:
+    epsilon, rate = "0.05", "0.1"
+    found = (2 * dpv.Laplace(scale=1).poisson_sampled(rate=rate)).delta_at(epsilon)
+    truths = []
+    with mp.workdps(15):
+        q, alpha = mp.mpf(rate), mp.exp(mp.mpf(epsilon))
+        without, present = laplace, _mixed(laplace, q, mp.mpf(1))
+        for first, second in ((present, without), (without, present)):
+
+            def one(beta: Any, p: Density = first, q: Density = second) -> Any:
+                return _excess(p, q, beta, [mp.mpf(0), mp.mpf(1)])
+
+            ends = [one(alpha * second(x) / first(x)) * first(x) for x in (mp.mpf(-1), mp.mpf(2))]
+            # The ratio is constant left of 0 and right of 1, where tails have masses e^{−1} apart.
+            tails = [mp.quad(first, [-40, -2, 0]), mp.quad(first, [1, 2, 40])]
+            total = sum(
+                value / first(x) * mass
+                for value, x, mass in zip(ends, (mp.mpf(-1), mp.mpf(2)), tails, strict=True)
+            )
+            cells = [mp.mpf(n) / 200 for n in range(200)]
+            total += (
+                sum(
+                    first(x + mp.mpf(1) / 400)
+                    * one(alpha * second(x + mp.mpf(1) / 400) / first(x + mp.mpf(1) / 400))
+                    for x in cells
+                )
+                / 200
+            )
+            truths.append(total)
+    assert max(found.lower / float(max(truths)), float(max(truths)) / found.upper) < 1 + 1e-4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: dpv.Laplace.of_row([1, 2], scale=1).poisson_sampled(rate=0.1, replaced=True),
+            "one release whose privacy loss has a known law",
+        ),
+        (
+            lambda: dpv.ApproxDP(epsilon=1).poisson_sampled(rate=0.1, replaced=True),
+            "Gaussian noise, or Laplace noise on one number",
+        ),
+        (
+            lambda: dpv.Gaussian(sigma=1).sampled_without_replacement(size=11, out_of=10),
+            "size=11 must be at most out_of=10",
+        ),
+        (
+            lambda: dpv.Gaussian(sigma=1, adjacency=dpv.AddRemove()).sampled_without_replacement(
+                size=1, out_of=10
+            ),
+            "twice the norm",
+        ),
+        (
+            lambda: dpv.Gaussian(sigma=1).poisson_sampled(rate=0.1, replaced="yes"),  # type: ignore[arg-type]
+            "replaced=yes must be True or False",
+        ),
+    ],
+)
+def test_what_isnt_proven_is_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make()
