@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT 
 _WAIT = 10.0  # seconds for another process to finish its spend
 _MOST_DIGITS = 10_000
 _SHOWN = 6  # significant digits
+_SHARED = "give it a path, and all processes spend from one file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,8 @@ class Store:
     def __init__(self, path: Path | None, settings: Mapping[str, Any] | None = None) -> None:
         """A new one with these settings; without any, the one that is there."""
         self.path = path
+        self._place = None if path is None else path.absolute()  # wherever the process goes
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._memory: sqlite3.Connection | None = None
         if settings is None:
@@ -100,6 +104,12 @@ class Store:
         else:
             with closing(made):
                 new_file(path, made.serialize())
+
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        """A file is shared by all who know its place; what is in memory would be spent twice."""
+        if self._place is None:
+            raise BudgetError(f"A budget in memory can't be copied or pickled: {_SHARED}.")
+        return Store, (self._place,)
 
     def state(self) -> State:
         """What it holds now, checked."""
@@ -142,12 +152,14 @@ class Store:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
+            if os.getpid() != self._process:
+                raise BudgetError(f"A budget in memory is its own process's alone: {_SHARED}.")
             yield self._memory
             return
-        assert self.path is not None  # noqa: S101
-        if not self.path.is_file():
+        assert self._place is not None  # noqa: S101
+        if not self._place.is_file():
             raise BudgetError(f"{self.path}: there is no such file. dpverify budget new makes one.")
-        uri = f"{self.path.resolve().as_uri()}?mode=rw"
+        uri = f"{self._place.resolve().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_WAIT)
         with closing(connection):
             connection.execute(

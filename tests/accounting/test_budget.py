@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -321,6 +323,45 @@ def test_threads_share_one_in_memory() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(lambda _: taken(budget), range(4))) == 10
     budget.verify()
+
+
+def test_what_is_copied_or_sent_is_the_same_file(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    budget = dpv.Budget.open(path.name)
+    sent = pickle.loads(pickle.dumps(budget))  # noqa: S301
+    for other in (sent, copy.deepcopy(budget), copy.copy(budget)):
+        other.spend(TENTH)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    dpv.Budget(epsilon=5, path=path.name)
+    assert budget.spend(TENTH).number == 4
+    assert dpv.Budget.open(path).left["epsilon"] == Fraction(6, 10)
+
+
+@pytest.mark.parametrize("way", [pickle.dumps, copy.deepcopy])
+def test_one_in_memory_is_there_once(way: Callable[[object], object]) -> None:
+    with pytest.raises(BudgetError, match="can't be copied or pickled: give it a path"):
+        way(dpv.Budget(epsilon=1))
+
+
+def test_a_forked_process_spends_nothing_in_memory() -> None:
+    budget = dpv.Budget(epsilon=1)
+    assert _spent(budget)
+    child = os.fork()
+    if child == 0:
+        os._exit(_spent(budget))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(budget.history) == 1
+
+
+def _spent(budget: dpv.Budget) -> bool:
+    try:
+        budget.spend(TENTH)
+    except BudgetError:
+        return False
+    return True
 
 
 SPENDER = """
