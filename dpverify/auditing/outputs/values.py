@@ -31,6 +31,7 @@ import math
 import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -287,6 +288,7 @@ class _Reader:
     numbers: list[float] = field(default_factory=list)
     checksum: int = 0
     texts: set[str] = field(default_factory=set)
+    read: Counter[float] = field(default_factory=Counter)
 
     @property
     def rest(self) -> Iterator[tuple[str, Leaf]]:
@@ -366,10 +368,11 @@ class _Reader:
 
     def array(self, name: str, array: NDArray[Any]) -> None:
         """An array of numbers."""
-        flat = array.ravel()
+        flat = np.asarray(array).ravel()
         if array.ndim:
             self.add(f"len({name})", float(len(array)))
         if flat.size <= _NAMED:
+            self.read.update(flat.tolist())
             for place, number in zip(_places(array.shape), flat.tolist(), strict=True):
                 self.number(name + place, number)
             if array.ndim == 1 and flat.size:  # of a list of any length
@@ -415,8 +418,12 @@ class _Reader:
         words = [word for word in unplaced if word not in self.texts]
         if words:
             self.word(f"beside {name}", ", ".join(words))
-        told = {leaf for _, leaf in self.leaves if isinstance(leaf, float)}
-        numbers = [number for number in noted.numbers if number == number and number not in told]  # noqa: PLR0124
+        numbers = []
+        for number in noted.numbers:
+            if self.read[number] > 0:
+                self.read[number] -= 1
+            elif not math.isnan(number):
+                numbers.append(number)
         if numbers:
             self.array(f"numbers beside {name}", np.array(numbers))
 
@@ -426,6 +433,9 @@ class _Reader:
         self.parts += 1
         if self.parts > _PARTS:
             raise DrawError(f"What is released has more than {_PARTS:,} parts: release fewer.")
+        if isinstance(value, int | float):
+            with suppress(OverflowError):
+                self.read[float(value)] += 1
         if type(value) in _PLAIN:
             self.number(name, value)
             return kind
@@ -460,6 +470,7 @@ class _Reader:
                 return f"{kind}({self._entries(fields, name, depth)})"
             case np.ma.MaskedArray():  # what lies under the mask is released with it
                 mask = self.walk(np.ma.getmaskarray(value), f"mask of {name}", depth - 1)
+                self.walk(np.asarray(value.fill_value).item(), f"fill of {name}", depth - 1)
                 return f"{kind} of {self.walk(value.data, name, depth - 1)}, {mask}"
             case np.ndarray():
                 return self._array(value, name, depth)
