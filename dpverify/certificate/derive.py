@@ -458,10 +458,11 @@ def _probe_estimates(plan: AuditPlan) -> list[str]:
 def synthetic(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
     """Synthetic arguments of the estimators: neighbours of nobody, and made from no data.
 
-    Where columns are declared, records of them: a box has far more room than they fill.
+    Where columns are declared, records of them: a box has far more room than they fill. What is
+    asked of a release of a whole data set (a query) only the mechanism knows.
     """
     rng = ReplayableWords(inputs.audit_seed, "synthetic")
-    if not inputs.columns:
+    if not inputs.columns or mechanism.estimators()[0].compares == "release and query":
         return mechanism.probes(rng)
     return [
         Pair(name=f"synthetic {number}", record=record, neighbour=other)

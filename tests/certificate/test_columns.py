@@ -18,6 +18,7 @@ import dpverify as dpv
 from dpverify.certificate.certify import Empty, certify, configured, document_digest, requested
 from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.configuration import load_configuration
+from dpverify.certificate.derive import worth
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Range
 from dpverify.errors import ConfigurationError, RecordsError
@@ -58,6 +59,15 @@ moment_draws = 50
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("made") / "out"
     return certify(PEOPLE, out, accept=lambda _: True, workers=1, **SETTINGS)
+
+
+def test_columns_are_asked_for_what_the_mechanism_asks() -> None:
+    """Of a release of all rows the numbers of two records, and not records made of the columns."""
+    columns = {"age": dpv.Integers(0, 120), "weight": dpv.Reals(30, 200)}
+    settings: dict[str, Any] = {"mechanism": "noise-addition", "epsilon": 5, "delta": 1e-6}
+    settings |= {"columns": columns, "adjacency": {"kind": "attribute", "beta": 1}}
+    _, inputs, built = configured(requested(Empty(30), None, None, settings))
+    assert worth(inputs, built) is not None
 
 
 @pytest.mark.nightly
