@@ -162,7 +162,8 @@ def _judgement(certificate: Certificate, asked: Sequence[HazardAnswer]) -> str:
         else "an attack on the program could neither refute it nor come near enough to"
     )
     worth = "" if derived.usefulness is None else _WORTH[derived.usefulness.verdict]
-    left = f" {len(asked)} of the owner's answers are missing." if asked else ""
+    hazards = f"{len(asked)} hazards" if len(asked) > 1 else "one hazard"
+    left = f" Before you sign, ask the owner about {hazards}." if asked else ""
     return f"{notion.capitalize()} was proven, and {attack}.{worth}{left}"
 
 

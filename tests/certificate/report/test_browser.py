@@ -92,6 +92,20 @@ def test_report_of_a_hostile_configuration(certificate: dict[str, Any], tmp_path
     assert seen.pages > 2
 
 
+@pytest.mark.nightly
+def test_what_a_signer_reads_is_one_sheet_of_paper(
+    certificate: dict[str, Any], tmp_path: Path
+) -> None:
+    """With every hazard left to the owner that the example leaves."""
+    whole = render(Certificate.model_validate(certificate))
+    first, rest = whole.split('<section aria-labelledby="detail">')
+    page = tmp_path / "report.html"
+    page.write_text(first + "</main></body></html>")
+    assert visit(page).pages == 1
+    page.write_text(first + rest)
+    assert visit(page).pages > 1
+
+
 def test_a_page_that_complains_and_asks_is_noticed(tmp_path: Path) -> None:
     """The control: without it, a browser that says nothing would pass."""
     page = tmp_path / "bad.html"

@@ -284,6 +284,7 @@ def test_the_page_for_the_signer_comes_first(small: Certificate) -> None:
         "What it is worth",
         "What a machine checked",
         "What rests on the owner's word",
+        "What the owner has yet to answer",
         "What nobody checked",
         "an array of 7 × 4",
         "Who signs",
@@ -298,6 +299,11 @@ def test_the_page_for_the_signer_comes_first(small: Certificate) -> None:
     assert "protection of a whole record, or against larger changes, is not claimed" in text
     assert "at most 7.39 (eε, rounded up)" in text
     first = text[: text.index("In detail")]
+    asked = [answer.title for answer in small.checklist if answer.answer == "needs_owner"]
+    assert f"Before you sign, ask the owner about {len(asked)} hazards." in first
+    assert all(title in first for title in asked)
+    date, time = small.environment.created[:16].split("T")
+    assert f"Made on {date}, {time} UTC, with dpverify" in first
     for said in ("no_violation_found", "needs_owner", "e ε ·q", "eε·q", "trust-model", "unit-of-"):
         assert said not in first
 
