@@ -50,7 +50,7 @@ from dpverify.data.grid import Grid
 from dpverify.enclosure import Real, enclose, rational, to_arb
 from dpverify.errors import NumericalError, RecordsError, require
 from dpverify.guarantee import Guarantee
-from dpverify.numbers import to_count, to_positive_rational, to_rational, whole
+from dpverify.numbers import count, to_count, to_positive_rational, to_rational
 from dpverify.privacy import Errors, Pair
 from dpverify.sampling.normal_vectors import LARGEST_ENTRY
 from dpverify.sampling.words import Words
@@ -104,7 +104,7 @@ class CutSketch(SecretRows):
         γ = 2β(1/w − 1/n) is solved for w, which is below n for every target.
         """
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
-        p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
+        p, sketch_rows = count("p", p), count("sketch_rows", sketch_rows)
         gamma = RankOneNormal.max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         exact = 2 * _moved(adjacency) / (gamma + 2 * _moved(adjacency) / p)
         finest = _finest(p)
@@ -241,7 +241,7 @@ class CovarianceSketch(SecretRows):
     ) -> Self:
         """The sketch with the least w that is (ε, δ)-private by the proven curve."""
         epsilon, delta = rational("epsilon", epsilon), rational("delta", delta)
-        p, sketch_rows = whole("p", p), whole("sketch_rows", sketch_rows)
+        p, sketch_rows = count("p", p), count("sketch_rows", sketch_rows)
         gamma = RankTwoNormal.max_gamma(sketch_rows, epsilon=epsilon, delta=delta)
         moved, norm = _row_bounds(adjacency, domain, p)
         rest = max(norm - moved, Fraction(0))
@@ -279,12 +279,12 @@ class CovarianceSketch(SecretRows):
         lift = self.w_squared / grid.step**2
         scale, reach = lift.denominator, grid.check_reach(self.domain)
         gram = np.zeros((self.p, self.p), dtype=np.int64)
-        count = 0
+        rows = 0
         for x in row_blocks(admitted_blocks(records, self.domain, attributes=self.p)):
             steps = grid.round(dense(x))
-            count += len(steps)
-            fits = count * reach**2 * scale + lift.numerator < LARGEST_ENTRY
-            require(fits, "records", count, "fewer rows")
+            rows += len(steps)
+            fits = rows * reach**2 * scale + lift.numerator < LARGEST_ENTRY
+            require(fits, "records", rows, "fewer rows")
             # Exact: values below 2¹⁸ in blocks of 2¹⁰ rows sum to less than 2⁴⁶.
             gram += (steps.T @ steps).astype(np.int64)
         matrix = gram * scale
