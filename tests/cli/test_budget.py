@@ -120,7 +120,7 @@ def test_certify_spends_before_it_draws(
     }
 
     # What fails after the spend stays spent.
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OutputError("the disk is full.")
 
     small = dpv.Budget(epsilon=2, delta="1e-2", path=tmp_path / "small.db")
