@@ -35,7 +35,9 @@ _INTEGRALS: ContextVar[list[None] | None] = ContextVar("_INTEGRALS", default=Non
 
 def number(value: Any) -> Any:
     """The ball of a fraction or integer; balls stay as they are."""
-    return to_arb(Fraction(value)) if isinstance(value, Fraction | int) else value
+    if isinstance(value, int):
+        return arb(value)
+    return to_arb(value) if isinstance(value, Fraction) else value
 
 
 def ball(text: str | int | Fraction) -> arb:
@@ -99,13 +101,13 @@ def chi_square(n: int, x: arb) -> arb:
 def gaussian_delta(epsilon: arb, mu: arb) -> arb:
     """Least δ of N(0, 1) against N(μ, 1), integrated: ∫ (φ(x − μ) − e^ε φ(x)) over x > ε/μ + μ/2.
 
-    The 40 standard deviations that the integral stops at leave less than 10⁻³⁰⁰.
+    With x = ε/μ + μ/2 + y and z = ε/μ − μ/2 it is φ(z)∫ e^(−zy − y²/2)(1 − e^(−μy)) over y > 0, all
+    digits of which are proven where δ is tiny too. The 40 standard deviations that the integral
+    stops at leave less than 10⁻³⁰⁰.
     """
-    start = epsilon / mu + mu / 2
-    return integral(
-        lambda x: density(x - mu) - (epsilon - x * x / 2).exp() / (2 * arb.pi()).sqrt(),
-        start,
-        start + mu + 40,
+    z = epsilon / mu - mu / 2
+    return density(z) * integral(
+        lambda y: (-y * (z + y / 2)).exp() * (1 - (-mu * y).exp()), 0, mu + 40
     )
 
 

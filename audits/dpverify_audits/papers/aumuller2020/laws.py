@@ -60,8 +60,8 @@ def responses(value: int, buckets: int, keep: Fraction) -> list[Fraction]:
     return [keep if v == value else (1 - keep) / (buckets - 1) for v in range(buckets)]
 
 
-def binomial(n: int, q: Fraction) -> list[Fraction]:
-    """Probabilities of 0 to n successes."""
+def binomial(n: int, q: Any) -> list[Any]:
+    """Probabilities of 0 to n successes, each of the kind that q is."""
     return [comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(n + 1)]
 
 

@@ -85,8 +85,9 @@ def _in_chernoff(k: int, buckets: int, ratio: Fraction, delta: Fraction) -> Any:
 
 
 def _tail(formula: Any, k: int, buckets: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
-    law, most = binomial(k, ratio * (1 - Fraction(1, buckets))), formula(k, buckets, ratio, delta)
-    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)), delta
+    law = binomial(k, number(ratio * (1 - Fraction(1, buckets))))
+    most = formula(k, buckets, ratio, delta)
+    return sum((w for n, w in enumerate(law) if n > most), number(0)), delta
 
 
 def _chernoff(formula: Any, n: int, q: Fraction, beta: Fraction) -> tuple[Any, Any]:
@@ -129,12 +130,11 @@ def _mechanism(
     """
     level = number(formula(k, buckets, ratio, delta))
     found = number(Fraction(0))
-    for differ, weight in enumerate(binomial(k, ratio / (1 + ratio) * (1 - Fraction(1, buckets)))):
+    moved = number(ratio / (1 + ratio) * (1 - Fraction(1, buckets)))
+    for differ, weight in enumerate(binomial(k, moved)):
         if number(differ) > level:
             near = differ < level + 4
-            found += number(weight) * (
-                _excess(differ, buckets, number(epsilon), level) if near else 1
-            )
+            found += weight * (_excess(differ, buckets, number(epsilon), level) if near else 1)
     return found, delta
 
 

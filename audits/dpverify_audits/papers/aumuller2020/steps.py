@@ -44,8 +44,8 @@ def _worst_ratio(k: int, b: int, differ: int, r: Fraction) -> Fraction:
 
 def _differ(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Fraction]:
     """P(more than `most` positions differ) over the draw of the functions, and δ."""
-    law = binomial(k, ratio * (1 - Fraction(1, b)))
-    return sum((w for n, w in enumerate(law) if n > most), Fraction(0)), delta
+    law = binomial(k, number(ratio * (1 - Fraction(1, b))))
+    return sum((w for n, w in enumerate(law) if n > most), number(0)), delta
 
 
 def _differ_now(most: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
@@ -77,8 +77,8 @@ def _many(k: int, b: int, ratio: Fraction, delta: Fraction) -> Any:
 
 def _off(formula: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
     q, most = ratio * (1 - Fraction(1, b)), formula(k, b, ratio, delta)
-    law = binomial(k, q)
-    return sum((w for n, w in enumerate(law) if abs(number(n - k * q)) > most), Fraction(0)), (
+    law = binomial(k, number(q))
+    return sum((w for n, w in enumerate(law) if abs(number(n - k * q)) > most), number(0)), (
         delta / 2
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from itertools import permutations, product
+from math import lcm
+from operator import add, mul
 from typing import Any, Literal
 
 from dpverify.ledger.checks import Check, at_most, equals
@@ -31,7 +33,8 @@ __all__ = [
 ]
 
 Vector = Sequence[Fraction]
-Pairs = Iterator[tuple[Vector, Vector]]
+Whole = Sequence[int]
+Pairs = Iterator[tuple[Whole, Whole]]
 U = tuple(map(Fraction, ("1/2", "-1/3", "1", "1/5")))
 V = tuple(map(Fraction, ("1", "1/2", "-1/4", "2/3")))
 _UNIT_U = tuple(map(Fraction, ("3/5", "4/5", "0", "0")))
@@ -43,28 +46,28 @@ def dot(a: Sequence[Any], b: Sequence[Any]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
-def _raw(u: Vector, v: Vector, k: int) -> Pairs:
+def _raw(u: Whole, v: Whole, k: int) -> Pairs:
     yield u, v
 
 
-def _dense(u: Vector, v: Vector, k: int) -> Pairs:
+def _dense(u: Whole, v: Whole, k: int) -> Pairs:
     """Every Rademacher matrix, times √k."""
     for columns in product(product((-1, 1), repeat=len(u)), repeat=k):
-        yield [dot(w, u) for w in columns], [dot(w, v) for w in columns]
+        yield [sum(map(mul, w, u)) for w in columns], [sum(map(mul, w, v)) for w in columns]
 
 
-def _oporp(u: Vector, v: Vector, k: int) -> Pairs:
+def _oporp(u: Whole, v: Whole, k: int) -> Pairs:
     width = len(u) // k
     for order in permutations(range(len(u))):
         for w in product((-1, 1), repeat=len(u)):
             bins = [order[j * width : (j + 1) * width] for j in range(k)]
             yield (
-                [sum((w[i] * u[i] for i in part), Fraction(0)) for part in bins],
-                [sum((w[i] * v[i] for i in part), Fraction(0)) for part in bins],
+                [sum(w[i] * u[i] for i in part) for part in bins],
+                [sum(w[i] * v[i] for i in part) for part in bins],
             )
 
 
-def _first_bin(u: Vector, v: Vector, k: int) -> Pairs:
+def _first_bin(u: Whole, v: Whole, k: int) -> Pairs:
     for x, y in _oporp(u, v, k):
         yield x[:1], y[:1]
 
@@ -76,16 +79,18 @@ Sketch = Literal["raw", "dense", "oporp", "first-bin"]
 @cache
 def _estimated(sketch: Sketch, u: Vector, v: Vector, k: int, t: Fraction) -> tuple[Fraction, ...]:
     """Mean and variance of the estimate over every projection and every outcome of coins ±t."""
-    divisor = k if sketch == "dense" else 1
-    law: Counter[Fraction] = Counter()
-    for x, y in _SKETCHES[sketch](u, v, k):
-        for coins in product((-t, t), repeat=2 * len(x)) if t else [(t,) * 2 * len(x)]:
-            noisy = [[a + n for a, n in zip(z, part, strict=True)]
-                     for z, part in ((x, coins[: len(x)]), (y, coins[len(x) :]))]  # fmt: skip
-            law[dot(*noisy) / divisor] += 1
+    unit = lcm(*(part.denominator for part in (*u, *v, t)))  # whole numbers are quicker
+    first, second = ([int(part * unit) for part in record] for record in (u, v))
+    coin = int(t * unit)
+    law: Counter[int] = Counter()
+    for x, y in _SKETCHES[sketch](first, second, k):
+        outcomes = list(product((-coin, coin) if coin else (0,), repeat=len(x)))
+        for a, b in product(outcomes, repeat=2):
+            law[sum(map(mul, map(add, x, a), map(add, y, b)))] += 1
     total = law.total()
-    mean = sum((value * n for value, n in law.items()), Fraction(0)) / total
-    square = sum((value * value * n for value, n in law.items()), Fraction(0)) / total
+    divisor = unit**2 * (k if sketch == "dense" else 1)
+    mean = Fraction(sum(value * n for value, n in law.items()), total * divisor)
+    square = Fraction(sum(value * value * n for value, n in law.items()), total * divisor**2)
     return mean, square - mean**2
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import ceil, comb, prod
+from operator import mul
 from typing import Any
 
 from flint import arb
@@ -60,16 +61,18 @@ def plus(x: Fraction, level: int, odds: Any = R) -> Any:
 
 def worst_ratio(rule: Rule, matrix: Sequence[Sequence[int]], beta: Fraction, ball: str) -> Fraction:
     """Largest ratio of an output's probabilities over all neighbours, exact."""
+
+    @cache
+    def of_row(x: Fraction, y: Fraction) -> Fraction:
+        a, b = plus(x, rule(x)), plus(y, rule(y))
+        return Fraction(max(a / b, (1 - a) / (1 - b)))
+
+    def of_pair(u: Record, v: Record) -> Fraction:
+        images = ([sum(map(mul, row, z), Fraction(0)) for row in matrix] for z in (u, v))
+        return prod(map(of_row, *images), start=Fraction(1))
+
     p = len(matrix[0])
-    worst = Fraction(1)
-    for u, v in neighbours(p, beta, ball):
-        ratio = Fraction(1)
-        for row in matrix:
-            x, y = (sum((w * a for w, a in zip(row, z, strict=True)), Fraction(0)) for z in (u, v))
-            a, b = plus(x, rule(x)), plus(y, rule(y))
-            ratio *= max(a / b, (1 - a) / (1 - b))
-        worst = max(worst, ratio)
-    return worst
+    return max((of_pair(u, v) for u, v in neighbours(p, beta, ball)), default=Fraction(1))
 
 
 DENSE = ((1, 1), (1, -1))

@@ -6,9 +6,12 @@ Entries of x and η are integers here; η has variance step²/3 an entry, η −
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import prod
+from operator import mul
 from typing import Any
 
 from flint import arb
@@ -18,7 +21,7 @@ from dpverify.ledger.oracles import density, integral
 from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .fast import input_moments, threshold
-from .transforms import GAUSSIAN, fjlt, power
+from .transforms import GAUSSIAN, fjlt, power, whole
 
 __all__ = ["CLAIMS"]
 
@@ -35,20 +38,19 @@ _ONE_NOISE = [(k, 2, q, x) for k in (1, 2) for q in _QS for x in _VECTORS[1:]]
 def _joint(k: int, d: int, q: Fraction, x: Vector) -> dict[tuple[Fraction, ...], Fraction]:
     """Law of A = ‖Φx‖², B = ‖Φη‖² and C = ⟨Φx, Φη⟩ for one η of variance 1/3 an entry."""
     scale = 3 / (q * d)
-    found: dict[tuple[Fraction, ...], Fraction] = {}
-    for matrix, p in fjlt(k, d, q).items():
-        u = [sum(a * b for a, b in zip(row, x, strict=True)) for row in matrix]
-        for noise in product(GAUSSIAN.items(), repeat=d):
-            weight = p
-            for _, share in noise:
-                weight *= share
+    matrices, total = whole(fjlt(k, d, q))
+    entries, size = whole(GAUSSIAN)
+    found: Counter[tuple[int, ...]] = Counter()
+    for matrix, p in matrices:
+        u = [sum(map(mul, row, x)) for row in matrix]
+        for noise in product(entries, repeat=d):
             v = [sum(a * n for a, (n, _) in zip(row, noise, strict=True)) for row in matrix]
-            key = tuple(
-                scale * sum(a * b for a, b in zip(*pair, strict=True))
-                for pair in ((u, u), (v, v), (u, v))
-            )
-            found[key] = found.get(key, _F(0)) + weight
-    return found
+            key = tuple(sum(map(mul, *pair)) for pair in ((u, u), (v, v), (u, v)))
+            found[key] += p * prod(share for _, share in noise)
+    return {
+        tuple(scale * part for part in key): _F(weight, total * size**d)
+        for key, weight in found.items()
+    }
 
 
 def _mean(case: Any, value: Any) -> Fraction:

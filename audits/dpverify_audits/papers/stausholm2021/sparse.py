@@ -14,7 +14,7 @@ from typing import Any
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.statements import Correction, Statement
 
-from .transforms import Matrix, image, moments, power, sjlt
+from .transforms import Matrix, image, moments, power, sjlt, whole
 
 __all__ = ["CLAIMS"]
 
@@ -26,7 +26,8 @@ _USED_BY = ("sjlt",)
 
 def _expected(k: int, s: int, d: int, value: Any) -> Fraction:
     """E[value(√s·S)]."""
-    return sum((p * value(m) for m, p in sjlt(k, s, d).items()), Fraction(0))
+    matrices, total = whole(sjlt(k, s, d))
+    return Fraction(sum(p * value(m) for m, p in matrices), total)
 
 
 def _mean(k: int, s: int, d: int, z: tuple[int, ...], blocks: bool = True) -> Fraction:

@@ -33,6 +33,7 @@ __all__ = [
     "normal_matrix",
     "power",
     "sjlt",
+    "whole",
 ]
 
 Matrix = tuple[tuple[int, ...], ...]
@@ -86,14 +87,13 @@ def normal_matrix(k: int, d: int) -> Law:
 @cache
 def fjlt(k: int, d: int, q: Fraction, mixed: bool = True) -> Law:
     """Law of √(qd/3)·PHD for d a power of 2, to moments of order 5; of √(q/3)·P if not mixed."""
-    entry = {-1: q / 6, 0: 1 - q / 3, 1: q / 6}
+    entries, size = whole({-1: q / 6, 0: 1 - q / 3, 1: q / 6})
     signs = list(product((-1, 1), repeat=d)) if mixed else [(1,) * d]
-    found: dict[Matrix, Fraction] = {}
-    for flat in product((-1, 0, 1), repeat=k * d):
-        weight = Fraction(1, len(signs))
-        for value in flat:
-            weight *= entry[value]
-        rows = [flat[i * d : (i + 1) * d] for i in range(k)]
+    found: Counter[Matrix] = Counter()
+    for drawn in product(entries, repeat=k * d):
+        weight = prod(p for _, p in drawn)
+        flat = [value for value, _ in drawn]
+        rows = [tuple(flat[i * d : (i + 1) * d]) for i in range(k)]
         if mixed:
             rows = [
                 tuple(sum((-1) ** (f & j).bit_count() * row[f] for f in range(d)) for j in range(d))
@@ -101,11 +101,12 @@ def fjlt(k: int, d: int, q: Fraction, mixed: bool = True) -> Law:
             ]
         for flips in signs:
             matrix = tuple(tuple(a * b for a, b in zip(row, flips, strict=True)) for row in rows)
-            found[matrix] = found.get(matrix, Fraction(0)) + weight
-    return found
+            found[matrix] += weight
+    total = len(signs) * size ** (k * d)
+    return {matrix: Fraction(weight, total) for matrix, weight in found.items()}
 
 
-def _whole(law: Law) -> tuple[list[tuple[Any, int]], int]:
+def whole(law: Law) -> tuple[list[tuple[Any, int]], int]:
     """A law by whole weights and their sum, with which sums are quicker than with fractions."""
     total = lcm(*(p.denominator for p in law.values()))
     return [(value, int(p * total)) for value, p in law.items() if p], total
@@ -115,14 +116,14 @@ def image(law: Law, z: Sequence[int], noise: Law | None = None) -> dict[tuple[in
     """Law of Az, or of A(z + w) for w of independent entries from `noise`."""
     inputs, size = [(tuple(z), 1)], 1
     if noise is not None:
-        entries, total = _whole(noise)
+        entries, total = whole(noise)
         size = total ** len(z)
         summed: Counter[tuple[int, ...]] = Counter()
         for added in product(entries, repeat=len(z)):
             weight = prod(p for _, p in added)
             summed[tuple(a + w for a, (w, _) in zip(z, added, strict=True))] += weight
         inputs = list(summed.items())
-    matrices, total = _whole(law)
+    matrices, total = whole(law)
     found: Counter[tuple[int, ...]] = Counter()
     for (matrix, p), (v, r) in product(matrices, inputs):
         found[tuple(sum(map(mul, row, v)) for row in matrix)] += p * r
@@ -133,10 +134,13 @@ def moments(images: Law, scale: Fraction, noise: Law | None = None) -> tuple[Fra
     """Mean and variance of scale·‖v + n‖², n of independent entries from `noise`."""
     added, size = [(0, 1)], 1
     if noise is not None:
-        added, size = _whole(noise)
-    vectors, total = _whole(images)
-    first = second = Fraction(0)
+        added, size = whole(noise)
+    vectors, total = whole(images)
+    unordered: Counter[tuple[int, ...]] = Counter()  # the norm doesn't see the order of entries
     for v, p in vectors:
+        unordered[tuple(sorted(v))] += p
+    first = second = Fraction(0)
+    for v, p in unordered.items():
         squares: Counter[int] = Counter({0: p})
         for entry in v:
             grown: Counter[int] = Counter()
