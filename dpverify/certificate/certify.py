@@ -30,7 +30,16 @@ from dpverify.certificate.configuration import (
     described,
     load_configuration,
 )
-from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, worth
+from dpverify.certificate.derive import (
+    PILOT,
+    AuditPlan,
+    build,
+    canonical,
+    collect,
+    derive,
+    with_enough_draws,
+    worth,
+)
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -207,6 +216,9 @@ def certify(
     if budget is not None:
         budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
     plan = AuditPlan.of(inputs, mechanism)
+    if asked.configuration.audit.moment_draws is None:
+        plan = with_enough_draws(plan, workers=workers)
+        inputs = plan.inputs
     evidence = collect(plan, progress=announce("auditing", plan.draws), workers=workers)
     derived = derive(plan, evidence)
     release = owner_file = None
@@ -389,7 +401,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         projection_seed=configuration.projection.seed,
         alpha=audit.alpha,
         draws=audit.draws,
-        moment_draws=audit.moment_draws,
+        moment_draws=audit.moment_draws or PILOT,
         audit_seed=audit.seed,
         purpose=purpose and Range(low=purpose.low, high=purpose.high),
         about=configuration.about,

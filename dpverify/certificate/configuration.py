@@ -226,7 +226,7 @@ class AuditSettings(_Section):
 
     alpha: Annotated[Number, Field(gt=0, lt=1)] = Fraction(1, 100)
     draws: Annotated[Whole, Field(ge=100, le=10**9)] = 100_000
-    moment_draws: Annotated[Whole, Field(ge=50, le=10**9)] = 2_000
+    moment_draws: Annotated[Whole, Field(ge=50, le=10**9)] | None = None
     seed: Seed = 0
 
 

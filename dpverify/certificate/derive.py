@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -53,6 +53,7 @@ from dpverify.privacy import Certifiable, Estimator, Pair, Request
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = [
+    "PILOT",
     "AuditPlan",
     "build",
     "canonical",
@@ -61,6 +62,7 @@ __all__ = [
     "misfits",
     "protected_unit",
     "synthetic",
+    "with_enough_draws",
     "worth",
 ]
 
@@ -71,6 +73,9 @@ _OUTSIDE = {
     "protected.",
     "clip": "Records outside the declared domain are moved to its nearest point first.",
 }
+PILOT = 1000
+"""Draws of estimates that say how many are enough."""
+_ASIDE = range(2**24 - PILOT, 2**24)  # their numbers: the last that a stream can be named by
 _CHUNK = 250  # draws of estimates that one worker makes before it takes others
 _SHARES = {"attack": 39.0, "moments": 1.0}
 
@@ -238,7 +243,7 @@ def collect(plan: AuditPlan, *, progress: Progress = lambda _: None, workers: in
     attack = whitebox.count_events(
         mechanism, plan.pairs, plan.events, config, roc=plan.roc, progress=progress
     )
-    estimates = _estimates(plan, config, progress)
+    estimates = _estimates(plan, range(inputs.moment_draws), config, progress)
     return Evidence(
         draws=inputs.draws,
         white_box=[
@@ -255,13 +260,12 @@ def collect(plan: AuditPlan, *, progress: Progress = lambda _: None, workers: in
 
 
 def _estimates(
-    plan: AuditPlan, config: AuditConfig, progress: Progress
+    plan: AuditPlan, numbers: range, config: AuditConfig, progress: Progress = lambda _: None
 ) -> list[NDArray[np.float64]]:
     """What every estimator reads off releases of one synthetic pair, on several processes."""
-    draws = plan.inputs.moment_draws
     tasks = [
-        (plan.mechanism, plan.probes[-1], plan.estimators, start, min(_CHUNK, draws - start))
-        for start in range(0, draws, _CHUNK)
+        (plan.mechanism, plan.probes[-1], plan.estimators, chosen.start, len(chosen))
+        for chosen in (numbers[at : at + _CHUNK] for at in range(0, len(numbers), _CHUNK))
     ]
     chunks = []
     for chunk in by_chunks(partial(_chunk_of_estimates, seed=config.seed), tasks, config):
@@ -280,6 +284,29 @@ def _chunk_of_estimates(
     seed: int,
 ) -> list[NDArray[np.float64]]:
     return moments.draw_estimates(mechanism, estimators, probe, draws=draws, seed=seed, start=start)
+
+
+def with_enough_draws(plan: AuditPlan, *, workers: int = -1) -> AuditPlan:
+    """The plan with as many `moment_draws` as the tails of the estimates ask for.
+
+    That is read off draws of the same synthetic records that the check doesn't see again, so that
+    its level stays what it is. It takes no more draws than the attack does, or than were made here:
+    where more would be needed, the check may be inconclusive.
+
+    Parameters
+    ----------
+    plan, workers : as for `collect`
+    """
+    config = AuditConfig(draws=PILOT, seed=plan.inputs.audit_seed, workers=workers)
+    pilot = _estimates(plan, _ASIDE, config)
+    samples = [
+        moments.Moments.of(values)
+        for estimator, values in zip(plan.estimators, pilot, strict=True)
+        if estimator.order == "exact"
+    ]
+    enough = moments.enough_draws(samples, plan.moment_level)
+    chosen = min(enough, max(PILOT, plan.inputs.draws), _ASIDE.start)
+    return replace(plan, inputs=plan.inputs.model_copy(update={"moment_draws": chosen}))
 
 
 def misfits(plan: AuditPlan, evidence: Evidence) -> list[str]:

@@ -121,7 +121,10 @@ def test_parts_are_rows_in_order(
     assert [part.shape for part in table.parts] == [(size, 12) for size in SIZES]
     assert np.array_equal(np.concatenate([part.whole() for part in table.parts]), values)
     assert np.array_equal(table.whole(), values)
-    released = write_release(sketch, table, tmp_path)
+    told: list[int] = []
+    check_records(sketch, table, progress=told.append)
+    released = write_release(sketch, table, tmp_path, progress=told.append)
+    assert told == [*SIZES, *SIZES]
     manifest = Manifest.read(tmp_path / MANIFEST, rows=20, sha256=released.sha256)
     assert [part.rows for part in manifest.parts] == list(SIZES)
     rows = read_array(tmp_path / MANIFEST, contents(sketch), sha256=released.sha256)

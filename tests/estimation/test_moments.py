@@ -25,6 +25,7 @@ from dpverify.estimation.moments import (
     check_draws,
     check_moments,
     draw_estimates,
+    enough_draws,
     interval_of_mean,
     judge,
 )
@@ -50,6 +51,32 @@ def sample(
 def records(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     first, second = np.random.default_rng(seed).random((2, 12))
     return first, second
+
+
+# --- how many draws
+
+
+@pytest.mark.parametrize("kurtosis", [1.5, 3.0, 6.03, 51.5])
+@pytest.mark.parametrize("level", [6e-5, 0.01])
+def test_enough_draws_decide(kurtosis: float, level: float) -> None:
+    """Whatever the draws are off, by less than the margins or more, they say so."""
+    draws = enough_draws([sample(), sample(kurtosis=kurtosis)], level)
+    means, variances = set(), set()
+    for off in np.linspace(-1.2, 1.2, 49):
+        moved = sample(off * MARGIN_MEAN, kurtosis=kurtosis, draws=draws)
+        means.add(judge(moved, 0.0, 1.0, level)[0])
+        wider = sample(variance=1 + off * MARGIN_VARIANCE, kurtosis=kurtosis, draws=draws)
+        variances.add(judge(wider, 0.0, 1.0, level)[1])
+    assert means == variances == {CONFIRMED, "refuted"}
+
+
+def test_a_normal_estimate_needs_so_many_draws() -> None:
+    """By the quantile of the normal law at level 6e-5, from tables: 4.0128."""
+    z = 4.0128
+    assert enough_draws([sample()], 6e-5) == pytest.approx(3 * (8 * z) ** 2, rel=1e-3)
+    assert enough_draws([], 6e-5) == pytest.approx((z / 0.075) ** 2, rel=1e-3)
+    heavy = enough_draws([sample(kurtosis=51.5), sample()], 6e-5)
+    assert heavy == pytest.approx(1.5 * 50.5 * (8 * z) ** 2, rel=1e-3)
 
 
 # --- moments
