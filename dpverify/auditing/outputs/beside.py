@@ -26,6 +26,9 @@ _READ = (Decimal, Fraction, complex, datetime.date, datetime.datetime, datetime.
 """Types whose values are their parts, and nothing more."""
 _NAMED = (type, FunctionType, MethodType, ModuleType)
 """What pickle would look up by its name."""
+_HOLDERS = frozenset({tuple, list, dict, bytes, type(None), pickle.PickleBuffer})
+"""Types that say nothing, but by what is in them: most of what a frame is pickled as."""
+_NUMBERS = (np.number, np.bool_)
 
 
 class _EnoughError(Exception):
@@ -55,19 +58,22 @@ class Beside(pickle.Pickler):
 
     def persistent_id(self, obj: Any) -> str | None:
         """Note an object; the word is pickled in its place."""
+        if type(obj) in _HOLDERS:
+            return None
         if len(self.words) + len(self.numbers) > _MOST:
             raise _EnoughError
+        if isinstance(obj, str):
+            self.words[obj] = None
+            return None
         if isinstance(obj, _NAMED):
             name = f"{getattr(obj, '__module__', '')} {getattr(obj, '__qualname__', obj.__name__)}"
             self.words[name] = None
             return name
-        if type(obj) in _READ or isinstance(obj, np.number | np.bool_):
+        if type(obj) in _READ or isinstance(obj, _NUMBERS):
             return type(obj).__name__
         if isinstance(obj, set | frozenset) and not getattr(obj, "__dict__", None):
             return "set"  # of no order
-        if isinstance(obj, str):
-            self.words[obj] = None
-        elif isinstance(obj, int | float):
+        if isinstance(obj, int | float):
             self._note(obj)
         elif isinstance(obj, np.ndarray) and obj.dtype.kind in "biuf" and obj.size <= _SMALL:
             for number in obj.ravel().tolist():
