@@ -4980,16 +4980,26 @@ def zip_parts(crc: int, size: int, packed: int) -> tuple[bytes, bytes]:
     return opening, directory + end64 + locator + end
 
 
+def limited_content(path: Path) -> bytes:
+    """Bytes of a file whose size nobody vouches for."""
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise BadInputError(f"{path} is larger than {MAX_BYTES} bytes")
+    return content
+
+
 def own_content(path: Path, sha256: str, where: str) -> bytes:
-    """Bytes of the file that was certified, which lies there itself."""
+    """Bytes of the file that was certified, which lies there itself; read once the hash agrees."""
     try:
         require(stat.S_ISREG(path.lstat().st_mode), where, "is a link or a device")
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            own = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            require(own, where, "has another SHA-256 than the one that was certified")
+            file.seek(0)
+            return file.read()
     except OSError as error:
         raise Differs(where, f"can't be read: {error.strerror}") from None
-    own = hashlib.sha256(content).hexdigest() == sha256
-    require(own, where, "has another SHA-256 than the one that was certified")
-    return content
 
 
 def check_release_files(path: Path, release: Mapping[str, Any], mechanism: Mechanism) -> bytes:
@@ -5090,7 +5100,7 @@ def public_key(path: Path) -> tuple[Any, str]:
     except ImportError:
         raise BadInputError("to check a signature, install cryptography") from None
     try:
-        key = load_pem_public_key(path.read_bytes())
+        key = load_pem_public_key(limited_content(path))
     except (OSError, ValueError) as error:
         raise BadInputError(f"{path} is no public key in PEM: {error}") from None
     if not isinstance(key, Ed25519PublicKey):
@@ -5111,8 +5121,8 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
 
     where = "signature"
     require(path.is_file() and not path.is_symlink(), where, f"there is no {path.name}")
-    content = path.read_bytes()
     try:
+        content = limited_content(path)
         envelope = read_json(content)
         shape = {
             "payload": _text,
@@ -5144,7 +5154,7 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
     subject = [{"name": release["file"], "digest": {"sha256": release["sha256"]}}]
     report, hashed = path.with_name("report.html"), None
     if report.is_file():
-        hashed = hashlib.sha256(report.read_bytes()).hexdigest()
+        hashed = hashlib.sha256(limited_content(report)).hexdigest()
     else:  # one that was signed need not be here
         stated = read_json(payload)
         for one in stated.get("subject", []) if isinstance(stated, dict) else []:
@@ -5293,8 +5303,12 @@ def _check_release(
     if mechanism is None:
         checker.add("release", "could not check", "shape, type and step, without the mechanism")
         if file is not None and file.exists():
-            own = hashlib.sha256(file.read_bytes()).hexdigest() == release["sha256"]
-            checker.add("released file", "could not check" if own else "differs", "SHA-256 alone")
+            try:
+                own_content(file, release["sha256"], "release.file")
+            except Differs as error:
+                checker.add("released file", "differs", str(error))
+            else:
+                checker.add("released file", "could not check", "more than its SHA-256")
         return
 
     def terms() -> None:
@@ -5333,11 +5347,9 @@ def check(path: Path, file: Path | None = None, keys: Sequence[Path] = ()) -> li
         If it isn't one JSON object, or a key can't be read.
     """
     try:
-        content = path.read_bytes()
+        content = limited_content(path)
     except OSError as error:
         raise BadInputError(f"{path} can't be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise BadInputError(f"{path} is larger than {MAX_BYTES} bytes")
     fields = read_json(content)
     if not isinstance(fields, dict):
         raise BadInputError(f"{path} must hold one JSON object")

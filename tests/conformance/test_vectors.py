@@ -115,6 +115,20 @@ def test_the_index_is_of_the_cases() -> None:
     assert sum(path.stat().st_size for path in VECTORS.rglob("*.*")) < 2 << 20
 
 
+def test_nothing_endless_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate, key or envelope has a size, and a released file is itself."""
+    monkeypatch.setattr(second, "MAX_BYTES", 60_000)
+    endless = tmp_path / "certificate.json"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(second.BadInputError, match="is larger than 60000 bytes"):
+        second.check(endless)
+    covariance = certificate("covariance")  # a mechanism that it can't check
+    (tmp_path / "sketch.npz").symlink_to("/dev/zero")
+    lines = second.check_fields(covariance, tmp_path / "sketch.npz")
+    told = {(line.status, line.detail) for line in lines if line.name == "released file"}
+    assert told == {("differs", "release.file: is a link or a device")}
+
+
 def test_signatures(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(VECTORS / "oporp", tmp_path / "out"))
     public, _ = new_key(tmp_path / "signer.pem")
@@ -127,6 +141,11 @@ def test_signatures(tmp_path: Path) -> None:
 
     assert signature(public) == "agrees"
     assert signature(other) == "differs"
+    good = envelope.read_bytes()
+    with envelope.open("ab") as file:
+        file.truncate(second.MAX_BYTES + 1)
+    assert signature(public) == "differs"
+    envelope.write_bytes(good)
     (folder / "report.html").write_text("another page", encoding="utf-8")
     assert signature(public) == "differs"
     (folder / "report.html").unlink()
