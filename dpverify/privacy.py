@@ -236,6 +236,11 @@ class Estimator(ABC):
         """Whether the moments are over the public randomness too, or for what was realised."""
         return "noise"
 
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Least and largest truth where no declared domain changes them, as a similarity's."""
+        return None
+
     @abstractmethod
     def estimate(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         """Estimates from released rows of shapes (…, k) that broadcast, or releases and a query."""

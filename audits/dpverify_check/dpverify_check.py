@@ -3573,7 +3573,7 @@ class MinHash(Mechanism):
                 variance = equal * (1 - equal) / slope**2
             return float(similar), float(similar), float(variance / self.k)
 
-        return [Estimator("Jaccard similarity", "exact", moments)]
+        return [Estimator("Jaccard similarity", "exact", moments, (0.0, 1.0))]
 
     def possible(self, row: bytes) -> bool:
         if self.noisy:
@@ -4458,6 +4458,7 @@ class Estimator(NamedTuple):
     name: str
     formulas: str  # "exact" or "delta method"
     moments: Callable[[Any, Any], tuple[float, float, float]]  # truth, expectation, variance
+    limits: tuple[float, float] | None = None  # of the truth, whatever the domain
 
 
 def uniform(count: int, rng: Words) -> list[float]:
@@ -4557,7 +4558,7 @@ def check_estimators(
         ],
     }
     same("derived", {key: derived[key] for key in due}, due)
-    useful = _usefulness(stated.get("purpose"), estimators[0].name, derived["predictions"])
+    useful = _usefulness(stated.get("purpose"), estimators[0], derived["predictions"])
     same("derived.usefulness", derived["usefulness"], useful)
     same("derived.sizes", derived["sizes"], list(_sizes(json.dumps(stated))))
 
@@ -4591,12 +4592,12 @@ def _estimator(one: Estimator, probe: Any, sample: Any, level: float) -> dict[st
     }
 
 
-def _usefulness(purpose: Any, quantity: str, predictions: Sequence[Any]) -> dict[str, Any] | None:
+def _usefulness(purpose: Any, one: Estimator, predictions: Sequence[Any]) -> dict[str, Any] | None:
     """The error of one estimate against the range of what is estimated, from the recorded texts."""
     rows = [
-        [float(one[key]) for key in ("truth", "expectation", "deviation")] for one in predictions
+        [float(row[key]) for key in ("truth", "expectation", "deviation")] for row in predictions
     ]
-    low, high = min(row[0] for row in rows), max(row[0] for row in rows)
+    low, high = one.limits or (min(row[0] for row in rows), max(row[0] for row in rows))
     if purpose:
         low, high = (float(exact_number(purpose[end])) for end in ("low", "high"))
     if not low < high:
@@ -4607,7 +4608,7 @@ def _usefulness(purpose: Any, quantity: str, predictions: Sequence[Any]) -> dict
     error = sorted(math.inf if math.isnan(size) else size for size in near)[len(near) // 2]
     share, useful = error / (high - low), 1 / (4 * math.sqrt(2) * NormalDist().inv_cdf(0.9))
     return {
-        "quantity": quantity,
+        "quantity": one.name,
         "low": statistic(low),
         "high": statistic(high),
         "declared": bool(purpose),

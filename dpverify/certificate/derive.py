@@ -366,7 +366,7 @@ def derive(plan: AuditPlan, evidence: Evidence) -> Derived:
         margin_variance=_statistic(moments.MARGIN_VARIANCE),
         estimators=_estimators(plan, evidence),
         predictions=predicted,
-        usefulness=judge_usefulness(inputs, plan.estimators[0].name, predicted),
+        usefulness=judge_usefulness(inputs, plan.estimators[0], predicted),
         sizes=list(_sizes(inputs)),
     )
 
@@ -386,7 +386,7 @@ def _predictions(estimator: Estimator, probes: Sequence[Pair]) -> list[Predictio
 def worth(inputs: Inputs, mechanism: Certifiable) -> Usefulness | None:
     """What one estimate of the first estimator will tell, before anything is drawn."""
     first = mechanism.estimators()[0]
-    return judge_usefulness(inputs, first.name, _predictions(first, synthetic(inputs, mechanism)))
+    return judge_usefulness(inputs, first, _predictions(first, synthetic(inputs, mechanism)))
 
 
 @lru_cache(maxsize=16)

@@ -1,8 +1,9 @@
 """Whether the estimates of a release tell anything: one rule, for the plan and the certificate.
 
 The rule sets the error s of one estimate (root mean square over the noise, bias included) against
-the range of what is estimated: the owner's, where one is declared, else that of the synthetic
-records of the declared domain. Nothing here looks at real records.
+the range of what is estimated: the owner's, where one is declared; else the limits of the quantity
+itself, as 0 and 1 of a Jaccard similarity; else that of the synthetic records of the declared
+domain. Nothing here looks at real records.
 
 - *Useless*: s is larger than the range. Whoever guesses the middle of the range, without any
   release, is off by half of the range at most.
@@ -21,6 +22,7 @@ from statistics import NormalDist
 
 from dpverify.accounting.solve import brentq
 from dpverify.certificate.schema import Inputs, Prediction, Usefulness
+from dpverify.privacy import Estimator
 
 __all__ = ["USEFUL", "judge", "recall"]
 
@@ -28,19 +30,23 @@ USEFUL = 1 / (4 * math.sqrt(2) * NormalDist().inv_cdf(0.9))
 """Largest share of the range that the error of a useful estimate is."""
 
 
-def judge(inputs: Inputs, quantity: str, predictions: Sequence[Prediction]) -> Usefulness | None:
-    """The verdict on one estimate of a quantity, or None where there is no range to hold it to.
+def judge(
+    inputs: Inputs, estimator: Estimator, predictions: Sequence[Prediction]
+) -> Usefulness | None:
+    """The verdict on one estimate, or None where there is no range to hold it to.
 
     Parameters
     ----------
     inputs : the owner's purpose is one of them
-    quantity : what is estimated
+    estimator : what is estimated, and its limits
     predictions : for synthetic records; those count whose truth lies in the declared range, or else
         the one nearest to it
     """
     truths = [float(prediction.truth) for prediction in predictions]
     if inputs.purpose is not None:
         low, high = float(inputs.purpose.low), float(inputs.purpose.high)
+    elif estimator.limits is not None:
+        low, high = estimator.limits
     elif truths:
         low, high = min(truths), max(truths)
     if not truths or not low < high:
@@ -54,7 +60,7 @@ def judge(inputs: Inputs, quantity: str, predictions: Sequence[Prediction]) -> U
     error = errors[len(errors) // 2]
     share = error / (high - low)
     return Usefulness(
-        quantity=quantity,
+        quantity=estimator.name,
         low=f"{low:.9g}",
         high=f"{high:.9g}",
         declared=inputs.purpose is not None,

@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
+from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.certificate.certify import configured, requested
+from dpverify.certificate.derive import worth
 from dpverify.certificate.schema import Inputs, KindInput, Prediction, Range, Usefulness
 from dpverify.certificate.usefulness import USEFUL, judge, recall
+from dpverify.privacy import Estimator
 
 
 def inputs(purpose: tuple[int, int] | None = None) -> Inputs:
@@ -41,8 +46,25 @@ def predicted(truth: float, deviation: float, bias: float = 0.0) -> Prediction:
     )
 
 
+@frozen(kw_only=True)
+class Some(Estimator):
+    """An estimator of which nothing but the name and the limits are asked."""
+
+    name: str = "it"
+    limits: tuple[float, float] | None = None
+
+    def estimate(self, first: Any, second: Any) -> Any:
+        raise NotImplementedError
+
+    def truth(self, record: Any, other: Any) -> float:
+        raise NotImplementedError
+
+    def variance(self, record: Any, other: Any) -> float:
+        raise NotImplementedError
+
+
 def verdict(deviation: float, bias: float = 0.0, **given: Any) -> str:
-    judged = judge(inputs(**given), "it", [predicted(t, deviation, bias) for t in (0, 5, 10)])
+    judged = judge(inputs(**given), Some(), [predicted(t, deviation, bias) for t in (0, 5, 10)])
     assert judged is not None
     return judged.verdict
 
@@ -75,15 +97,48 @@ def test_a_declared_range_decides() -> None:
 
 def test_errors_count_where_the_range_is() -> None:
     predictions = [predicted(1, 0.1), predicted(100, 50.0)]
-    near = judge(inputs((0, 2)), "it", predictions)
-    far = judge(inputs((90, 110)), "it", predictions)
-    beyond = judge(inputs((500, 600)), "it", predictions)
+    near = judge(inputs((0, 2)), Some(), predictions)
+    far = judge(inputs((90, 110)), Some(), predictions)
+    beyond = judge(inputs((500, 600)), Some(), predictions)
     assert [float(one.error) for one in (near, far, beyond) if one] == [0.1, 50.0, 50.0]
 
 
 def test_no_range_no_verdict() -> None:
-    assert judge(inputs(), "it", []) is None
-    assert judge(inputs(), "it", [predicted(3, 1), predicted(3, 1)]) is None
+    assert judge(inputs(), Some(), []) is None
+    assert judge(inputs(), Some(), [predicted(3, 1), predicted(3, 1)]) is None
+
+
+def test_limits_of_the_quantity_stand_in_for_a_declared_range() -> None:
+    similarity = Some(limits=(0.0, 1.0))
+    alike = [predicted(0.5, 0.9), predicted(0.5, 0.9)]
+    judged = judge(inputs(), similarity, alike)
+    assert judged is not None
+    assert (judged.low, judged.high, judged.declared, judged.verdict) == ("0", "1", False, "coarse")
+    assert judge(inputs((0, 10)), similarity, alike) == judge(inputs((0, 10)), Some(), alike)
+    assert judge(inputs(), similarity, []) is None
+
+
+@pytest.mark.parametrize("name", ["rr-min-hash", "noisy-min-hash"])
+def test_sets_of_every_size_have_a_verdict(name: str) -> None:
+    """Synthetic sets of one item are all disjoint, and give no range."""
+    matrix = scipy.sparse.csr_array(np.eye(9, 4) + np.eye(9, 4, -4) + np.eye(9, 4, -5))
+    settings: dict[str, Any] = {
+        "mechanism": name,
+        "k": 64,
+        "buckets": 2,
+        "domain": {"kind": "sets", "min_size": 1},
+        "adjacency": {"kind": "items", "changes": 1},
+    }
+    verdicts = []
+    for epsilon in (8, 10**4):
+        _, given, mechanism = configured(
+            requested(matrix, None, None, settings | {"epsilon": epsilon})
+        )
+        judged = worth(given, mechanism)
+        assert judged is not None
+        assert (judged.low, judged.high, judged.quantity) == ("0", "1", "Jaccard similarity")
+        verdicts.append(judged.verdict)
+    assert verdicts == ["useless", "useful"]
 
 
 def test_useful_orders_a_quarter_of_the_range_in_nine_of_ten() -> None:
@@ -123,6 +178,6 @@ def test_recall_without_error_or_choice() -> None:
 
 
 def test_in_words() -> None:
-    text = str(judge(inputs((0, 100)), "squared distance", [predicted(50, 30.0)]))
+    text = str(judge(inputs((0, 100)), Some(name="squared distance"), [predicted(50, 30.0)]))
     assert text.startswith("coarse: one estimate of the squared distance is off by about 30")
     assert "the mean of about 9 independent estimates" in text

@@ -57,6 +57,7 @@ class _SimilarityEstimator(Estimator):
     """A linear function of a mean over the K positions."""
 
     name: ClassVar[str] = "Jaccard similarity"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     over: ClassVar[Literal["draw and noise", "noise"]] = "draw and noise"
 
     hashes: HashFamily
