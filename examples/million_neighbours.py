@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-import faiss
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -24,6 +23,11 @@ from sklearn.datasets import load_sample_images
 import dpverify as dpv
 from dpverify_mechanisms.linear.sketch import LinearSketch
 from dpverify_mechanisms.projections.independent import OPORP
+
+try:
+    import faiss
+except ModuleNotFoundError:
+    raise SystemExit("faiss isn't installed: pip install faiss-cpu") from None
 
 SIDE, K, QUERIES, GOLD = 8, 16, 200, 10
 FOUND = (10, 100, 1000)
