@@ -31,6 +31,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from flint import arb, ctx
@@ -54,10 +55,12 @@ from dpverify.errors import NumericalError
 __all__ = ["GridDirection"]
 
 _PRECISION = 128
-_BITS = 20
-_NODES = 1 << _BITS
-_COARSE, _FINE = 1 << 10, 1 << 13  # cells of all losses together
+_COARSE, _FINE = (
+    (1 << 10, 16),
+    (1 << 13, 20),
+)  # cells of all losses together, and binary digits of N
 _LEAST_CELLS = 1 << 8  # of each
+_FINEST = 2.0**-40  # unit, of the largest loss
 _ROUNDS = 6
 _EFFORT = 34.0  # −ln of the share that aliases, and what is left out, may make
 _FAR = 50.0  # −ln of what the kernel is cut off at
@@ -107,16 +110,25 @@ class GridDirection:
             if target == 0 and end is not None:
                 return Enclosure(max(end.lower, 0.0), max(end.upper, 0.0))
             most, goal = math.inf if end is None else end.upper, to_arb(target)
-            coarse = _Grid.near(self.losses, float(goal.log()), _COARSE)
-            if coarse.value(arb(0)) <= goal:
-                return Enclosure(0.0, 0.0)
-            ends = root(coarse.value, coarse.eps, 1 / coarse.c, goal, most, is_exact=False)
-            if ends is not None:
-                grid = _Grid.near(self.losses, float(goal.log()), _FINE, eps=ends.upper)
-                ends = root(grid.value, ends.upper, 1 / grid.c, goal, most, is_exact=False)
+            ends: Enclosure | None = None
+            for effort in (_COARSE, _FINE):
+                near = None if ends is None else ends.upper
+                grid = _Grid.near(self.losses, float(goal.log()), effort, eps=near)
+                if ends is None and grid.value(arb(0)) <= goal:
+                    return Enclosure(0.0, 0.0)
+                ends = root(grid.value, near or grid.eps, 1 / grid.c, goal, most, is_exact=False)
+            if ends is None and end is not None:
+                return Enclosure(self._below_the_end(goal, end.lower), most)
         if ends is None:
-            raise NumericalError(f"no certified epsilon for delta={delta} near {coarse.eps!r}")
+            raise NumericalError(f"no certified epsilon for delta={delta} near {grid.eps!r}")
         return ends
+
+    def _below_the_end(self, goal: arb, end: float) -> float:
+        """A proven lower bound of ε next to the largest loss, where a lattice resolves nothing."""
+        for eps in (end * (1 - 2.0**-step) for step in range(24, 0, -2)):
+            if _Grid.near(self.losses, _LOG_DELTA, _COARSE, eps=eps).value(arb(eps)) >= goal:
+                return eps
+        return 0.0
 
     def mean_and_deviation(self) -> tuple[float, float]:
         """Of the sum, in doubles, of its laws in a few cells."""
@@ -125,7 +137,7 @@ class GridDirection:
             for loss, count in self.losses:
                 assert isinstance(loss, TailedLoss)  # noqa: S101
                 cells = Cells.of(loss, _LOG_DELTA)
-                cells.refine(0.0, _COARSE, 0.0)
+                cells.refine(0.0, _COARSE[0], 0.0)
                 here, spread = cells.mean_and_variance()
                 mean, variance = mean + count * here, variance + count * spread
         return mean, math.sqrt(variance)
@@ -165,6 +177,18 @@ class _Product:
     relative: float
 
 
+class _Kernel(NamedTuple):
+    """Values of a positive function, their sum and their 2-norm."""
+
+    values: Doubles
+    sum: float
+    norm: float
+
+    @classmethod
+    def of(cls, values: Doubles) -> _Kernel:
+        return cls(values, float(values.sum()), float(np.linalg.norm(values)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Grid:
     """f(ε) for every ε near the one that it was made for."""
@@ -174,13 +198,17 @@ class _Grid:
     unit: float
     high: _Product
     low: _Product
-    kernel: tuple[Doubles, Doubles]  # K and e^{−(c + 1)x} at the first places
+    kernels: tuple[_Kernel, _Kernel]  # K and e^{−(c + 1)x} at the first places
     alias: tuple[arb, float, float]  # f on the left; b and its exponent's logarithm on the right
     beyond: arb  # bound on what escapes in the law above and not in the losses
 
     @classmethod
-    def near(cls, losses: Losses, log_size: float, most: int, *, eps: float | None = None) -> _Grid:
-        """For f of about e^log_size, at an ε where that is known, with so many cells."""
+    def near(
+        cls, losses: Losses, log_size: float, effort: tuple[int, int], *, eps: float | None = None
+    ) -> _Grid:
+        """For f of about e^log_size, at an ε where that is known."""
+        most, bits = effort
+        nodes = 1 << bits
         counts = [count for _, count in losses]
         tail = log_size - _TAIL - math.log(sum(counts))
         cells = [Cells.of(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
@@ -188,6 +216,7 @@ class _Grid:
             raise NumericalError(
                 f"the law of one of {sum_string(losses)} is known by moments alone"
             )
+        reach = max(max(each.tails) for each in cells)
         c, unit, place = 1.0, 0.0, eps or 0.0
         share = max(most // len(cells), _LEAST_CELLS)
         transform = Transform(
@@ -208,7 +237,7 @@ class _Grid:
             else:
                 c = transform.saddle(lambda at, m: m - at * (eps or 0) - np.log(at) - np.log1p(at))
             line = transform.plan(c, place, log_size, _EFFORT)
-            unit = 2.0 ** math.ceil(math.log2(line.period / _NODES))
+            unit = max(2.0 ** math.ceil(math.log2(line.period / nodes)), reach * _FINEST)
             if abs(c / before - 1) < 0.02:
                 break
         for each in cells:
@@ -219,19 +248,22 @@ class _Grid:
             n * float(law.log_moment(np.array([line.b]), unit)[0])
             for law, n in zip(below, counts, strict=True)
         )
-        period = arb(unit * _NODES)
+        period = arb(unit * nodes)
         left, right = (-arb(c) * period).exp(), (-(b - c) * period).exp()
         if not (left < 1 and right < 1):
             raise NumericalError(f"no contour between {c} and {line.b}")
         log_right = moments + float((right / (1 - right)).log()) if right > 0 else -math.inf
-        x = np.arange(min(_NODES - 2, math.ceil(_FAR / (c * unit)))) * unit
+        x = np.arange(min(nodes - 2, math.ceil(_FAR / (c * unit)))) * unit
         return cls(
-            kernel=(np.exp(-c * x) * -np.expm1(-x), np.exp(-(c + 1) * x)),
+            kernels=(
+                _Kernel.of(np.exp(-c * x) * -np.expm1(-x)),
+                _Kernel.of(np.exp(-(c + 1) * x)),
+            ),
             eps=place,
             c=c,
             unit=unit,
-            high=_product(above, counts, c, unit),
-            low=_product(below, counts, c, unit),
+            high=_product(above, counts, c, unit, bits),
+            low=_product(below, counts, c, unit, bits),
             beyond=_beyond(losses, above),
             alias=(left / (1 - left), line.b, log_right + 1e-6 * (1 + abs(moments))),
         )
@@ -254,15 +286,13 @@ class _Grid:
         """
         start = math.floor(eps / self.unit) + 1
         nearest = start * self.unit - eps
-        count, share = len(self.kernel[0]), -math.expm1(-nearest)
-        offset = (start - law.first) % _NODES
+        (main, rest), share = self.kernels, -math.expm1(-nearest)
+        count, offset = len(main.values), (start - law.first) % len(law.folded)
         values = law.folded[offset : offset + count]
         if len(values) < count:
             values = np.concatenate([values, law.folded[: count - len(values)]])
-        total, summed, norm = (
-            float(measure(self.kernel[0]) + share * measure(self.kernel[1]))
-            for measure in (lambda kernel: np.sum(values * kernel), np.sum, np.linalg.norm)
-        )
+        total = float(np.sum(values * main.values) + share * np.sum(values * rest.values))
+        summed, norm = main.sum + share * rest.sum, main.norm + share * rest.norm
         off = min(law.off[0] * summed, law.off[1] * norm)
         off = (off + _SLACK * (abs(total) + 2 * law.off[0] * summed)) * (1 + 1e-9)
         beyond = math.exp(-self.c * self.unit * (count - 1)) * law.total * (1 + 1e-9)
@@ -273,11 +303,14 @@ class _Grid:
         return lower.lower(), upper.upper()
 
 
-def _product(laws: Sequence[Law], counts: Sequence[int], c: float, unit: float) -> _Product:
+def _product(
+    laws: Sequence[Law], counts: Sequence[int], c: float, unit: float, bits: int
+) -> _Product:
     """The tilted laws' product, folded to N points."""
-    log_bound = np.zeros(_NODES // 2 + 1)
-    errors = np.zeros(_NODES // 2 + 1)
-    total = np.ones(_NODES // 2 + 1, dtype=np.complex128)
+    nodes = 1 << bits
+    log_bound = np.zeros(nodes // 2 + 1)
+    errors = np.zeros(nodes // 2 + 1)
+    total = np.ones(nodes // 2 + 1, dtype=np.complex128)
     scale = relative = log_sum = 0.0
     first = 0
     for law, count in zip(laws, counts, strict=True):
@@ -294,11 +327,11 @@ def _product(laws: Sequence[Law], counts: Sequence[int], c: float, unit: float) 
                 + 4 * abs(log_moment)
             )
         )
-        points = np.zeros(_NODES)
+        points = np.zeros(nodes)
         others = np.delete(tilted, here)
-        np.add.at(points, np.delete(law.places - law.places[here], here) % _NODES, others)
+        np.add.at(points, np.delete(law.places - law.places[here], here) % nodes, others)
         factor = tilted[here] + np.fft.rfft(points)
-        error = 8 * _BITS * _U * math.sqrt(_NODES) * float(np.linalg.norm(others))
+        error = 8 * bits * _U * math.sqrt(nodes) * float(np.linalg.norm(others))
         # Entries that fold onto one another are added with errors of their own.
         error += len(others) * _U * float(others.sum()) + _LEAST
         bound = np.abs(factor) * (1 + 4 * _U) + error
@@ -310,10 +343,10 @@ def _product(laws: Sequence[Law], counts: Sequence[int], c: float, unit: float) 
         log_sum += count * math.log(float(tilted.sum()) * (1 + 1e-12))
     error_at = np.exp(np.minimum(log_bound, 700.0)) * errors * (1 + 1e-9)
     # Nodes of both signs.
-    mean = 2 * float(error_at.sum()) / _NODES
-    norm = math.sqrt(2 * float(np.dot(error_at, error_at)) / _NODES)
-    folded = np.fft.irfft(total, _NODES)
-    own = 8 * _BITS * _U * float(np.linalg.norm(folded)) * (1 + 1e-9)
+    mean = 2 * float(error_at.sum()) / nodes
+    norm = math.sqrt(2 * float(np.dot(error_at, error_at)) / nodes)
+    folded = np.fft.irfft(total, nodes)
+    own = 8 * bits * _U * float(np.linalg.norm(folded)) * (1 + 1e-9)
     return _Product(
         folded=folded,
         scale=scale,

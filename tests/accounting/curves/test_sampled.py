@@ -303,6 +303,23 @@ def test_a_sample_of_all_is_the_noise_for_twice_the_norm(
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("delta", ["1e-5", "1e-12", "1e-100"])
+def test_next_to_the_largest_loss(delta: str) -> None:
+    """Laplace noise has one: its probability thrice is what is left at a tiny δ."""
+    most = dpv.Laplace(scale=1).poisson_sampled(rate=TENTH).epsilon_at(0)
+    found = (3 * dpv.Laplace(scale=1).poisson_sampled(rate=TENTH)).epsilon_at(delta)
+    with mp.workdps(120):
+        own = mp.mpf("0.9") * mp.exp(-1) / 2 + mp.mpf("0.05")
+        # All three at their largest, and nothing else, as long as no loss in between reaches ε.
+        end = 3 * mp.log(mp.mpf("0.9") + mp.mpf("0.1") * mp.e)
+        least = end + mp.log(1 - mp.mpf(delta) / own**3)
+        assert found.upper >= least
+        assert found.lower <= end
+    assert found.upper <= 3 * most.upper * (1 + 1e-15)
+    assert found.width < 1e-4
+
+
+@pytest.mark.nightly
 def test_the_two_laws_in_each_others_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: the law below for the one above."""
     losses = ((GaussianLoss(mu_squared=1), 10),)
