@@ -1,0 +1,124 @@
+"""``python -m benchmarks.mixtures``: unlike releases composed, beside other libraries.
+
+Five hundred random cells: one to four kinds of releases (Gaussian and Laplace noise, randomized
+response, and in every fifth cell Gaussian noise on Poisson samples), each with a count, and a δ;
+for one record that is added or removed, or, in every 25th cell, replaced. An enclosure of ε agrees
+with dp-accounting's two values only if its lower end isn't above the pessimistic one, nor its upper
+end below the optimistic one, but for one part in 10⁸: dp-accounting adds no round-off.
+
+The libraries live in the environment of `benchmarks.accountants`. Seconds are of the processor, in
+a process that has answered before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.peers.mixtures import Answer, Cell, Release
+
+SLACK = 1e-8  # relative, of dp-accounting's round-off
+
+
+def cells(count: int) -> list[Cell]:
+    """The same ones in every run."""
+    rng = random.Random(2024)  # noqa: S311  # parameters of a benchmark
+
+    def log_uniform(low: float, high: float) -> float:
+        return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.3g}")
+
+    def release(kind: str) -> Release:
+        match kind:
+            case "gaussian" | "laplace":
+                return Release(kind, log_uniform(1, 30), rng.randint(1, 30))
+            case "randomized-response":
+                odds = log_uniform(0.05, 1.5)
+                return Release(kind, round(1 / (1 + math.exp(-odds)), 4), rng.randint(1, 20))
+        return Release(kind, log_uniform(0.7, 4), rng.randint(1, 200), log_uniform(1e-3, 0.3))
+
+    plain = ("gaussian", "laplace", "randomized-response")
+    found = []
+    for number in range(count):
+        replaced, sampled = number % 25 == 0, number % 5 == 0
+        chosen = [rng.choice(plain) for _ in range(rng.randint(0 if sampled else 2, 3))]
+        if replaced:
+            chosen = chosen and ["gaussian"]
+        if sampled:
+            chosen.append("sampled")
+        releases = tuple(release(kind) for kind in chosen)
+        found.append(Cell(releases, 10 ** -rng.uniform(2, 10), replaced))
+    return found
+
+
+def ask(python: str, library: str, asked: list[Cell]) -> list[list[Answer]]:
+    """Answers of a library, in a process of its own."""
+    done = subprocess.run(  # noqa: S603  # the interpreter is the user's choice
+        [python, "-m", "benchmarks.peers.mixtures", library],
+        input=json.dumps([cell.as_json() for cell in asked]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    return [[Answer(*one) for one in row] for row in json.loads(done.stdout.splitlines()[-1])]
+
+
+def report(asked: list[Cell], ours: list[list[Answer]], theirs: dict[str, Any]) -> None:
+    """Print who is below a proven bound, and who is tighter and faster."""
+    low, high = ([row[side].value for row in ours] for side in (0, 1))
+    widths = [b / a - 1 for a, b in zip(low, high, strict=True) if a > 0]
+    print(
+        f"{len(asked)} cells; dpverify: width median {median(widths):.1e}, at most "
+        f"{max(widths):.1e}; {sum(b == math.inf for b in high)} failed; "
+        f"{_milliseconds(row[1].seconds for row in ours)} ms"
+    )
+    for library, rows in theirs.items():
+        upper = [row[-1] for row in rows]
+        known = [n for n, one in enumerate(upper) if math.isfinite(one.value)]
+        below = [n for n in known if upper[n].value < low[n] * (1 - SLACK)]
+        print(
+            f"{library}: {len(known)} answered; below the lower end {len(below)}; ours is lower in "
+            f"{sum(high[n] <= upper[n].value for n in known)}, faster in "
+            f"{sum(ours[n][1].seconds <= upper[n].seconds for n in known)}; theirs above ours by "
+            f"{median(upper[n].value / high[n] - 1 for n in known if high[n] > 0):.1e} (median); "
+            f"{_milliseconds(upper[n].seconds for n in known)} ms"
+        )
+        if len(rows[0]) > 1:
+            wrong = [n for n in known if high[n] < rows[n][0].value * (1 - SLACK)]
+            print(f"{library}, optimistic: above our upper end {len(wrong)}")
+            below += wrong
+        for n in below:
+            print(f"  {asked[n]}: {low[n]!r} {high[n]!r}, {[one.value for one in rows[n]]}")
+
+
+def _milliseconds(seconds: Iterable[float]) -> str:
+    return f"{median(seconds) * 1e3:.0f}"
+
+
+def main() -> None:
+    """Ask everyone, compare and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=500)
+    parser.add_argument("--peers-python", default=os.environ.get("DPVERIFY_PEERS_PYTHON"))
+    options = parser.parse_args()
+    asked = cells(options.cells)
+    theirs = {}
+    if options.peers_python:
+        for library in ("dp_accounting", "prv_accountant", "autodp"):
+            theirs[library] = ask(options.peers_python, library, asked)
+    report(asked, ask(sys.executable, "dpverify", asked), theirs)
+
+
+if __name__ == "__main__":
+    main()
