@@ -1,23 +1,24 @@
-"""The displayed formulas of a paper's text, in order, and the statements that are of them.
+"""What a paper's text has, item by item, and the statements that are of each: two lists.
 
-The list is in ``displays.txt``; the texts are no part of this project. With one at hand,
-``python -m tests.audits.papers.displays PAPER TEXT`` prints each formula's number, its section and
-what the list has for it, so that a formula without a line shows.
+``displays.txt`` is of displayed formulas in order, ``remarks.txt`` of each sentence of a caption, a
+remark or a note. The texts are no part of this project. With one at hand,
+``python -m tests.audits.papers.displays PAPER TEXT`` prints every item and what the lists have for
+it, so that one without a line shows.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["displayed", "listed"]
+__all__ = ["LISTS", "displayed", "listed", "remarked"]
 
-_LIST = Path(__file__).with_suffix(".txt")
 _MARKED = re.compile(r"^#+ (?P<heading>.*)$|\$\$[\s\S]+?\$\$", re.MULTILINE)
 _SECTION = re.compile(r"\W*((?:[A-F]|\d+)(?:\.\d+)*)\b")
 _WORDS = re.compile(r" (?:a|and|be|by|for|in|is|of|that|the|to|with) ")
+_LABEL = re.compile(r"^[#* ]*(Figure|Table|Remark|Note) (\d+(?:\.\d+)?)[:.]\W*(.*)$", re.MULTILINE)
 
 
 def displayed(text: str) -> Iterator[str]:
@@ -38,20 +39,32 @@ def displayed(text: str) -> Iterator[str]:
             section = number[1]
 
 
-def listed() -> dict[str, dict[int, str]]:
-    """By paper and number of the formula: ids without the paper, or a dash and a reason."""
-    papers: dict[str, dict[int, str]] = {}
-    for line in _LIST.read_text("utf-8").splitlines():
+def remarked(text: str) -> Iterator[str]:
+    """Label and number of each sentence of a caption, a remark or a note."""
+    for kind, number, said in _LABEL.findall(text):
+        for place, _ in enumerate(re.split(r"[.?!] +(?=[A-Z])", said), start=1):
+            yield f"{kind.lower()} {number}, {place}"
+
+
+LISTS: Mapping[str, Callable[[str], Iterator[str]]] = {"displays": displayed, "remarks": remarked}
+
+
+def listed(name: str) -> dict[str, dict[str, str]]:
+    """Of a list, by paper and item: ids without the paper, or a dash and a reason."""
+    papers: dict[str, dict[str, str]] = {}
+    for line in Path(__file__).with_name(f"{name}.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
-            formulas = papers.setdefault(line.strip("[]"), {})
+            items = papers.setdefault(line.strip("[]"), {})
         elif line and not line.startswith("#"):
-            number, _, said = line.strip().partition(" ")
-            formulas[int(number)] = said
+            item, _, said = line.strip().partition(": ")
+            items[item] = said
     return papers
 
 
 if __name__ == "__main__":
     paper, text = sys.argv[1], Path(sys.argv[2]).read_text("utf-8")
-    known = listed()[paper]
-    for number, section in enumerate(displayed(text), start=1):
-        print(number, section, known.get(number, "MISSING"), sep="\t")
+    for name, found in LISTS.items():
+        known = listed(name).get(paper, {})
+        for number, item in enumerate(found(text), start=1):
+            key = item if name == "remarks" else str(number)
+            print(item, key, known.get(key, "MISSING"), sep="\t")

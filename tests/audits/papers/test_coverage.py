@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpverify.ledger.statements import known_statements
-from tests.audits.papers.displays import displayed, listed
+from tests.audits.papers.displays import LISTS, displayed, listed, remarked
 from tests.helpers.paths import ROOT
 
 ITEMS = {
@@ -46,7 +46,6 @@ LEFT_OUT = {
     "li2023.algorithm 8": "DP-SignOPORP-RR: its flips are those of theorem 4.8",
     "li2023.algorithm 11": "iDP-SignRP-RR: its guarantee is in section 6",
     "li2023.equation 22": "the probability that equations 23 and 24 are of",
-    "li2023.figure 4": "equation 18 drawn",
     "li2023.figure 6": "an illustration of algorithm 7's flips",
     "li2023.figure 8": "simulations of equation 22 for other matrices, without numbers in the text",
     "li2023.figure 9": "simulations of algorithm 7's levels, without numbers in the text",
@@ -95,21 +94,42 @@ def test_every_numbered_item_is_covered(paper: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("paper", listed())
-def test_every_displayed_formula_has_a_statement_or_a_reason(paper: str) -> None:
-    formulas = listed()[paper]
+@pytest.mark.parametrize(
+    ("name", "paper"), [(name, paper) for name in LISTS for paper in listed(name)]
+)
+def test_every_item_of_a_list_has_a_statement_or_a_reason(name: str, paper: str) -> None:
     known = {one.id.removeprefix(f"{paper}.") for one in known_statements() if one.paper == paper}
-    assert list(formulas) == list(range(1, len(formulas) + 1))
-    for number, said in formulas.items():
+    for item, said in listed(name)[paper].items():
         reason = said.removeprefix("- ")
-        assert reason if reason != said else set(said.split()) <= known, (number, said)
+        named = set(said.split())
+        assert reason if reason != said else named and named <= known, (item, said)
 
 
-def test_the_page_has_the_numbers_of_displayed_formulas() -> None:
+@pytest.mark.parametrize("paper", listed("displays"))
+def test_no_displayed_formula_is_left_out_of_the_list(paper: str) -> None:
+    numbers = list(map(int, listed("displays")[paper]))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("paper", listed("remarks"))
+def test_no_caption_remark_or_note_is_left_out_of_the_list(paper: str) -> None:
+    sentences: dict[str, list[int]] = {}
+    for item in listed("remarks")[paper]:
+        label, _, number = item.partition(", ")
+        sentences.setdefault(label, []).append(int(number))
+    labelled = {"figure", "note", "remark", "table"}
+    assert set(sentences) == {one for one in items(paper) if one.partition(" ")[0] in labelled}
+    for numbers in sentences.values():
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_page_has_the_numbers_of_both_lists() -> None:
     text = (ROOT / "docs" / "ledger.md").read_text("utf-8")
-    for paper, formulas in listed().items():
-        reasons = sum(said.startswith("- ") for said in formulas.values())
-        assert f"| {paper} | {len(formulas)} | {len(formulas) - reasons} | {reasons} |" in text
+    for name in LISTS:
+        for paper, listing in listed(name).items():
+            reasons = sum(said.startswith("- ") for said in listing.values())
+            numbers = f"{len(listing)} | {len(listing) - reasons} | {reasons}"
+            assert f"| {name} | {paper} | {numbers} |" in text
 
 
 MARKED = """# Title
@@ -130,3 +150,8 @@ Laplace noise\\alpha
 @pytest.mark.parametrize(("text", "found"), [(MARKED, ["2.1", "2.1", "B.3"]), (PLAIN, ["2.1"] * 2)])
 def test_displayed_formulas_are_found_in_a_text(text: str, found: list[str]) -> None:
     assert list(displayed(text)) == found
+
+
+def test_sentences_of_captions_are_found_in_a_text() -> None:
+    text = "Figure 1: One. A two.\nFigure 1 shows it.\n**Remark 3.1.** If so, then $N = k$. So.\n"
+    assert list(remarked(text)) == ["figure 1, 1", "figure 1, 2", "remark 3.1, 1", "remark 3.1, 2"]

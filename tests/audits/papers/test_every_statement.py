@@ -226,6 +226,12 @@ def test_what_is_printed_fails_and_what_stands_beside_it_holds(statement: Statem
     assert (printed.holds, [other.holds for other in others]) == (False, [True] * len(others))
 
 
+def test_a_misprint_is_one_change() -> None:
+    """Two of them that are needed together make a statement refuted."""
+    changes = [one.change for each in CHECKED for one in each.corrections.values() if one.change]
+    assert [text for text in changes if " and " in text] == []
+
+
 @each(CHECKED)
 def test_what_fails_says_why_and_what_to_do_instead(statement: Statement) -> None:
     if not evidence(statement)["printed"].holds:

@@ -263,6 +263,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.appendix-c.laplace",
         where="appendix C, second case",
         text="Equation 5 gives 0.32 for the noisy vectors, at scale 0.1.",
+        conditions="the vectors are “rounded to two digits”",
         printed=lambda: Fraction("0.32"),
         check=at_most(_estimate_off, [()], "enumeration"),
         reason="The printed digits give 0.31; 0.32 is within the rounding of the vectors.",

@@ -87,7 +87,7 @@ CLAIMS: tuple[Statement, ...] = (
             "found over true": Correction(
                 lambda true, found: sum(found) / sum(true),
                 place="table 1, whose ratios are below 1",
-                change="what is above and below the line",
+                change="the fraction, turned over",
             )
         },
         check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "points"),

@@ -250,11 +250,7 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="ε ≤ 1",
         printed=lambda d, k, e: arb(d) * k,
         corrections={
-            "squared distance √(dk)/ε², as in section 4.3.3": Correction(
-                _printed_crossing,
-                place="section 4.3.3, “when the squared distance is between √k and √(dk)/ε²”",
-                change="the square of the distance, and ε²",
-            )
+            "squared distance √(dk)/ε², as in section 4.3.3": Correction(_printed_crossing)
         },
         check=order(_crossing, _CROSSINGS, "enclosure", factor=2),
         reason="No two records of d bits are farther apart than √d, so that a distance of √(dk) "

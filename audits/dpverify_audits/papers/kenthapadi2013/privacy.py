@@ -261,7 +261,7 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=at_most(_larger, _LOG_RANGE, "enclosure"),
-        reason="Printed without the factor 2, the left side is the smaller one: at ε = 1 and δ = "
+        reason="Printed without a factor √2, the left side is the smaller one: at ε = 1 and δ = "
         "10⁻⁶ by a factor of 1.4. The proof doesn't reach theorem 1's σ, which is enough "
         "wherever it was tried.",
         instead="Nothing: use theorem 1’s σ.",

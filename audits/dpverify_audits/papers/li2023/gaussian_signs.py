@@ -18,7 +18,7 @@ from flint import acb, arb
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import ball, cdf, density, integral, number, rounded
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS", "largest_of_two", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
 
@@ -59,6 +59,12 @@ def maximum_bound(r: Any, p: int) -> arb:
     return integral(
         lambda t: 2 * p * (2 * cdf(t) - 1) ** (p - 1) * (2 * cdf(a * t) - 1) * density(t), 0, 16
     )
+
+
+def _one_of_two(r: Fraction, rho: Fraction) -> Any:
+    """P(|X| > |Y|) of lemma 4.2."""
+    root = number(1 - rho**2).sqrt()
+    return sum(((number(r + sign * rho) / root).atan() for sign in (1, -1)), arb(0)) / arb.pi()
 
 
 def largest_of_two() -> arb:
@@ -371,6 +377,31 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1), 1), (Fraction(1), 2), (Fraction(1), 9), (Fraction(1, 3), 1)],
             "quadrature",
         ),
+    ),
+    Statement(
+        id="li2023.figure-4.red",
+        where="section 4.1.1, figure 4",
+        text="P₊(r, 1) equals P(|X| > |Y|) of lemma 4.2.",
+        printed=_one_of_two,
+        readings={
+            "the largest over ρ": Reading(
+                lambda r, rho: _one_of_two(r, rho) if rho == 0 else None,
+                place="lemma 4.2, part 1: “the maximum is achieved at ρ = 0”",
+                covers="r up to 1, the range of the figure",
+            )
+        },
+        check=equals(
+            lambda r, rho: maximum_bound(r, 1),
+            [
+                (Fraction(1, 3), Fraction(0)),
+                (Fraction(1), Fraction(0)),
+                (Fraction(1, 2), Fraction(1, 2)),
+            ],
+            "quadrature",
+        ),
+        reason="The caption leaves out ρ, on which the probability of lemma 4.2 depends. At r = ½ "
+        "and ρ = ½ it is 0.273, and the curve 0.295.",
+        instead="Read the curve as the largest probability, that at ρ = 0.",
     ),
     Statement(
         id="li2023.lemma-4.3.density",

@@ -405,9 +405,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda k, d, q, z: _F(3 * power(z, 2), k),
         corrections={
             "3k‖x‖⁴; (3/k)‖x‖⁴ for ‖Φx‖²/k": Correction(
-                lambda k, d, q, z: _F(3 * k * power(z, 2) ** 2),
-                place="lemma 7 and the end of appendix B.3, which have ‖·‖⁴ and Var of ‖Φx‖²/k",
-                change="the exponent 4 for 2, and 1/k inside Var",
+                lambda k, d, q, z: _F(3 * k * power(z, 2) ** 2)
             )
         },
         check=at_most(lambda f, *c: (_raw_variance(*c), f(*c)), _DENSE, "enumeration"),
@@ -440,9 +438,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda k, d, q, z: _lead(k, d, q, z) - k * k * power(z, 2) ** 2,
         corrections={
             "with the rows i ≠ n, + (k² − k)‖x‖⁴": Correction(
-                lambda k, d, q, z: _lead(k, d, q, z) - k * power(z, 2) ** 2,
-                place="the second line, which has them",
-                change="the pairs of rows i ≠ n",
+                lambda k, d, q, z: _lead(k, d, q, z) - k * power(z, 2) ** 2
             )
         },
         check=equals(_raw_variance, _BOUNDED, "enumeration"),

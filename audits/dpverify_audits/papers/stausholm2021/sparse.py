@@ -95,13 +95,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.1, display of (Sx)_i′",
         text="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
         printed=lambda i, r, k, s: i * r,
-        corrections={
-            "s blocks of k/s rows": Correction(
-                lambda i, r, k, s: (r - 1) * (k // s) + i,
-                place="the next sentence: “a vector consisting of s blocks, each of length k/s”",
-                change="(r − 1)k/s + i for i·r",
-            )
-        },
+        corrections={"s blocks of k/s rows": Correction(lambda i, r, k, s: (r - 1) * (k // s) + i)},
         check=equals(
             lambda k, s: 0,
             [(2, 1), (4, 2), (6, 2), (6, 3)],
@@ -110,8 +104,8 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         mechanisms=_USED_BY,
         reason="(1, 2) and (2, 1) would share a row, and some rows would stay empty. The next "
-        "sentence has s blocks.",
-        instead="Use s blocks of k/s rows.",
+        "sentence has “s blocks, each of length k/s”.",
+        instead="Take row (r − 1)k/s + i.",
     ),
     Statement(
         id="stausholm2021.lemma-9",
