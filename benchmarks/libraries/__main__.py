@@ -136,8 +136,8 @@ _RECORDER = (
         "classes read off the data",
         "diffprivlib",
         "Classes that were seen",
-        "LogisticRegression, a class",
-        "issue 106",
+        "GaussianNB, a class",
+        "issue 106, of LogisticRegression; here GaussianNB, which reads them off alike",
     ),
     ("a domain read off the data", "dpmm", "The domain is what is there", "", "issue 18, mended"),
     (

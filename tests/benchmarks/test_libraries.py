@@ -54,6 +54,6 @@ def test_what_others_found_hangs_in_the_museum() -> None:
     verdict = {"verdict": "violation"} | dict.fromkeys(("reading", "unit", "known"), "")
     row = verdict | {"claim": [1, 0], "lower": 2.0, "reach": None, "low bits": "whole", "draws": 9}
     row |= {"seconds": 1.0, "found": "", "example": ""}
-    text = page({"diffprivlib": {"LogisticRegression, a class of one row": row}}, {})
+    text = page({"diffprivlib": {"GaussianNB, a class of one row": row}}, {})
     assert "| diffprivlib | refuted | Classes that were seen |" in text
     assert "| dpmm | – | The domain is what is there |" in text
