@@ -30,7 +30,7 @@ from dpverify.certificate.certify import (
 )
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
-from dpverify.certificate.manifest import released_blocks
+from dpverify.certificate.manifest import MANIFEST, released_blocks
 from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
@@ -90,6 +90,10 @@ def read_certificate(path: Path | str) -> dict[str, Any]:
         If the file can't be read or isn't one JSON object.
     """
     path = certificate_path(path)
+    if path.name == MANIFEST:
+        raise CertificateError(
+            f"{path}: lists the parts of a release. Name the {CERTIFICATE} beside it."
+        )
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

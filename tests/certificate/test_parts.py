@@ -22,7 +22,7 @@ from dpverify.certificate import _releasing
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import Contents
 from dpverify.certificate.certify import certify
-from dpverify.certificate.checks import check_certificate
+from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.configuration import Configuration, load_configuration
 from dpverify.certificate.manifest import MANIFEST, Manifest, part_name, read_array
 from dpverify.certificate.open_release import open_release
@@ -235,6 +235,11 @@ def test_a_manifest_that_was_changed(
     path.write_bytes(before.replace(b",", b", "))
     with pytest.raises(CertificateError, match="isn't in the form"):
         read_array(path, contents(sketch), sha256=sha256_file(path))
+
+
+def test_a_manifest_is_no_certificate(written: tuple[Path, str]) -> None:
+    with pytest.raises(CertificateError, match=r"Name the certificate\.json beside it"):
+        read_certificate(written[0] / MANIFEST)
 
 
 def test_folders_named_by_values_are_refused(tmp_path: Path) -> None:
