@@ -77,11 +77,12 @@ def ask(python: str, library: str, asked: list[Cell]) -> list[list[Answer]]:
 def report(asked: list[Cell], ours: list[list[Answer]], theirs: dict[str, Any]) -> None:
     """Print who is below a proven bound, and who is tighter and faster."""
     low, high = ([row[side].value for row in ours] for side in (0, 1))
+    spent = [sum(one.seconds for one in row) for row in ours]  # both ends are one answer
     widths = [b / a - 1 for a, b in zip(low, high, strict=True) if a > 0]
     print(
         f"{len(asked)} cells; dpverify: width median {median(widths):.1e}, at most "
         f"{max(widths):.1e}; {sum(b == math.inf for b in high)} failed; "
-        f"{_milliseconds(row[1].seconds for row in ours)} ms"
+        f"{_milliseconds(spent)} ms"
     )
     for library, rows in theirs.items():
         upper = [row[-1] for row in rows]
@@ -90,7 +91,7 @@ def report(asked: list[Cell], ours: list[list[Answer]], theirs: dict[str, Any]) 
         print(
             f"{library}: {len(known)} answered; below the lower end {len(below)}; ours is lower in "
             f"{sum(high[n] <= upper[n].value for n in known)}, faster in "
-            f"{sum(ours[n][1].seconds <= upper[n].seconds for n in known)}; theirs above ours by "
+            f"{sum(spent[n] <= upper[n].seconds for n in known)}; theirs above ours by "
             f"{median(upper[n].value / high[n] - 1 for n in known if high[n] > 0):.1e} (median); "
             f"{_milliseconds(upper[n].seconds for n in known)} ms"
         )
