@@ -102,13 +102,15 @@ class RankTwoNormal(NormalRows):
     def _path(self, eps: float) -> tuple[float, float]:
         """Where ln|f| is about least between 0 and 1/γ, and how wide its peak is across.
 
-        Any c there is right; this one is fast.
+        Any c there is right; this one is fast, and by its correctly rounded logarithms the same on
+        every processor, as are then the last digits of the curve.
         """
         gamma = float(self.gamma)
 
         def log_size(u: float) -> float:
-            log = math.log1p(-u) + math.log1p(u / (1 + gamma))
-            return -self.rows / 2 * log - u / gamma * eps - math.log(u * (u / gamma + 1))
+            logs = arb(-u).log1p() + arb(u / (1 + gamma)).log1p()
+            rest = arb(u * (u / gamma + 1)).log()
+            return float((-self.rows * logs / 2 - rest).mid()) - u / gamma * eps
 
         result = scipy.optimize.minimize_scalar(
             log_size, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-6}
@@ -116,7 +118,7 @@ class RankTwoNormal(NormalRows):
         u = float(result.x) * (1 - 1e-9)
         step = 1e-3 * min(u, 1 - u)
         bend = (log_size(u - step) - 2 * log_size(u) + log_size(u + step)) / step**2
-        return u / gamma, min(max(bend, 1.0) ** -0.5, 1 - u) / gamma
+        return u / gamma, min(1 / math.sqrt(max(bend, 1.0)), 1 - u) / gamma
 
     def _integral(self, epsilon: Fraction) -> arb:
         start, width = self._path(float(epsilon))
