@@ -15,7 +15,7 @@ from typing import Any
 
 from dpverify.certificate.archive import SKETCH
 from dpverify.certificate.certify import CERTIFICATE, certify
-from tests.conformance.cases import CASES, WRONG
+from tests.conformance.cases import CASES, WRONG, Case
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -30,12 +30,7 @@ def main() -> None:
         for case, configuration in CASES.items():
             if named and case not in named:
                 continue
-            certify(
-                configuration.tables(folder),
-                folder / "out",
-                base=folder,
-                accept=lambda _: True,
-            )
+            made(configuration, folder)
             kept = VECTORS / case
             kept.mkdir(parents=True, exist_ok=True)
             for file in (CERTIFICATE, SKETCH):
@@ -43,6 +38,14 @@ def main() -> None:
                     shutil.copy(folder / "out" / file, kept / file)
             shutil.rmtree(folder / "out")
     write_index()
+
+
+def made(case: Case, folder: Path) -> dict[str, Any]:
+    """Certify a case into the subfolder `out`, and return the certificate."""
+    certify(case.tables(folder), folder / "out", base=folder, accept=lambda _: True)
+    text = (folder / "out" / CERTIFICATE).read_text(encoding="utf-8")
+    fields: dict[str, Any] = json.loads(text)
+    return fields
 
 
 def write_index() -> None:

@@ -28,6 +28,7 @@ def test_it_certifies_and_verifies(path: Path, tmp_path: Path) -> None:
     for finding in derived.estimators:
         if finding.formulas == "exact":
             assert "refuted" not in (finding.mean_verdict, finding.variance_verdict)
-    *checks, unsigned = dpv.verify(tmp_path / "out").checks
-    assert {check.status for check in checks} == {"agrees"}
-    assert unsigned.status == "not_checked"
+    statuses = {check.name: check.status for check in dpv.verify(tmp_path / "out").checks}
+    assert statuses.pop("signature") == "not_checked"
+    assert statuses.pop("noise") in ("agrees", "not_checked")  # not all add it to every number
+    assert set(statuses.values()) == {"agrees"}
