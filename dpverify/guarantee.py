@@ -176,7 +176,8 @@ class PrivacyCurve(PrivacyBound):
 
         Parameters
         ----------
-        rate : probability of a record to be in the sample, in (0, 1]
+        rate : probability of a record to be in the sample, in (0, 1]; of a user with all rows,
+            where the curve is of users
         replaced : whether neighbours have one record replaced; by default one more or less. The
             curve itself is that of adding or removing one in either case
 
@@ -205,7 +206,8 @@ class PrivacyCurve(PrivacyBound):
         Parameters
         ----------
         size : of the batch, drawn without replacement for every release anew
-        out_of : how many records there are
+        out_of : how many records there are; users, each drawn with all rows, where the curve is of
+            users
 
         Returns
         -------

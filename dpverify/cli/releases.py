@@ -21,6 +21,7 @@ from dpverify.accounting.composition.compose import THEOREM, compose
 from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.cli.output import decimal, key_values, parse_parameters
+from dpverify.data.adjacency import Replace
 from dpverify.enclosure import Enclosure, Real, rational, short_string
 from dpverify.errors import (
     ConfigurationError,
@@ -42,8 +43,8 @@ POINT = "approximate-dp"
 _POINT = {"epsilon": "the published epsilon, in nats", "delta": "the published delta"}
 _SAMPLE = {
     "rate": "the probability of a record to be in the Poisson sample that the release reads",
-    "replaced": "1 where a record is replaced, and not added or removed",
-    "size": "how many records are in the batch that the release reads",
+    "replaced": "1 where a record is replaced; the noise is still stated for what one record adds",
+    "size": "how many records are in the batch that is read; the noise is stated for replacing one",
     "out_of": "how many records there are, of which a batch is drawn without replacement",
 }
 _COLUMNS = ("count", "mechanism", "parameters", "label", "date")
@@ -213,7 +214,8 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
     ------
     ParameterError
         If two protect different units, or no composition is proven for them. A noise alone doesn't
-        say what it protects, and counts for the same people as the others.
+        say what it protects, and counts for the same people as the others. Beside releases of
+        which a record is replaced it is refused: its sensitivity could be what a record adds.
     """
     mechanisms: list[Guarantee] = []
     for each in releases:
@@ -236,6 +238,13 @@ def total_of(releases: Sequence[Written], *, same_records: bool) -> Named:
         }
     stated = [adjacency for adjacency in adjacencies if adjacency is not None]
     adjacency = common_adjacency(stated) if stated else None
+    for each in releases if isinstance(adjacency, Replace) else ():
+        if each.what.guarantee is None and each.curve.adjacency is None:
+            raise ConfigurationError(
+                f"{each.text}: beside releases of which a record is replaced, say what its "
+                "sensitivity is of: rate=1 replaced=1 where it is what one record adds, size=1 "
+                "out_of=1 where it is how far one moves that is replaced."
+            )
     if adjacency is not None:
         about["protects"] = adjacency.unit
     curve = Composed(losses=tuple(losses), adjacency=adjacency)

@@ -47,6 +47,7 @@ _MOST_DOUBLINGS = 1000
 _LOW_TAIL = -45.0  # logarithm of what may lie below all cells
 _GROUPS = (2, 3, 4, *(1 << n for n in range(3, 12)))  # neighbours that are merged together
 _NARROWEST = 2.0**-36  # cell, of the largest loss
+_WHOLE = 2**53  # up to which doubles hold all whole numbers
 _FEW = 6  # ends of cells, up to which every way to part them is tried
 
 
@@ -229,9 +230,10 @@ def _at_end(own: arb, other: arb, left: float, right: float) -> arb:
 
 
 def _floor(place: arb, unit: float) -> float:
+    """The largest whole multiple of the unit below, which a double has to hold."""
     whole = (place / unit).lower().floor().unique_fmpz()
-    if whole is None:
-        raise NumericalError(f"the place {place} is not resolved")
+    if whole is None or abs(int(whole)) >= _WHOLE:
+        raise NumericalError(f"the place {place} is not resolved in units of {unit!r}")
     return float(int(whole) * unit)
 
 

@@ -68,6 +68,8 @@ _TAIL = 25.0  # −ln of the share that is put at infinity
 _LOG_DELTA, _LEAST = -50.0, 1e-300  # of f, as long as nothing is known
 _SLACK = 2.0**-44
 _U = 2.0**-53
+_LARGEST = 700.0  # logarithm of a double, and more
+_MOST = 10**12  # releases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +212,8 @@ class _Grid:
         most, bits = effort
         nodes = 1 << bits
         counts = [count for _, count in losses]
+        if sum(counts) > _MOST:
+            raise NumericalError(f"{sum(counts)} releases are more than {_MOST}")
         tail = log_size - _TAIL - math.log(sum(counts))
         cells = [Cells.of(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
         if len(cells) < len(losses):
@@ -284,8 +288,8 @@ class _Grid:
 
         At places z₀ + x the kernel is e^{−cz₀}·(K(x) + (1 − e^{−z₀})·e^{−(c + 1)x}).
         """
-        start = math.floor(eps / self.unit) + 1
-        nearest = start * self.unit - eps
+        start = math.floor(Fraction(eps) / Fraction(self.unit)) + 1
+        nearest = float(start * Fraction(self.unit) - Fraction(eps))  # exact, for both are doubles
         (main, rest), share = self.kernels, -math.expm1(-nearest)
         count, offset = len(main.values), (start - law.first) % len(law.folded)
         values = law.folded[offset : offset + count]
@@ -331,7 +335,7 @@ def _product(
         others = np.delete(tilted, here)
         np.add.at(points, np.delete(law.places - law.places[here], here) % nodes, others)
         factor = tilted[here] + np.fft.rfft(points)
-        error = 8 * bits * _U * math.sqrt(nodes) * float(np.linalg.norm(others))
+        error = 8 * bits * _U * math.sqrt(nodes) * float(np.linalg.norm(points))
         # Entries that fold onto one another are added with errors of their own.
         error += len(others) * _U * float(others.sum()) + _LEAST
         bound = np.abs(factor) * (1 + 4 * _U) + error
@@ -341,7 +345,9 @@ def _product(
         scale += count * log_moment
         first += count * int(law.places[here])
         log_sum += count * math.log(float(tilted.sum()) * (1 + 1e-12))
-    error_at = np.exp(np.minimum(log_bound, 700.0)) * errors * (1 + 1e-9)
+    if not log_bound.max() < _LARGEST:
+        raise NumericalError(f"the round-off of {sum(counts)} releases has no bound on a lattice")
+    error_at = np.exp(log_bound) * errors * (1 + 1e-9)
     # Nodes of both signs.
     mean = 2 * float(error_at.sum()) / nodes
     norm = math.sqrt(2 * float(np.dot(error_at, error_at)) / nodes)

@@ -1,8 +1,9 @@
 """A mechanism that reads a Poisson sample, of which one record is replaced.
 
-Let noise of a symmetric density f that falls with the distance be added to
-a vector of the sample, which a record moves by at most Δ: Gaussian noise, or Laplace noise on one
-number. Given the sample S of the others let it be 0, v with the one record and v′ with the other.
+Let noise of a log-concave density f that falls with the distance, and depends on nothing else, be
+added to a vector of the sample, which a record moves by at most Δ: Gaussian noise, or Laplace noise
+on one number. The sample S of the others has one law on both sides, and H is jointly convex, so
+that S may be given. Let the vector be 0 then, v with the one record and v′ with the other.
 For α ≥ 1, and likewise with both exchanged,
 
     H_α((1 − q)f₀ + qf_v ‖ (1 − q)f₀ + qf_{v′}) = q·sup_A (f_v − w·f₀ − α·f_{v′})(A),
@@ -19,7 +20,9 @@ subscripts being centres. Move the origin to v: let the centres be 0, a = −v a
    is a half space {x ≤ t}. On it f_a(A) and f_c(A) fall as a and c move away.
 
 So the pair of centres Δ and −Δ, mixed with 0, dominates for α ≥ 1, is met by two records that pull
-in opposite ways, and is its own reverse, hence dominates at all α (as above), also in compositions.
+in opposite ways, and is its own reverse. Hence it dominates at all α, for
+H_α(A ‖ B) = 1 − α + αH_{1/α}(B ‖ A), and its products dominate compositions, adaptive ones too
+(Zhu, Dong and Wang 2022, arXiv:2106.08567, theorem 10).
 
 Then one release costs what the tails of its loss say, P[L ≥ ε] − e^ε·Q[L ≥ ε].
 """
@@ -75,7 +78,7 @@ class PoissonReplaced(PrivacyCurve):
     Parameters
     ----------
     curve : of Gaussian noise, or Laplace noise on one number, for one record added or removed
-    rate : q in (0, 1], exact
+    rate : q in (0, 1], exact, of a record; of a user with all rows, where the curve is of users
 
     Examples
     --------

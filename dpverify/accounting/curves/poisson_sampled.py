@@ -128,7 +128,7 @@ class PoissonSampled(PrivacyCurve):
     Parameters
     ----------
     curve : of the mechanism on its sample, of adding or removing one record
-    rate : q in (0, 1], exact
+    rate : q in (0, 1], exact, of a record; of a user with all rows, where the curve is of users
 
     Examples
     --------

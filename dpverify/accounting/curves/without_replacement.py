@@ -79,7 +79,8 @@ class SampledWithoutReplacement(PrivacyCurve):
     Parameters
     ----------
     curve : of the mechanism on its batch, of replacing one record there
-    size, out_of : records in a batch, and in all
+    size, out_of : records in a batch, and in all; users, each drawn with all rows, where the curve
+        is of users
 
     Examples
     --------

@@ -14,14 +14,14 @@ import pytest
 from flint import arb, ctx
 
 import dpverify as dpv
-from dpverify.accounting.composition._cells import Cells
+from dpverify.accounting.composition._cells import Cells, _floor
 from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.losses.base import TailedLoss
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
-from dpverify.errors import ParameterError
+from dpverify.errors import NumericalError, ParameterError
 from tests.helpers.profiles import day_and_night
 
 TENTH = Fraction(1, 10)
@@ -392,3 +392,19 @@ def test_two_samples_with_laplace_noise_agree_with_quadrature() -> None:
 def test_what_isnt_proven_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_a_place_is_never_rounded_up() -> None:
+    with ctx.workprec(128):
+        for bits in (3, 40, 49):
+            place = _floor(arb("0.1"), 2.0**-bits)
+            assert 0 <= Fraction(1, 10) - Fraction(place) < Fraction(1, 2**bits)
+        with pytest.raises(NumericalError, match="is not resolved in units"):
+            _floor(arb("0.1"), 2.0**-60)
+
+
+@pytest.mark.parametrize("times", [10**13, 2**64])
+def test_so_many_replaced_samples_are_refused(times: int) -> None:
+    step = dpv.Gaussian(sigma=1).poisson_sampled(rate=1e-9, replaced=True)
+    with pytest.raises(NumericalError, match="are more than"):
+        (times * step).epsilon_at(1e-6)
