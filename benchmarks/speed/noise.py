@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from time import thread_time
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 __all__ = ["rows"]
 
 COUNT = 1_000_000
+TURNS = 101  # of about 10 ms each
 AIM = 12.5  # ns a draw: 80 million a second on one core, words not counted
 SCALES = (16.0, 1000.0, 2.0**30, 2.0**34, 2.0**40)
 MET = 2.0**34  # up to here the aim stands
@@ -76,7 +78,7 @@ class _Given:
 
 
 def _row(work: str, peer_name: str, *works: Callable[[], object]) -> Row:
-    ours, theirs = timed(*works, clock=thread_time)
+    ours, theirs = timed(*works, repetitions=TURNS, clock=thread_time)
     return Row(
         area="noise",
         work=work,
@@ -89,7 +91,8 @@ def _row(work: str, peer_name: str, *works: Callable[[], object]) -> Row:
 
 def _without_words(sampler: Sampler, runner: str) -> Row:
     words = _Given(SecureWords().words(COUNT))
-    (ours,) = timed(lambda: sampler.sample((COUNT,), rng=words), clock=thread_time)
+    draw = partial(sampler.sample, (COUNT,), rng=words)
+    (ours,) = timed(draw, repetitions=TURNS, clock=thread_time)
     return Row(
         area="noise",
         work=f"{_name(sampler)}, by {runner}, words not counted",

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -57,6 +58,7 @@ __all__ = ["RankTwoNormal", "replaced_row_gamma"]
 _WIDTH = 1e-10
 _PRECISION = 160
 _LEAST = arb(2) ** -1074  # the smallest double
+_NOTHING = 1e-18  # of a sum of doubles
 
 
 @frozen(kw_only=True)
@@ -168,11 +170,16 @@ def _tail(up: float, down: float, rows: int, threshold: float) -> float:
     c = float(found.x) * top
     mean, spread = rows * (up - down), math.sqrt(2 * rows * (up * up + down * down))
     reach = abs(threshold) + abs(mean) + 40 * spread + 80 * up + 40 / c
-    nodes = np.arange(200_000) * (2 * math.pi / reach)
-    s = c + 1j * nodes
-    logs = -rows / 2 * (np.log(1 - 2 * up * s) + np.log(1 + 2 * down * s)) - s * threshold
-    terms = (np.exp(logs) / s).real
-    return float(min(max((2 * terms.sum() - terms[0]) / reach, 0.0), 1.0))
+    total = 0.0
+    # Sizes of terms fall along the line: the more rows, the sooner they are nothing to the sum.
+    for start, end in pairwise((0, *(1 << bits for bits in range(10, 18)), 200_000)):
+        s = c + 1j * np.arange(start, end) * (2 * math.pi / reach)
+        logs = -rows / 2 * (np.log(1 - 2 * up * s) + np.log(1 + 2 * down * s)) - s * threshold
+        terms = np.exp(logs) / s
+        total += float(terms.real.sum()) - (float(terms[0].real) / 2 if start == 0 else 0.0)
+        if abs(terms[-1]) * end < _NOTHING * abs(total):
+            break
+    return min(max(2 * total / reach, 0.0), 1.0)
 
 
 def replaced_row_gamma(*, floor: Fraction, moved: Fraction, norm: Fraction) -> Fraction:
