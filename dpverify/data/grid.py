@@ -67,7 +67,7 @@ class Grid:
 
     def width(self, domain: Box) -> int:
         """Steps from one end of the domain to the other."""
-        low, high = (self.steps(Fraction(end)) for end in domain.ends)
+        low, high = _ends(self, domain)
         return high - low
 
     def bound(self, adjacency: Adjacency) -> int:
@@ -175,13 +175,20 @@ class Grid:
         """Largest number of steps from 0 in the domain, refused beyond exact doubles."""
         match domain:
             case Box():
-                reach = max(abs(self.steps(Fraction(end))) for end in domain.ends)
+                reach = max(map(abs, _ends(self, domain)))
             case Ball():
                 reach = self.steps(domain.reach)
             case Sets():
                 reach = self.steps(Fraction(1))
         require(reach < _LARGEST, "step", self.step, f"coarse enough for {reach} < 2**52 steps")
         return reach
+
+
+@lru_cache(maxsize=256)
+def _ends(grid: Grid, domain: Box) -> tuple[int, int]:
+    """Both ends of the domain in steps."""
+    low, high = (grid.steps(Fraction(end)) for end in domain.ends)
+    return low, high
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpverify.errors import EntropyError, ParameterError, require
 
-__all__ = ["ReplayableWords", "SecureWords", "Words", "release_words"]
+__all__ = ["ReplayableWords", "SecureWords", "Words", "check_seed", "release_words"]
 
 _T = TypeVar("_T")
 
@@ -108,8 +108,7 @@ class ReplayableWords:
     policy: ClassVar[str] = "replayable: numpy SeedSequence, Philox-4x64 raw words"
 
     def __init__(self, seed: int, *key: int | str) -> None:
-        # Larger ones run over into the words of the key.
-        require(0 <= seed < 2**128, "seed", seed, "a whole number from 0 to below 2**128")
+        check_seed(seed)
         spawn_key = tuple(_as_integer(part) for part in key)
         self._generator = np.random.Philox(np.random.SeedSequence(seed, spawn_key=spawn_key))
         self._ahead = np.empty(0, np.uint64)
@@ -156,6 +155,17 @@ class ReplayableWords:
         self._next += count
         self.taken += count
         return self._made[key], place  # type: ignore[return-value]  # what this key names
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed of replayable words that runs over into those of the key.
+
+    Raises
+    ------
+    ParameterError
+        If it isn't from 0 to below 2¹²⁸.
+    """
+    require(0 <= seed < 2**128, "seed", seed, "a whole number from 0 to below 2**128")
 
 
 def release_words(rng: Words | None) -> Words:

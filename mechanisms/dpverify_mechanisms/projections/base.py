@@ -37,10 +37,18 @@ from dpverify.data.domain import dense, is_sparse
 from dpverify.enclosure import Enclosure, Exact, SquareRoot
 from dpverify.errors import NumericalError, require
 from dpverify.numbers import to_count, to_whole
-from dpverify.sampling.words import ReplayableWords
+from dpverify.sampling.words import ReplayableWords, check_seed
 from dpverify_mechanisms.projections._spectral import root, squared_spectral_norm
 
-__all__ = ["LARGEST_STORED", "Measures", "Projection", "digest", "measure", "single_is_exact"]
+__all__ = [
+    "LARGEST_STORED",
+    "Measures",
+    "Projection",
+    "digest",
+    "frozen_arrays",
+    "measure",
+    "single_is_exact",
+]
 
 LARGEST_STORED = 2**27
 """Entries of the largest dense matrix that is held in memory: 1 GiB of doubles."""
@@ -66,7 +74,7 @@ class Projection(ABC):
     _known: dict[Any, Any] = field(init=False, repr=False, eq=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self._words()  # refuses a seed that can't be used
+        check_seed(self.seed)
 
     def _words(self) -> ReplayableWords:
         return ReplayableWords(self.seed, self.name)
@@ -78,7 +86,7 @@ class Projection(ABC):
 
     @property
     def _realised(self) -> Any:
-        return self._remember("realised", lambda: _frozen(self._realise(self._words())))
+        return self._remember("realised", lambda: frozen_arrays(self._realise(self._words())))
 
     @abstractmethod
     def _realise(self, rng: ReplayableWords) -> Any:
@@ -237,6 +245,8 @@ class Projection(ABC):
     def _largest_column(self) -> int:
         if not self.stored:
             return self._measured().column
+        if self.signs_a_row is not None:
+            return int(np.bincount(self.matrix.indices).max())
         return int(np.asarray(abs(self.matrix).sum(axis=0)).max())
 
     def _measured(self) -> Measures:
@@ -249,6 +259,9 @@ class Projection(ABC):
         return known
 
     def _largest_row(self, norm: Literal[1, 2]) -> Exact:
+        if self.signs_a_row is not None:
+            size = Fraction(self.signs_a_row)
+            return size if norm == 1 else SquareRoot(size)
         if not self.stored:
             return self._measured().l1 if norm == 1 else self._measured().l2
         sizes = abs(self.matrix)
@@ -414,7 +427,7 @@ def _sizes(block: Any) -> NDArray[np.int64]:
     return np.unique(np.sort(rows, axis=1), axis=0)
 
 
-def _frozen(realised: Any) -> Any:
+def frozen_arrays(realised: Any) -> Any:
     """Make the arrays read-only: norms are known of this matrix, and of no other."""
     parts = (realised.data, realised.indices, realised.indptr) if is_sparse(realised) else realised
     for array in parts if isinstance(parts, tuple) else (parts,):

@@ -24,7 +24,7 @@ from dpverify.numbers import to_count, to_whole
 from dpverify.sampling.coins import uniform_below
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords, Words
-from dpverify_mechanisms.projections.base import LARGEST_STORED, Projection
+from dpverify_mechanisms.projections.base import LARGEST_STORED, Projection, frozen_arrays
 
 __all__ = [
     "OPORP",
@@ -280,14 +280,25 @@ class OPORP(_OneSignARow):
         )
         super().__attrs_post_init__()
 
-    def _realise(self, rng: ReplayableWords) -> scipy.sparse.csr_array:
-        order = _permutation(self.p, rng)
-        bins = np.repeat(np.arange(self.k), self._bin_sizes())
+    def _realise(self, rng: ReplayableWords) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Coordinates, bin after bin, and the sign of each coordinate."""
+        return _permutation(self.p, rng), signs(self.p, rng)
+
+    @property
+    def matrix(self) -> Any:
+        """(p, k) CSR array of ±1."""
+        return self._remember("matrix", lambda: frozen_arrays(self._assembled()))
+
+    def _assembled(self) -> scipy.sparse.csr_array:
+        order, flips = self._realised
         columns = np.empty(self.p, dtype=np.int64)
-        columns[order] = bins
+        columns[order] = np.repeat(np.arange(self.k), self._bin_sizes())
         return scipy.sparse.csr_array(
-            (signs(self.p, rng), columns, np.arange(self.p + 1)), shape=(self.p, self.k)
+            (flips, columns, np.arange(self.p + 1)), shape=(self.p, self.k)
         )
+
+    def _largest_column(self) -> int:
+        return int(self._bin_sizes().max())
 
     @property
     def height(self) -> int:
@@ -314,12 +325,12 @@ class OPORP(_OneSignARow):
 
     def _layers(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Coordinates, layer after layer, and their signs."""
-        bins = self.matrix.indices
-        order = np.argsort(bins, kind="stable")
-        starts = np.cumsum(self._bin_sizes()) - self._bin_sizes()
-        layer = np.arange(self.p) - starts[bins[order]]
-        order = order[np.argsort(layer, kind="stable")]
-        return order.astype(np.intp), self.matrix.data[order]
+        by_bin, flips = self._realised
+        size, more = divmod(self.p, self.k)
+        longer = by_bin[: more * (size + 1)].reshape(more, size + 1)
+        complete = np.concatenate([longer[:, :size], by_bin[longer.size :].reshape(-1, size)])
+        order = np.concatenate([complete.T.ravel(), longer[:, size]])
+        return order, flips[order]
 
     def _bin_sizes(self) -> NDArray[np.int64]:
         size, more = divmod(self.p, self.k)
@@ -335,7 +346,7 @@ class OPORP(_OneSignARow):
 
     def _squared_spectral_norm(self) -> tuple[Fraction, Fraction]:
         """The columns are orthogonal: the largest bin."""
-        largest = Fraction(int(self._bin_sizes().max()))
+        largest = Fraction(self._largest_column())
         return largest, largest
 
 

@@ -230,10 +230,6 @@ class SJLT(Projection):
         """0: every row has norm 1."""
         return Fraction(0)
 
-    def _largest_row(self, norm: Literal[1, 2]) -> Exact:
-        size = Fraction(self.sparsity)
-        return size if norm == 1 else SquareRoot(size)
-
 
 @frozen(kw_only=True)
 class DKSProjection(Projection):

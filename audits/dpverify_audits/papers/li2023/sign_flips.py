@@ -45,10 +45,12 @@ LATTICE = [Fraction(i, 4) for i in range(-4, 5)]
 
 def neighbours(p: int, beta: Fraction, ball: str = "attribute") -> Iterator[tuple[Record, Record]]:
     """Pairs on the lattice that differ in one attribute, or in ℓ1 norm, by at most β."""
-    for u, v in product(product(LATTICE, repeat=p), repeat=2):
-        steps = [abs(a - b) for a, b in zip(u, v, strict=True)]
-        if sum(steps) <= beta and (ball == "l1" or sum(step > 0 for step in steps) <= 1):
-            yield u, v
+    near = {a: [b for b in LATTICE if abs(a - b) <= beta] for a in LATTICE}
+    for u in product(LATTICE, repeat=p):
+        for v in product(*map(near.__getitem__, u)):
+            steps = [abs(a - b) for a, b in zip(u, v, strict=True) if a != b]
+            if len(steps) <= 1 or (ball == "l1" and sum(steps) <= beta):
+                yield u, v
 
 
 def plus(x: Fraction, level: int, odds: Any = R) -> Any:
