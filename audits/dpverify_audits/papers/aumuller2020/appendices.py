@@ -226,7 +226,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(lambda: _matches(_KEPT_X, _KEPT_Y), [()], "enumeration"),
-        reason="(2, 0, 2, 2) and (0, 0, 2, 2) differ in the first place alone: 3 of 4 agree.",
+        reason=(
+            "(2, 0, 2, 2) and (0, 0, 2, 2) differ in the first place alone. Three of four places "
+            "agree, where two are counted."
+        ),
         instead="Count the places again when you test your code against the example.",
     ),
     Statement(
@@ -247,8 +250,10 @@ CLAIMS: tuple[Statement, ...] = (
             "points",
         ),
         mechanisms=("rr-min-hash",),
-        reason="With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1; "
-        "0.64 belongs to 2 collisions.",
+        reason=(
+            "With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1. The "
+            "printed 0.64 belongs to 2 collisions."
+        ),
         instead="Test your code with equation 1 at 2 collisions, which is 0.64, or at 3, which "
         "is 1.6; cut estimates to [0, 1] afterwards.",
     ),

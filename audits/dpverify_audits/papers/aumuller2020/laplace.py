@@ -213,7 +213,11 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(_noisy_square, _NOISY, "enumeration"),
-        reason="Rearranging the printed line would not give equation 5; the corrected one does.",
+        reason=(
+            "The line has one factor B − 1 too many, from the law of the bucket differences that "
+            "the proof starts with. Rearranged it would not give equation 5; the corrected one "
+            "does."
+        ),
         instead="Use equation 5 as it is printed.",
     ),
     Statement(
@@ -247,8 +251,10 @@ CLAIMS: tuple[Statement, ...] = (
             [(*case, Fraction(1, 10)) for case in _CASES],
             "enumeration",
         ),
-        reason="That is the share for neighbours; the records to compare are arbitrary, and the "
-        "sampling error of the estimate is of the order 1/√K then, not √(α/(τK)).",
+        reason=(
+            "That is the share for neighbours, and the records to compare are arbitrary. Their "
+            "sampling error is of the order 1/√K, not √(α/(τK))."
+        ),
         instead="Plan for a sampling error of √(J(1 − J)/K), whatever α/τ is.",
     ),
     Statement(
@@ -320,7 +326,11 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda: Fraction(4, 5),
         corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5))},
         check=equals(_noise_exponent, [(2,), (4,)], "points", of=lambda f: lambda n: f()),
-        reason="L is of the order aK + √(aK), and the root is the larger one as aK < 1.",
+        reason=(
+            "L is of the order aK + √(aK), and the proof keeps the first summand. At the K chosen "
+            "aK is below 1, so that the root is the larger one, and the noise term is of the order"
+            " a^(2/5), not a^(4/5)."
+        ),
         instead="Balance the error by its exact terms; the noise is of the order (αK/τ)·1/ε² "
         "where αK/τ is below 1.",
     ),
@@ -331,8 +341,11 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="records of any similarity, as in the statement; here J = 1/2",
         printed=lambda: Fraction(4, 5),
         check=at_most(_rate, [(5,), (20,)], "points"),
-        reason="Orders of the standard deviation, minimised over K at B = 2 (docstring): the "
-        "exponent is 1/2, at K of the order τ/α, as for RRMinHash.",
+        reason=(
+            "The proof takes neighbours' differences for those of any two records, and leaves the "
+            "larger part of L out. With both mended the least error over K is of the order "
+            "(α/τ)^(1/2), at K of the order τ/α, as for RRMinHash."
+        ),
         instead="Do not expect NoisyMinHash to beat RRMinHash at small α/τ; compare both for "
         "your sizes.",
     ),

@@ -109,8 +109,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(lambda b, p: _meet(b, p, 1), _LETTERS, "identity"),
-        reason="At B = 2, the paper's own choice, the last term is 0/0; it is 0, as there is no "
-        "third value to agree on.",
+        reason=(
+            "At B = 2, the paper's own choice, the last term is 0/0. There is no third value for "
+            "both to agree on, so that the term is 0."
+        ),
         instead="Use equation 2, which is right at every B, B = 2 included.",
     ),
     Statement(
@@ -148,7 +150,11 @@ CLAIMS: tuple[Statement, ...] = (
             + [(1, 50, Fraction(1, 25), Fraction(1, 100), Fraction(0))],
             "enclosure",
         ),
-        reason="Loose by orders of magnitude at B ≤ 5; the last case has many buckets and K = 1.",
+        reason=(
+            "The Chernoff bound in the proof holds up to β = 1 only, which few functions and many "
+            "buckets exceed: at K = 1 and B = 50 the error is above the bound twice as often as δ "
+            "allows. At B ≤ 5 it held wherever it was tried, and is loose by orders of magnitude."
+        ),
         instead="Ask for K of at least 3B ln(1/δ), or use the exact law of the collisions.",
     ),
     Statement(
@@ -229,7 +235,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(e), Fraction(1, 10**4)) for e in (8, 4, 1, Fraction(1, 100))],
             "enclosure",
         ),
-        reason="L grows as √(ε ln(1/δ)) for small ε, so that no constant c serves all ε.",
+        reason=(
+            "With K in proportion to ε, L grows as √(ε ln(1/δ)) for small ε, and ε falls below L "
+            "ln 4. No constant that depends on δ alone serves every ε: at ε = 1/100 and c = 1/100 "
+            "the proof's condition fails."
+        ),
         instead="Choose K by computing L and the error for each K; small ε has its best K where "
         "L is 1.",
     ),

@@ -156,7 +156,12 @@ CLAIMS: tuple[Statement, ...] = (
             [(*_BERNOULLI, Fraction(2)), (*_DISJOINT, Fraction(2))],
             "enumeration",
         ),
-        reason="Single outputs say nothing of continuous noise, and post-processing breaks them.",
+        reason=(
+            "δ is asked for single outputs, and a set of outputs can be worse than each of them: "
+            "two of probability 1/2 that the neighbour never gives have δ = 1/2 by the definition,"
+            " and 1 in truth. By it continuous noise of any size has δ 0, and post-processing can "
+            "raise δ."
+        ),
         instead="Ask for δ over all events: Σ (p − e^ε·q)₊ over the outputs.",
     ),
     Statement(
@@ -220,7 +225,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1, 2), 3, Fraction(1, 3)), (Fraction(1, 2), 3, Fraction(0))],
             "points",
         ),
-        reason="Universality bounds collisions from above; the identity on m ≤ B items has c = 0.",
+        reason=(
+            "A universal function bounds collisions from above only, and the formula takes the "
+            "bound for the probability. The identity on m ≤ B items is universal and never "
+            "collides, so that buckets agree with probability J alone."
+        ),
         instead="Hash buckets by a random function, or by one whose collision probability is "
         "known exactly.",
     ),

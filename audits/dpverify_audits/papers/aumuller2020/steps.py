@@ -220,7 +220,11 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         mechanisms=("rr-min-hash",),
-        reason="For small ε the best is L = 1, and the error of the order √(α/τ)/ε².",
+        reason=(
+            "The K of the proof needs ε ≥ L ln 4, and L is at least 1. Below that the best is L = "
+            "1, and the error is of the order √(α/τ)/ε²: at ε = 1/10 it is 26 times the bound that"
+            " is tried."
+        ),
         instead="For ε below 1 expect an error of the order √(α/τ)/ε², and take K as large as L "
         "= 1 allows.",
     ),
@@ -260,8 +264,11 @@ CLAIMS: tuple[Statement, ...] = (
         printed=_l_prime,
         corrections={"where Kp is at least 3 ln(2/δ) alone": Correction(_many)},
         check=at_most(_off, _TAILS, "enclosure"),
-        reason="As in lemma 1: where few differences are expected, they are off by more than L′ "
-        "more often than δ/2.",
+        reason=(
+            "The Chernoff bound is used where its condition fails, as in lemma 1. Where few "
+            "differences are expected they are off by more than L′ ten times as often as δ/2 "
+            "allows."
+        ),
         instead="Take the exact binomial quantile for both sides.",
     ),
     Statement(
@@ -280,7 +287,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(2, 4, 2), (3, 2, 0), (5, 4, 1)],
             "enumeration",
         ),
-        reason="Right at B = 2, which the proof then takes; from B = 3 on squares vary.",
+        reason=(
+            "Two differing buckets can be 1 to B − 1 apart, so that the sum of squares varies "
+            "where the number of differences doesn't. At B = 2 every difference is 1 and the step "
+            "is right; from B = 3 on it fails: at B = 3 two differences alone can be off by 4."
+        ),
         instead="Take B = 2, where squared differences are 0 or 1.",
     ),
     Statement(
@@ -309,7 +320,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=wherever(lambda e: _far_down(1000, _TINY, Fraction(10), e), "enclosure"),
-        reason="D falls with ε: the condition is on the wrong side.",
+        reason=(
+            "D falls as ε grows, so that the condition has to be an upper bound on ε, not a lower "
+            "one. At ε = 100 the third term is above the second."
+        ),
         instead="Keep all three terms of the error when ε is large.",
     ),
     Statement(

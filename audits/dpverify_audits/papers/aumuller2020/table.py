@@ -91,8 +91,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "points"),
-        reason="Printed upside down: found neighbours are never more similar than the true ones, "
-        "so the printed ratio is 1 or more, and table 1 has numbers below 1.",
+        reason=(
+            "The ratio is printed upside down. Found neighbours are never more similar than the "
+            "true ones, so that it would be 1 or more, and table 1 has numbers below 1."
+        ),
         instead="Divide the similarities of what was found by those of the true neighbours.",
     ),
     Statement(

@@ -343,8 +343,11 @@ CLAIMS: tuple[Statement, ...] = (
                 )
             )
         },
-        reason="Right at a = 1 only; for another a the printed line is off by 1/a² and in the "
-        "root.",
+        reason=(
+            "The formula is right at a = 1, the only case that the appendix uses. For another a it"
+            " lacks a factor 1/a², and has 1 for a² under the root: at a = 2, b = 3 it is four "
+            "times too large."
+        ),
         instead="Use it at a = 1 only, as appendix A.2 does.",
     ),
 )

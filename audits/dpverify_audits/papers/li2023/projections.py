@@ -174,8 +174,10 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=("dp-oporp",),
-        reason="One bin has the inner product divided by k in the mean; the sum over the k bins "
-        "has all of it, which is what the paper estimates with.",
+        reason=(
+            "One bin has the inner product divided by k in the mean. The sum over the k bins has "
+            "all of it, and that is what the paper estimates with."
+        ),
         instead="Sum over the bins.",
     ),
     Statement(

@@ -340,8 +340,10 @@ CLAIMS: tuple[Statement, ...] = (
                 change="a factor 1/√k",
             )
         },
-        reason="The text leaves out the 1/k that algorithm 9 has: noise by the text is k times "
-        "too much in variance, which is safe and needless.",
+        reason=(
+            "The text leaves out the 1/k that algorithm 9 has under the root. Noise by the text is"
+            " k times too much in variance, which is safe and needless."
+        ),
         instead="Use algorithm 9.",
     ),
     Statement(

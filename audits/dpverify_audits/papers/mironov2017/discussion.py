@@ -131,8 +131,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(_half, [("bound",), ("reached",)], "enclosure"),
-        reason="The definition bounds the divergence both ways, and no mechanism comes so far: "
-        "from .421 to .579 is what can be.",
+        reason=(
+            "The numbers are what the bound gives, and the definition bounds the divergence both "
+            "ways. No mechanism comes so far: from .421 to .579 is what can be."
+        ),
         instead="Read the two numbers as bounds that aren't reached.",
     ),
     Statement(

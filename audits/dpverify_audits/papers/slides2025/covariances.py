@@ -234,8 +234,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(_row_covariance, [(_A,), (_B,)], "enumeration"),
-        reason="M multiplies from the left, so that a row of MA combines records: its covariance "
-        "is AᵀA, attribute by attribute.",
+        reason=(
+            "M multiplies from the left, so that a row of MA combines records. Its covariance is "
+            "AᵀA, attribute by attribute; AAᵀ would be record by record."
+        ),
         instead="Use AᵀA.",
     ),
     Statement(
@@ -297,7 +299,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(_additive, _COARSE, "enclosure"),
-        reason="The O hides a squared logarithm that grows as η falls: 400 and more at δ = 10⁻⁶.",
+        reason=(
+            "The O hides the factor ln²(16r/δ) of w², which depends on δ, ν and η. It is 400 and "
+            "more at δ = 10⁻⁶, and grows as η falls."
+        ),
         instead="Keep the factor ln²(16r/δ) when you compute the error.",
     ),
 )

@@ -230,8 +230,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(lambda v, k, sigma: moment(_estimate(v, k, sigma), 1), _CASES, "enumeration"),
-        reason="Distances of noisy projections are too large by 2kσ² in the mean; the next item "
-        "on the slide takes that off.",
+        reason=(
+            "Distances of noisy projections are too large by 2kσ² in the mean. The next item on "
+            "the slide takes that off."
+        ),
         instead="Subtract 2kσ².",
     ),
     Statement(

@@ -302,7 +302,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=wherever(_is_floor, "enumeration"),
-        reason="A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not.",
+        reason=(
+            "A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not. All the "
+            "others are at least w, and the sketch varies in those directions only."
+        ),
         instead="Work across the constant vector.",
     ),
     Statement(
