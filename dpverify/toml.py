@@ -33,7 +33,7 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ConfigurationError(f"{path}: is larger than {MAX_BYTES} bytes.")
-        return tomllib.loads(content.decode("utf-8"), parse_float=parse_float)
+        return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_float)
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -95,6 +96,8 @@ def read_certificate(path: Path | str) -> dict[str, Any]:
             f"{path}: lists the parts of a release. Name the {CERTIFICATE} beside it."
         )
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise CertificateError(f"{path}: is not a file, but a pipe or a device.")
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -185,6 +186,18 @@ def test_toml(tmp_path: Path, content: str, problem: str) -> None:
     (tmp_path / "c.toml").write_text(content)
     with pytest.raises(ConfigurationError, match=problem):
         read_toml(tmp_path / "c.toml", parse_float=Decimal)
+
+
+def test_toml_that_begins_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("a = 1", encoding="utf-8-sig")
+    assert read_toml(tmp_path / "c.toml") == {"a": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "certificate.json")
+    with pytest.raises(CertificateError, match="is not a file, but a pipe"):
+        read_certificate(tmp_path)
 
 
 def test_a_number_whose_exponent_has_too_many_digits() -> None:

@@ -506,10 +506,9 @@ def as_numbers(outputs: Sequence[Any]) -> NDArray[Any]:
     if numbers.dtype.kind == "f":
         mixed = set(map(type, outputs)) != {float}
         rounded = mixed and any(float(n) != n for output in outputs for n in _whole(output))
-        if rounded or not (
-            numbers.dtype.itemsize <= 8
-            or np.array_equal(numbers.astype(np.float64), numbers, equal_nan=True)
-        ):
+        with np.errstate(over="ignore"):  # of a longdouble
+            doubles = numbers.astype(np.float64) if numbers.dtype.itemsize > 8 else numbers
+        if rounded or not np.array_equal(doubles, numbers, equal_nan=True):
             return np.array(outputs, dtype=object)
     return numbers
 

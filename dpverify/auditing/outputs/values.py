@@ -251,9 +251,11 @@ def _array(output: Any) -> NDArray[Any] | None:
 def _exactly(output: Any, array: NDArray[Any]) -> bool:
     """Whether doubles hold what the output says."""
     parts = objects(_flattened(output))
+    with np.errstate(over="ignore"):  # of a longdouble
+        doubles = array.astype(float).ravel().tolist()
     return all(
         part != part or part == number  # noqa: PLR0124 - NaN
-        for part, number in zip(parts.tolist(), array.astype(float).ravel().tolist(), strict=True)
+        for part, number in zip(parts.tolist(), doubles, strict=True)
     )
 
 
@@ -326,7 +328,7 @@ class _Reader:
         if type(number) in _PLAIN and 0 < abs(number) < _EXACT:  # nearly all, and no NaN
             self.add(name, float(number))
             return
-        if isinstance(number, complex):
+        if isinstance(number, complex | np.clongdouble):
             self.number(f"{name}.real", number.real)
             self.number(f"{name}.imag", number.imag)
             return
@@ -338,9 +340,7 @@ class _Reader:
             if number == 0 and number.is_signed():
                 self.word(name, "-0")
             number = Fraction(number)
-        if isinstance(number, Fraction):
-            self.number(f"{name}.numerator", number.numerator)
-            self.number(f"{name}.denominator", number.denominator)
+        self._ratio(name, number)
         try:
             double = float(number)
         except OverflowError:
@@ -357,6 +357,16 @@ class _Reader:
             self.word(name, "-0.0")
         if abs(double) > _EXACT and not isinstance(number, Fraction):
             self._bits(name, number, double)
+
+    def _ratio(self, name: str, number: Any) -> None:
+        """What a double may not hold of a ratio or a longdouble."""
+        if isinstance(number, Fraction):
+            self.number(f"{name}.numerator", number.numerator)
+            self.number(f"{name}.denominator", number.denominator)
+        elif isinstance(number, np.longdouble) and np.isfinite(number) and number != float(number):
+            mantissa, exponent = np.frexp(number)
+            self.add(f"{name}.exponent", float(exponent))
+            self._ratio(f"{name}.mantissa", Fraction(*mantissa.as_integer_ratio()))
 
     def _bits(self, name: str, number: Any, double: float) -> None:
         """Of a number that a double may not hold, the last 32 bits; of a whole one all of them."""
@@ -381,7 +391,13 @@ class _Reader:
                 with np.errstate(all="ignore"):
                     self.number(f"sum({name})", float(flat.astype(float).sum()))
             return
-        double = flat.astype(np.float64)
+        with np.errstate(over="ignore"):
+            double = flat.astype(np.float64)
+        if flat.dtype == np.longdouble and not np.array_equal(double, flat, equal_nan=True):
+            mantissas, exponents = np.frexp(flat)
+            low = mantissas - mantissas.astype(np.float64)
+            self.array(f"low digits of {name}", low.astype(np.float64))
+            self.array(f"exponents of {name}", exponents)
         undefined = np.isnan(double)
         negative = (double == 0) & np.signbit(double)
         for told, places in (("NaN", undefined), ("-0.0", negative)):

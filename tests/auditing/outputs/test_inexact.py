@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.outputs.samples import as_numbers
-from dpverify.auditing.outputs.values import value_of
+from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.functions import adapt
@@ -68,11 +68,30 @@ def test_the_last_digit_is_audited(function: Function) -> None:
         ([2**60 + 1, 0.5], {"output[0]": 2.0**60, "output[0] mod 2**32": 1.0, "output[1]": 0.5}),
         (2.0**60, {"output": 2.0**60, "output mod 2**32": 0.0}),
         (Decimal("nan"), {"output": "NaN"}),
+        (np.clongdouble(1 + 2j), {"output.real": 1.0, "output.imag": 2.0}),
     ],
 )
 def test_exact_parts(number: Any, leaves: dict[str, Any]) -> None:
     found = dict(value_of(number).leaves)
     assert found | leaves == found
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant == 52, reason="a longdouble is a double here")
+@pytest.mark.parametrize("size", [0, 3, 100])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, np.nextafter(np.longdouble(1), 2)),
+        (np.ldexp(np.longdouble(1), 16000), np.ldexp(np.longdouble(1), 16001)),
+        (np.ldexp(np.longdouble(1), -16000), 0),
+    ],
+)
+def test_what_a_longdouble_says_beyond_doubles(one: Any, other: Any, size: int) -> None:
+    told = [
+        value_of(kept(np.full(size, number, np.longdouble) if size else np.longdouble(number)))
+        for number in (one, other)
+    ]
+    assert told[0].leaves != told[1].leaves
 
 
 def test_what_is_exact_is_kept() -> None:
