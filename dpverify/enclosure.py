@@ -39,6 +39,7 @@ __all__ = [
     "exact",
     "exact_string",
     "floor_of",
+    "number_string",
     "rational",
     "rational_of",
     "root_string",
@@ -279,10 +280,17 @@ def exact_string(value: Fraction) -> str:
     return f"{_EXACT_DECIMAL.normalize(quotient):f}"
 
 
+def number_string(value: Fraction) -> str:
+    """As a person reads it: exact where that is short, or the shortest name of the same double."""
+    exact = exact_string(value)
+    long = len(exact) > 20 and abs(value) < 2**1000
+    return repr(float(value)) if long and Fraction(float(value)) == value else exact
+
+
 def root_string(square: Fraction) -> str:
-    """Square root of a fraction as in `exact_string`, or ``√(a/b)`` where it is irrational."""
+    """Square root of a fraction as in `number_string`, or ``√(a/b)`` where it is irrational."""
     root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    return exact_string(root) if root * root == square else str(SquareRoot(square))
+    return number_string(root) if root * root == square else str(SquareRoot(square))
 
 
 def short_string(value: Fraction) -> str:

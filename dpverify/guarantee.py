@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar
 
 from dpverify._axes import axes_or_new
 from dpverify.data.adjacency import Adjacency, Group
-from dpverify.enclosure import Enclosure, Real, exact_string, rational
+from dpverify.enclosure import Enclosure, Real, exact_string, number_string, rational
 from dpverify.errors import ParameterError, require
 from dpverify.numbers import whole
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpverify.accounting.losses.base import Losses
     from dpverify.accounting.notions.risk import Risk
 
+_LONGEST_DOUBLE = 24  # characters
 _Adjacent = TypeVar("_Adjacent", Adjacency, Adjacency | None)
 
 __all__ = [
@@ -386,11 +387,15 @@ def common_adjacency(adjacencies: Sequence[_Adjacent]) -> _Adjacent:
 
 
 def _shortened(value: Any, plain: Any) -> Any:
-    """A long fraction to six digits, a curve as it prints itself, anything else as it stands."""
-    if isinstance(value, PrivacyBound):
-        return str(value)
-    long = isinstance(value, Fraction) and len(plain) > 20
-    return f"~{float(value):.6g}" if long else plain
+    """A fraction that is no double to six digits, a curve as it prints itself, or as it stands."""
+    match value:
+        case PrivacyBound():
+            return str(value)
+        case Fraction() if len(number := number_string(value)) <= _LONGEST_DOUBLE:
+            return number
+        case Fraction():
+            return f"~{float(value):.6g}"
+    return plain
 
 
 def _plain(value: Any) -> Any:

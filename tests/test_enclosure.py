@@ -23,6 +23,7 @@ from dpverify.enclosure import (
     enclose,
     exact,
     exact_string,
+    number_string,
     rational,
     squared,
     to_arb,
@@ -353,6 +354,21 @@ def test_exact_string_is_exact(value: Fraction) -> None:
 )
 def test_exact_string(value: Fraction, text: str) -> None:
     assert exact_string(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(4), "4"),
+        (Fraction("0.1"), "0.1"),
+        (Fraction(0.1), "0.1"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1 / 3), "0.3333333333333333"),
+        (Fraction(10**400), str(10**400)),
+    ],
+)
+def test_number_string_is_short_for_every_double(value: Fraction, text: str) -> None:
+    assert number_string(value) == text
 
 
 # --- exact numbers

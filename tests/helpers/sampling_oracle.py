@@ -36,11 +36,12 @@ def two_releases(epsilon: str, q: str, sigma: str, *, added: bool) -> Any:
         return mp.npdf(x) * weight * one_release(inner, rate, mu, added=added)
 
     kink = (1 / alpha if added else alpha) / (1 - rate) - 1 + rate
-    places = [mp.mpf(x) for x in range(-14, 15)] + [15 + mu, 20 + mu]
+    places = [mp.mpf(x) for x in range(-14, 46)]
     if kink > 0:
         place = (mp.log(kink / rate) + mu * mu / 2) / mu
-        places += [place + d for d in (-0.3, 0, 0.3) if -14 < place + d < 20 + mu]
-    return mp.quad(value, sorted(places))
+        places += [place + d for d in (-0.3, 0, 0.3) if -14 < place + d < 45]
+    largest = max(value(x) for x in places)  # the quadrature's aim is of absolute error
+    return largest and mp.quad(lambda x: value(x) / largest, sorted(places)) * largest
 
 
 def beside_noise(epsilon: str, q: str, sigma: str, other: str, *, added: bool) -> Any:

@@ -42,9 +42,9 @@ from dpverify.accounting.curves._by_tails import (
 from dpverify.accounting.curves.poisson_sampled import single_loss, to_rate
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.sampled import ReplacedSampleLoss, rate_string
+from dpverify.accounting.losses.sampled import ReplacedSampleLoss
 from dpverify.data.adjacency import AddRemove, Replace
-from dpverify.enclosure import Enclosure
+from dpverify.enclosure import Enclosure, number_string
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
@@ -98,7 +98,7 @@ class PoissonReplaced(PrivacyCurve):
         return Replace(user=known.user if isinstance(known, AddRemove) else None)
 
     def __str__(self) -> str:
-        return f"{self.curve}.poisson_sampled(rate={rate_string(self.rate)}, replaced=True)"
+        return f"{self.curve}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         return delta_by_tails(self._loss, epsilon)

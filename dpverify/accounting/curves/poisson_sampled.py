@@ -38,9 +38,9 @@ from dpverify.accounting.losses.base import Log, Losses, TailedLoss, sum_string
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
-from dpverify.accounting.losses.sampled import SampledLoss, rate_string
+from dpverify.accounting.losses.sampled import SampledLoss
 from dpverify.data.adjacency import AddRemove
-from dpverify.enclosure import Enclosure, Real, rational, rational_of, to_arb
+from dpverify.enclosure import Enclosure, Real, number_string, rational, rational_of, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
@@ -155,7 +155,7 @@ class PoissonSampled(PrivacyCurve):
         except ParameterError:
             inner = str(self.curve)
         inner = f"({inner})" if " + " in inner or " * " in inner else inner
-        return f"{inner}.poisson_sampled(rate={rate_string(self.rate)})"
+        return f"{inner}.poisson_sampled(rate={number_string(self.rate)})"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         return amplified_delta(self.curve, self.rate, epsilon)

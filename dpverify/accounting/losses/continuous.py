@@ -35,7 +35,7 @@ from dpverify.accounting.losses.base import (
     TailedLoss,
     TransformedLoss,
 )
-from dpverify.enclosure import Real, exact_string, rational, root_string, to_arb
+from dpverify.enclosure import Real, number_string, rational, root_string, to_arb
 from dpverify.errors import NumericalError, require
 from dpverify.numbers import to_count, to_positive_rational
 
@@ -61,7 +61,7 @@ class GaussianLoss(TransformedLoss, TailedLoss):
     def __str__(self) -> str:
         sigma = root_string(1 / self.mu_squared)
         if sigma.startswith("√"):
-            return f"Gaussian.from_mu_squared({exact_string(self.mu_squared)})"
+            return f"Gaussian.from_mu_squared({number_string(self.mu_squared)})"
         return f"Gaussian(sigma={sigma})"
 
     def transform(self, points: Sequence[acb]) -> list[acb]:
@@ -109,7 +109,7 @@ class LaplaceLoss(TransformedLoss, TailedLoss):
         _check_size("shift", self.shift)
 
     def __str__(self) -> str:
-        return f"Laplace(scale={exact_string(1 / self.shift)})"
+        return f"Laplace(scale={number_string(1 / self.shift)})"
 
     def max_loss(self) -> arb:
         """The shift."""
@@ -178,7 +178,7 @@ class BoundedRangeLoss(TransformedLoss, TailedLoss):
         _check_size("epsilon", self.epsilon)
 
     def __str__(self) -> str:
-        return f"BoundedRange(epsilon={exact_string(self.epsilon)})"
+        return f"BoundedRange(epsilon={number_string(self.epsilon)})"
 
     def max_loss(self) -> arb:
         """The range."""
@@ -252,7 +252,7 @@ class NormalRowsLoss(TransformedLoss):
     gammas: tuple[Fraction, ...] = field(converter=_to_gammas)
 
     def __str__(self) -> str:
-        return f"{self.rows} normal rows of gammas {', '.join(map(exact_string, self.gammas))}"
+        return f"{self.rows} normal rows of gammas {', '.join(map(number_string, self.gammas))}"
 
     @property
     def abscissa(self) -> float:

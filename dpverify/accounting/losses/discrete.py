@@ -22,7 +22,7 @@ from dpverify.accounting.losses.base import (
     TransformedLoss,
     step_ball,
 )
-from dpverify.enclosure import Real, SquareRoot, exact, exact_string, rational, squared, to_arb
+from dpverify.enclosure import Real, SquareRoot, exact, number_string, rational, squared, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_count, to_positive_rational, to_rational
 
@@ -133,7 +133,7 @@ class FiniteLoss(AtomicLoss):
     pairs: Pairs = field(converter=_to_pairs)
 
     def __str__(self) -> str:
-        sides = (", ".join(map(exact_string, side)) for side in zip(*self.pairs, strict=True))
+        sides = (", ".join(map(number_string, side)) for side in zip(*self.pairs, strict=True))
         return f"laws ({'; '.join(sides)})"
 
     @property
@@ -190,17 +190,17 @@ class ResponseLoss(AtomicLoss):
         require(0 <= self.infinity_mass < 1, "infinity_mass", self.infinity_mass, "in [0, 1)")
 
     def __str__(self) -> str:
-        delta = f", delta={exact_string(self.infinity_mass)}" if self.infinity_mass else ""
+        delta = f", delta={number_string(self.infinity_mass)}" if self.infinity_mass else ""
         if not isinstance(self.step, Log):
             step = self.step
-            epsilon = exact_string(step) if isinstance(step, Fraction) else str(step)
+            epsilon = number_string(step) if isinstance(step, Fraction) else str(step)
             return f"ApproxDP(epsilon={epsilon}{delta})"
         odds = self.step.argument
         if delta:
-            return f"ApproxDP.from_odds({exact_string(odds)}{delta})"
+            return f"ApproxDP.from_odds({number_string(odds)}{delta})"
         other = self.share / (1 + odds)
-        others = f", other={exact_string(other)}" if self.share < 1 else ""
-        return f"RandomizedResponse(keep={exact_string(other * odds)}{others})"
+        others = f", other={number_string(other)}" if self.share < 1 else ""
+        return f"RandomizedResponse(keep={number_string(other * odds)}{others})"
 
     @property
     def support(self) -> Support:
@@ -249,7 +249,7 @@ class DiscreteLaplaceLoss(AtomicLoss):
 
     def __str__(self) -> str:
         moved = f", sensitivity={self.sensitivity}" if self.sensitivity > 1 else ""
-        return f"DiscreteLaplace(scale={exact_string(self.scale)}{moved})"
+        return f"DiscreteLaplace(scale={number_string(self.scale)}{moved})"
 
     @property
     def support(self) -> Support:
@@ -279,7 +279,7 @@ class StaircaseLoss(AtomicLoss):
     gamma: Fraction = field(converter=to_rational)
 
     def __str__(self) -> str:
-        numbers = f"epsilon={exact_string(self.epsilon)}, gamma={exact_string(self.gamma)}"
+        numbers = f"epsilon={number_string(self.epsilon)}, gamma={number_string(self.gamma)}"
         return f"Staircase({numbers})"
 
     @property

@@ -30,8 +30,8 @@ from dpverify.accounting.losses.base import (
     TransformedLoss,
 )
 from dpverify.accounting.losses.continuous import GaussianLoss
-from dpverify.accounting.losses.sampled import rate_string, sampled_tails
-from dpverify.enclosure import to_arb
+from dpverify.accounting.losses.sampled import sampled_tails
+from dpverify.enclosure import number_string, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_rational
 
@@ -60,7 +60,7 @@ class PoissonSampledLoss(TransformedLoss, TailedLoss):
 
     def __str__(self) -> str:
         order = ", reversed" if self.added else ""
-        return f"{self.base}.poisson_sampled(rate={rate_string(self.rate)}){order}"
+        return f"{self.base}.poisson_sampled(rate={number_string(self.rate)}){order}"
 
     @property
     def mixture(self) -> NormalMixture:

@@ -33,18 +33,13 @@ from flint import arb
 
 from dpverify.accounting.losses.base import TailedLoss
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
-from dpverify.enclosure import exact_string, to_arb
+from dpverify.enclosure import number_string, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_rational
 
-__all__ = ["BatchLoss", "ReplacedSampleLoss", "SampledLoss", "rate_string", "sampled_tails"]
+__all__ = ["BatchLoss", "ReplacedSampleLoss", "SampledLoss", "sampled_tails"]
 
 _CERTAIN, _NEVER = (arb(1), arb(1)), (arb(0), arb(0))
-
-
-def rate_string(rate: Fraction) -> str:
-    """As Python reads it back: the shortest name of a double, else exact."""
-    return repr(float(rate)) if Fraction(float(rate)) == rate else exact_string(rate)
 
 
 def sampled_tails(base: TailedLoss, rate: Fraction, place: arb, *, added: bool) -> tuple[arb, arb]:
@@ -88,7 +83,7 @@ class SampledLoss(_OnSample):
 
     def __str__(self) -> str:
         order = ", reversed" if self.added else ""
-        return f"{self.base}.poisson_sampled(rate={rate_string(self.rate)}){order}"
+        return f"{self.base}.poisson_sampled(rate={number_string(self.rate)}){order}"
 
     @property
     def infinity_mass(self) -> Fraction:
@@ -157,7 +152,7 @@ class ReplacedSampleLoss(_OnSample):
     rate: Fraction = field(converter=to_rational)
 
     def __str__(self) -> str:
-        return f"{self.base}.poisson_sampled(rate={rate_string(self.rate)}, replaced=True)"
+        return f"{self.base}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
     def max_loss(self) -> arb | None:
         """That beyond both moved centres, under Laplace noise."""

@@ -30,7 +30,7 @@ from dpverify.accounting.losses.base import (
     sum_string,
     transform,
 )
-from dpverify.enclosure import exact_string, to_arb
+from dpverify.enclosure import number_string, to_arb
 from dpverify.errors import require
 from dpverify.numbers import to_rational
 
@@ -58,7 +58,7 @@ class PositionLoss(TransformedLoss):
         require(good, "losses", self.losses, "not empty, with multiplicities of at least 1")
 
     def __str__(self) -> str:
-        return f"({sum_string(self.losses)}) with probability {exact_string(self.differ)}"
+        return f"({sum_string(self.losses)}) with probability {number_string(self.differ)}"
 
     @property
     def infinity_mass(self) -> Fraction:
