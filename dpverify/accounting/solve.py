@@ -24,7 +24,8 @@ __all__ = [
     "lowest",
 ]
 
-_DOUBLINGS = 1100
+_DOUBLINGS = 1023  # from 1, to the largest power of 2 among doubles
+_HALVINGS = 1100
 _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _PRECISE = 4 * 2.0**-52
 _ITERATIONS = 400
@@ -106,7 +107,7 @@ def _search(rising: Callable[[float], float]) -> float:
     else:
         raise NumericalError("no root below the largest double")
     if low == high:
-        for _ in range(_DOUBLINGS):
+        for _ in range(_HALVINGS):
             if rising(low) <= 0:
                 break
             low, high = low / 2, low

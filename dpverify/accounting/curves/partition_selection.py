@@ -47,6 +47,7 @@ __all__ = ["PartitionSelection", "gaussian_threshold", "laplace_threshold"]
 
 _PRECISION = 256
 _MOST_GROUPS = 1024
+_FAR = Fraction(2**1023)  # an epsilon
 
 
 @frozen(kw_only=True)
@@ -102,7 +103,8 @@ class PartitionSelection(PrivacyCurve):
         most = enclose(lambda: -(self.groups * self._log_hidden()).expm1())
         if delta < most.lower:
             return Enclosure(math.inf, math.inf)
-        if delta <= most.upper:  # δ(ε) = delta may be for no ε
+        # Next to the least δ(ε) there may be no ε, or none that logarithms in doubles find.
+        if Enclosure.of_exact(delta).lower <= self._delta(_FAR).upper * (1 + 2**-40):
             return Enclosure(0.0, math.inf)
         return falling_root(lambda epsilon: self._delta(Fraction(epsilon)), delta)
 

@@ -5,7 +5,10 @@ off, its thread has ended, the handler of before is back, and `Late` can no long
 
 **The alarm.** Its handler raises `Late` in frames that ``work`` leads to and never in that of
 `_by_alarm`, which therefore runs to its end once ``work`` is left: it notes that nothing runs any
-more, after which the handler raises nothing, stops the timer, and gives the signal back.
+more, after which the handler raises nothing, stops the timer, and gives the signal back. A tick
+that another thread took and hasn't told the interpreter yet finds no handler then: the interpreter
+calls nothing, and prints that it ignores a signal (of 10⁵ contexts under load, with a tick each
+30 µs, less than once).
 
 **The thread.** It raises at most once, and then ends. `_Clock.stop` waits for that end, and since
 the interpreter looks for what is to be raised whenever such a wait is over, `Late` has arrived when

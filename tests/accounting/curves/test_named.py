@@ -394,6 +394,17 @@ def test_a_threshold_far_below_0_shows_all_but_never_all_for_certain() -> None:
         dpv.curves.gaussian_threshold(sigma="0.2", threshold=-(10**9))
 
 
+@pytest.mark.parametrize("part", [0, -1e-17, 1e-17, 1e-15])
+def test_a_delta_next_to_that_of_an_infinite_epsilon(part: float) -> None:
+    """One person's group alone is shown; what is next to that may have no ε, and is none below."""
+    curve = dpv.curves.laplace_threshold(scale="0.25", threshold="6.2")
+    with mpmath.workdps(50):
+        shown = mpmath.exp(-(mpf("6.2") - 1) * 4) / 2
+        delta = Fraction(mpmath.nstr(shown, 40)) * (1 + Fraction(part))
+    found = curve.epsilon_at(delta)
+    assert found.lower <= 4 <= found.upper or (part < 0 and found.upper == math.inf)
+
+
 def test_an_epsilon_next_to_0_is_found() -> None:
     curve = dpv.curves.PartitionSelection(
         noise=dpv.curves.DiscreteLaplace(scale=30), threshold=800, groups=2

@@ -121,6 +121,8 @@ def test_nothing_is_raised_afterwards(
         return ends
 
     monkeypatch.setattr(time_limit, "_FINEST", 3e-5)
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda each: told.append(str(each.exc_value)))
     idle = threading.Event()
 
     def load() -> None:
@@ -138,6 +140,7 @@ def test_nothing_is_raised_afterwards(
         sys.setswitchinterval(interval)
         idle.set()
         loaded.join()
+    assert all(each.endswith("ignored due to race condition") for each in told), told
     assert isinstance(ends, dict)
     assert all(ends.values()), ends
     assert sum(ends.values()) == contexts
