@@ -48,13 +48,15 @@ class Beside(pickle.Pickler):
     Attributes
     ----------
     words : texts and names of types, in their order, each once
-    numbers : whole numbers, truth values and doubles, in their order
+    numbers : whole numbers, truth values and doubles, in their order; of an array once, however
+        often it is met
     """
 
     def __init__(self) -> None:
         super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda _: None)
         self.words: dict[str, None] = {}
         self.numbers: list[float] = []
+        self._arrays: set[int] = set()  # by identity, as pickle's memo holds them until the end
 
     def persistent_id(self, obj: Any) -> str | None:
         """Note an object; the word is pickled in its place."""
@@ -76,8 +78,9 @@ class Beside(pickle.Pickler):
         if isinstance(obj, int | float):
             self._note(obj)
         elif isinstance(obj, np.ndarray) and obj.dtype.kind in "biuf" and obj.size <= _SMALL:
-            for number in obj.ravel().tolist():
+            for number in () if id(obj) in self._arrays else obj.ravel().tolist():
                 self._note(number)
+            self._arrays.add(id(obj))
         return None
 
     def _note(self, number: float) -> None:

@@ -58,6 +58,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.beside import beside
+from dpverify.auditing.outputs.frames import read_frame
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError
@@ -71,6 +72,7 @@ MOST = 4096
 _PARTS = 1_000_000  # of one output; more can't be read
 _BEYOND = f"beyond the first {MOST} parts"
 _NUMBERS = (float, int, np.number, np.bool_)
+_FRAMES = frozenset({"DataFrame", "Series"})
 _MEMBERS = (str, bytes, int, np.generic)  # of sets that are kept
 _PLAIN = (float, int, np.float64, np.int64)
 _APART = frozenset((str, bytes, int))  # types of which no two have equal members
@@ -125,6 +127,10 @@ class Value:
         """Whether some parts have no leaves of their own."""
         return len(self.leaves) > MOST + 1
 
+    def with_leaves(self, leaves: tuple[tuple[str, Leaf], ...]) -> Value:
+        """Of the same structure."""
+        return Value(leaves, self.structure)
+
     @classmethod
     def of_raised(cls, error: BaseException) -> Value:
         """An exception that came instead of an output."""
@@ -150,6 +156,8 @@ def kept(output: Any) -> Any:
         return output
     if type(output) in (set, frozenset) and all(isinstance(each, _MEMBERS) for each in output):
         return output.copy()
+    if type(output).__name__ in _FRAMES and type(output).__module__.partition(".")[0] == "pandas":
+        return read_frame(output, value_of)
     numbers = _numbers(output)
     return value_of(output) if numbers is None else numbers
 
