@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.peers.install import known
 from benchmarks.speed.table import Growth, Row, growths, markdown
 
-AREAS = ("accounting", "auditing", "sketching", "roofline", "noise", "growth")
+AREAS = ("accounting", "auditing", "sketching", "roofline", "noise", "waits", "growth")
 HEADING = """# Benchmarks
 
 Printed by `python -m benchmarks` (`make bench`), which also writes `out/benchmarks.json`. Every row
@@ -33,7 +33,8 @@ that was set beforehand. An accountant's answer starts from cold caches, unless 
 was asked in a row; audits are told in seconds of processor time, draws included, as medians over
 seeds. The other libraries live in environments of their own, which
 `python -m benchmarks.peers.install` makes under `out/peers`; one that isn't there is a row that
-says so. Innermost loops are numpy's, unless a row says that numba's ran."""
+says so. An earlier version is a checkout of it that `DPVERIFY_BEFORE` names. Innermost loops are
+numpy's, unless a row says that numba's ran."""
 _COMMAND = "`python -m benchmarks {}` measures these again."
 GROWTH = """Seconds at each size, and the exponent of a power law: fitted to all sizes by least
 squares, and between the last two, where fixed costs matter least. Theory is for large sizes."""

@@ -376,11 +376,11 @@ def _taylor(law: Law, value: arb, unit: arb, degree: int) -> list[arb]:
     (n + 2)(n + 1)·zₙ₊₂ = [r(z)·(z′)²]ₙ.
     """
     z = [value, -unit / law.density(value)]
+    slope: list[arb] = []
+    square: list[arb] = []
     for n in range(degree - 1):
-        slope = [(i + 1) * z[i + 1] for i in range(n + 1)]
-        square = [
-            sum((slope[j] * slope[i - j] for j in range(i + 1)), arb(0)) for i in range(n + 1)
-        ]
+        slope.append((n + 1) * z[n + 1])
+        square.append(sum((slope[j] * slope[n - j] for j in range(n + 1)), arb(0)))
         score = law.score(z)
         product = sum((score[j] * square[n - j] for j in range(n + 1)), arb(0))
         z.append(product / ((n + 2) * (n + 1)))

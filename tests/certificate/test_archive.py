@@ -63,7 +63,7 @@ def saved(array: NDArray[Any], *, pickled: bool = False) -> bytes:
 
 
 def deflated(raw: bytes) -> bytes:
-    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    deflate = zlib.compressobj(2, wbits=-zlib.MAX_WBITS)
     return deflate.compress(raw) + deflate.flush()
 
 

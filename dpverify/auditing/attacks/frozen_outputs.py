@@ -376,7 +376,7 @@ def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
     function: Callable[[Any], Any] = _releasing(mechanism, tape)
     with _heard(run.said), patched(tape), taped(tape):
         try:
-            output = alone(function)(copied(data))
+            output = alone(partial(function, copied(data)))()
         except Diverged as differing:
             run.diverged = str(differing)
         except (Exception, SystemExit) as error:

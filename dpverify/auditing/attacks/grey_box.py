@@ -428,7 +428,7 @@ def _apart(own: _Run, change: Vector) -> Event:
 def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
     try:
         # A copy: a run that changes its argument must not change the next one's.
-        output, said = numbers(alone(function)(copy.deepcopy(data), source)), ""
+        output, said = numbers(alone(partial(function, copy.deepcopy(data), source))()), ""
     except (Exception, SystemExit) as error:  # whatever a mechanism raises is part of what it does
         output, said = None, raised(error)
     return _Run(

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 import numpy as np
@@ -72,7 +72,6 @@ __all__ = [
     "whole",
 ]
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 CHUNK = 1000
@@ -251,18 +250,19 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     return alone(prepared)
 
 
-def alone(release: Callable[_P, _T]) -> Callable[_P, _T]:
+def alone(release: Callable[[], _T]) -> Callable[[], _T]:
     """What makes a release, to be called in this process alone.
 
     A process that a mechanism forked and that comes back from it ends there: it isn't the audit's.
     """
-    process = os.getpid()
+    this = os.getpid
+    process = this()
 
-    def called(*args: _P.args, **named: _P.kwargs) -> _T:
+    def called() -> _T:
         try:
-            return release(*args, **named)
+            return release()
         finally:
-            if os.getpid() != process:
+            if this() != process:
                 os._exit(0)
 
     return called
@@ -276,7 +276,7 @@ def copied(data: Any) -> Any:
 def copies(data: Any) -> Callable[[], Any]:
     """Make a copy at each call; how, is settled once."""
     if type(data) is np.ndarray and not data.dtype.hasobject:
-        return partial(data.copy, "K")
+        return data.copy if data.flags.c_contiguous else partial(data.copy, "K")
     return partial(copy.deepcopy, data)
 
 

@@ -71,6 +71,7 @@ MOST = 4096
 """Leaves of one output that have names."""
 _PARTS = 1_000_000  # of one output; more can't be read
 _BEYOND = f"beyond the first {MOST} parts"
+_ALONE = frozenset((float, int, bool, np.float64))  # numbers that can have nothing beside them
 _NUMBERS = (float, int, np.number, np.bool_)
 _FRAMES = frozenset({"DataFrame", "Series"})
 _MEMBERS = (str, bytes, int, np.generic)  # of sets that are kept
@@ -147,14 +148,17 @@ class Value:
 
 def kept(output: Any) -> Any:
     """An output as it is now: numbers, lists, tuples and arrays of them, a set, or a `Value`."""
-    if type(output) is np.ndarray:
+    kind = type(output)
+    if kind in _ALONE:
+        return output
+    if kind is np.ndarray:
         if output.dtype.kind in "biuf":
             return output.copy(order="K")
         if output.dtype == object and output.size == 1:  # of an adapter
             return kept(output.item())
     if _is_number(output):
         return output
-    if type(output) in (set, frozenset) and all(isinstance(each, _MEMBERS) for each in output):
+    if kind in (set, frozenset) and all(isinstance(each, _MEMBERS) for each in output):
         return output.copy()
     if type(output).__name__ in _FRAMES and type(output).__module__.partition(".")[0] == "pandas":
         return read_frame(output, value_of)

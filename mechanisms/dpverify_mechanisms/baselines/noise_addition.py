@@ -26,8 +26,9 @@ full matrix would have 2(n − 1)). Its σ is safe, and too large by √(n/(n �
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -244,9 +245,20 @@ class NoiseAddition(Certifiable):
         RecordsError
             If the records don't fit the shape or the domain.
         """
-        rng, distances = release_words(rng), self.noiseless(records)
-        distances += self.noise.sample(distances.shape, rng=rng)
-        return distances
+        return self.releaser(records, 1, rng=release_words(rng))()
+
+    def releaser(self, records: Any, count: int, *, rng: Words) -> Callable[[], NDArray[np.int64]]:
+        """Release the records at each call; their distances are computed once."""
+        del count
+        exact = cache(partial(self.noiseless, records))
+
+        def release() -> NDArray[np.int64]:
+            distances = exact()
+            noisy = self.noise.sample(distances.shape, rng=rng)
+            noisy += distances
+            return noisy
+
+        return release
 
     def shape(self, rows: int) -> tuple[int, ...]:
         return (rows * (rows - 1) // 2,)

@@ -46,9 +46,9 @@ from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.numbers import COIN, to_coin, to_count, whole
-from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Streaming
+from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Prepared
 from dpverify.sampling.coins import flips
-from dpverify.sampling.words import Words, release_words
+from dpverify.sampling.words import Words
 from dpverify_mechanisms.packed import ones, unused_are_zero
 
 __all__ = ["HammingDistance", "InnerProductOfBits", "RandomizedResponse"]
@@ -58,7 +58,7 @@ _SMALL = 16  # bits whose outputs `distribution` enumerates
 
 
 @frozen(kw_only=True)
-class RandomizedResponse(Streaming, Certifiable, Exhaustive):
+class RandomizedResponse(Prepared, Certifiable, Exhaustive):
     """Release of bit vectors with every bit flipped by a coin of its own.
 
     Parameters
@@ -140,23 +140,17 @@ class RandomizedResponse(Streaming, Certifiable, Exhaustive):
 
     # The release
 
-    def release_blocks(self, records: Any, *, rng: Words | None = None) -> Iterator[NDArray[Any]]:
-        """`release` in blocks of rows, as they come.
-
-        One word a bit in the order of the rows: that is what makes all blockings the same.
-        """
-        rng = release_words(rng)
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.bool_]]:
+        """The records' bits, a few rows at a time."""
         for block in admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p):
-            yield self._flipped(block, rng)
+            for rows in _slices(block.shape[0], max(_BLOCK // self.p, 1)):
+                yield dense(block[rows]) != 0
 
-    def _flipped(self, x: Any, rng: Words) -> NDArray[np.uint8]:
-        released = np.empty((x.shape[0], -(-self.p // 8)), dtype=np.uint8)
-        numerator = int(self.flip * COIN)
-        for rows in _slices(x.shape[0], max(_BLOCK // self.p, 1)):
-            bits = dense(x[rows]) != 0
-            bits ^= flips(numerator, bits.shape, rng=rng)
-            released[rows] = np.packbits(bits, axis=1)
-        return released
+    def randomized(self, bits: NDArray[np.bool_], rng: Words) -> NDArray[np.uint8]:
+        """Flipped bits, one word each in the order of the rows: any blocking gives the same."""
+        numerator = self.flip.numerator * (COIN // self.flip.denominator)
+        bits ^= flips(numerator, bits.shape, rng=rng)
+        return np.packbits(bits, axis=1)
 
     def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""

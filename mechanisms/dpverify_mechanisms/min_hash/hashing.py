@@ -159,6 +159,7 @@ class KeyedHashes(HashFamily):
     )
 
     seed: int = field(converter=to_whole)
+    _keys: list[bytes] = field(init=False, repr=False, eq=False, factory=list)
 
     def rank_chunks(self, items: NDArray[Any]) -> Iterator[Ranks]:
         """Ranks of consecutive items, in pieces."""
@@ -200,7 +201,10 @@ class KeyedHashes(HashFamily):
         return f"min-hash functions of seed {self.seed}"
 
     def _key(self) -> bytes:
-        return ReplayableWords(self.seed, "min-hash").words(2).astype(_WORD).tobytes()
+        if not self._keys:
+            words = ReplayableWords(self.seed, "min-hash").words(2)
+            self._keys.append(words.astype(_WORD).tobytes())
+        return self._keys[0]
 
     def _cipher(self, size: int) -> Callable[[Ranks], Ranks]:
         """Encryption of up to `size` bytes of blocks, whose result is valid until the next."""

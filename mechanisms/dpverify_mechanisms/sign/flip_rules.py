@@ -39,11 +39,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
@@ -99,9 +100,11 @@ class FlipRule(ABC):
     def probabilities(self, sums: Sums, divisors: Sums) -> NDArray[np.float64]:
         """Flip probabilities, as doubles: for likelihoods and moments."""
 
-    def fractions(self, sums: Sums, divisors: Sums) -> list[Fraction]:
-        """Flip probabilities of one record (shape (1, k))."""
-        return [Fraction(flip) for flip in self.probabilities(sums, divisors)[0].tolist()]
+    def positive(self, sums: Sums, divisors: Sums) -> list[Fraction]:
+        """Probability that each released sign of one record (shape (1, k)) is positive."""
+        flips = map(Fraction, self.probabilities(sums, divisors)[0].tolist())
+        positive = (sums[0] >= 0).tolist()
+        return [1 - flip if sign else flip for flip, sign in zip(flips, positive, strict=True)]
 
     @abstractmethod
     def curve(self, positions: int, *, adjacent: bool) -> PrivacyCurve:
@@ -147,9 +150,11 @@ class CoinRule(FlipRule):
         """Flip probabilities as doubles."""
         return np.asarray(self.numerators(sums, divisors) * 2.0**-64)
 
-    def fractions(self, sums: Sums, divisors: Sums) -> list[Fraction]:
-        """Flip probabilities of one record (shape (1, k)), exactly."""
-        return [Fraction(n, UNIT) for n in self.numerators(sums, divisors)[0].tolist()]
+    def positive(self, sums: Sums, divisors: Sums) -> list[Fraction]:
+        """As every rule's, exactly: of equal probabilities there is one object."""
+        flips = self.numerators(sums, divisors)
+        kept = np.uint64(0) - flips  # from `UNIT`, modulo 2**64
+        return list(map(_of_unit, np.where(sums >= 0, kept, flips)[0].tolist()))
 
 
 @frozen(kw_only=True)
@@ -180,6 +185,7 @@ class Ladder(CoinRule):
     )
 
     flips: tuple[int, ...]
+    _table: NDArray[np.uint64] = field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         table = self.flips
@@ -190,6 +196,7 @@ class Ladder(CoinRule):
             table[:4],
             "falling, positive numerators over 2**64 that start with a half",
         )
+        object.__setattr__(self, "_table", np.array(table, dtype=np.uint64))
 
     @classmethod
     def response(cls, keep: Fraction) -> Self:
@@ -244,7 +251,7 @@ class Ladder(CoinRule):
 
     def numerators(self, sums: Sums, divisors: Sums) -> NDArray[np.uint64]:
         """Flip probabilities times `UNIT`."""
-        return np.array(self.flips, dtype=np.uint64).take(self.levels(sums, divisors))
+        return self._table.take(self.levels(sums, divisors))
 
     def curve(self, positions: int, *, adjacent: bool) -> PrivacyCurve:
         """N-fold randomized response with the worst ratio as its odds."""
@@ -309,6 +316,11 @@ def first_flip(keep: Fraction) -> int:
     """Flip numerator of a sign that is kept with probability `keep`, at least `LEAST`."""
     require(Fraction(1, 2) <= keep <= 1, "keep", keep, "from 1/2 to 1")
     return max(math.ceil((1 - keep) * UNIT), LEAST)
+
+
+@lru_cache(maxsize=4096)
+def _of_unit(numerator: int) -> Fraction:
+    return Fraction(numerator, UNIT)
 
 
 def _ceil(numerator: int, denominator: int) -> int:

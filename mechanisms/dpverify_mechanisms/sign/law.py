@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -39,9 +40,8 @@ def largest_ratio(own: Sequence[Fraction], other: Sequence[Fraction]) -> Fractio
 
 def bit_losses(own: Sequence[Fraction], other: Sequence[Fraction]) -> NDArray[np.float64]:
     """Loss of every bit where it is 0 and where it is 1, of shape (2, k)."""
-    pairs = list(zip(own, other, strict=True))
-    table = {(q, r): (_loss(1 - q, 1 - r), _loss(q, r)) for q, r in set(pairs)}
-    return np.array([table[pair] for pair in pairs]).T
+    pairs = zip(own, other, strict=True)
+    return np.array([(0.0, 0.0) if q is r else _losses(q, r) for q, r in pairs]).T
 
 
 def total_losses(bits: NDArray[np.uint8], losses: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -63,6 +63,11 @@ def total_losses(bits: NDArray[np.uint8], losses: NDArray[np.float64]) -> NDArra
     totals = np.array([math.fsum(row) for row in (counts * sizes).tolist()])
     never = np.where(bits == 1, infinite[1], infinite[0]).sum(axis=1)
     return np.where(never == 0, totals, never)
+
+
+@lru_cache(maxsize=4096)
+def _losses(own: Fraction, other: Fraction) -> tuple[float, float]:
+    return _loss(1 - own, 1 - other), _loss(own, other)
 
 
 def _loss(own: Fraction, other: Fraction) -> float:

@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Record
@@ -73,9 +73,10 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
     grid: Grid
     domain: Box
     adjacency: Adjacency
+    _moves: int = field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        self._moves()
+        object.__setattr__(self, "_moves", self._steps_moved())
         check_sums(self.largest_sum(), self.grid)
         require(
             self._adjacent or self.rule.notion == "differential privacy",
@@ -116,14 +117,14 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
         """Whether neighbours move projected values by at most their divisors."""
         return not isinstance(self.adjacency, Record)
 
-    def _moves(self) -> int:
+    def _steps_moved(self) -> int:
         if isinstance(self.adjacency, Record):
             return self.grid.width(self.domain)
         return self.grid.moves(self.adjacency, self.domain, attributes=self.projection.p)
 
     def divisors(self) -> NDArray[np.int64]:
         """d_j: how far a neighbour can move each projected value, in steps."""
-        return self._moves() * self.projection.column_maxima()
+        return self._moves * self.projection.column_maxima()
 
     def largest_sum(self) -> int:
         """Bound on every partial sum of the product, from public numbers."""
@@ -210,11 +211,7 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
         Exact for coins; for Gaussian noise it is that of the double next to the flip probability.
         """
         sums = self.noiseless(np.atleast_2d(record))
-        flips = self.rule.fractions(sums, self.divisors())
-        return [
-            1 - flip if value >= 0 else flip
-            for value, flip in zip(sums[0].tolist(), flips, strict=True)
-        ]
+        return self.rule.positive(sums, self.divisors())
 
     def distribution(self, record: ArrayLike) -> Mapping[bytes, Fraction]:
         """Exact probability of every packed output.

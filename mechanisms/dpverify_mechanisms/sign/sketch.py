@@ -291,7 +291,7 @@ class SignSketch(RandomizedSigns):
         """Bound on the probability that a neighbour's sign differs, over the draw."""
         self._require_angle_law()
         return differing_probability(
-            self.grid.step * self._moves(),
+            self.grid.step * self._moves,
             self.least_norm or Fraction(0),
             p=self.projection.p,
             step=self.grid.step,
@@ -354,7 +354,7 @@ class SignSketch(RandomizedSigns):
                 "sha256": self.projection.sha256(),
             },
             "sensitivity": {
-                "steps_moved": self._moves(),
+                "steps_moved": self._moves,
                 "live_columns": int(self.live().sum()),
                 "signs_that_can_differ": self.positions(),
             },
