@@ -116,10 +116,10 @@ class Store:
         with self._transaction("DEFERRED") as connection:
             return _read(connection)
 
-    def add(self, release: Release, delta: Fraction | None, label: str) -> Spend:
+    def add(self, release: Release, delta: Fraction | None, label: str, unit: str | None) -> Spend:
         """Spend a release in one transaction, if it fits."""
         with self._transaction("IMMEDIATE") as connection:
-            entry = _read(connection).entry(release, delta, label)
+            entry = _read(connection).entry(release, delta, label, unit)
             text = _json(entry)
             hashed = _hash(text)
             row = entry["number"], text, hashed
@@ -202,21 +202,32 @@ class State:
         return {name: limit - spent[name] for name, limit in self.limits.items()}
 
     @property
+    def odometer(self) -> Fraction:
+        """The ε of what was spent."""
+        return self.filter.odometer(self.spent, self.limits)
+
+    @property
     def unit(self) -> str | None:
         """Whom it protects: what was stated, or what the first release says that knows it."""
         known = [self.settings["unit"], *(spend.unit for spend in self.spends)]
         return next((unit for unit in known if unit is not None), None)
 
-    def entry(self, release: Release, delta: Fraction | None, label: str) -> dict[str, Any]:
+    def entry(
+        self, release: Release, delta: Fraction | None, label: str, unit: str | None
+    ) -> dict[str, Any]:
         """The next entry, which fits."""
         curve = curve_of(release)
         promise = None if isinstance(release, PrivacyCurve) else guarantee_of(release)
-        unit = curve.unit if promise is None else promise.adjacency.unit
         if promise is not None:
             self._check_promise(promise)
-        if unit is not None and self.unit not in {None, unit}:
-            hint = "Guarantees for different neighbours don't add up."
-            raise ParameterError("unit", unit, f"the budget's, {self.unit}", hint)
+        unit = unit or (curve.unit if promise is None else promise.adjacency.unit)
+        if self.unit not in {None, unit}:
+            hint = (
+                "Guarantees for different neighbours don't add up. Where one change of the "
+                "budget's unit makes at most one change in the records behind this release, state "
+                "it: unit=…, on the command line --unit."
+            )
+            raise ParameterError("unit", unit or "unknown", f"the budget's, {self.unit}", hint)
         cost, left = self.filter.cost(curve, delta), self.left
         for name, amount in cost.items():
             if amount > left[name]:

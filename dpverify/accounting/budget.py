@@ -84,8 +84,7 @@ class Budget:
         none = composition != "basic" or kept == 0
         require(none, "slack", slack, "left out for basic composition, which has all of delta")
         require(0 <= kept <= target, "slack", slack, f"in [0, delta={exact_string(target)}]")
-        named = unit.unit if isinstance(unit, Adjacency) else unit
-        _check_visible("unit", named or "")
+        named = _to_unit(unit)
         limits = FILTERS[composition](epsilon=eps, delta=target, slack=kept).limits()
         settings = {
             "composition": composition,
@@ -97,7 +96,7 @@ class Budget:
             "created": now(),
             "id": token_hex(16),  # so that no two histories have a hash in common
         }
-        self._store = Store(None if path is None else Path(path), settings)
+        self._store = Store(None if path is None else _to_path(path), settings)
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -109,7 +108,7 @@ class Budget:
             If there is none, or it is damaged, locked, or of another version.
         """
         budget = cls.__new__(cls)
-        budget._store = Store(Path(path))  # noqa: SLF001  # its own
+        budget._store = Store(_to_path(path))  # noqa: SLF001  # its own
         budget._store.state()  # noqa: SLF001
         return budget
 
@@ -154,6 +153,15 @@ class Budget:
         return self._store.state().left
 
     @property
+    def odometer(self) -> Fraction:
+        """The ε that, with the target's δ, bounds what was lost so far, whenever one looks.
+
+        For neighbours P and Q, any rule that decides when to stop, and any event S of what was
+        released by then, P(S) ≤ E_Q[e^ε; S] + δ, where ε is this number at that moment.
+        """
+        return self._store.state().odometer
+
+    @property
     def history(self) -> tuple[Spend, ...]:
         """All spends, in their order."""
         return self._store.state().spends
@@ -167,11 +175,24 @@ class Budget:
         """What a release would cost; see `spend`."""
         return self._store.state().filter.cost(curve_of(release), optional_delta(delta))
 
-    def check(self, release: Release, *, delta: Real | None = None) -> None:
+    def check(
+        self,
+        release: Release,
+        *,
+        delta: Real | None = None,
+        unit: str | Adjacency | None = None,
+    ) -> None:
         """Raise what `spend` would raise, and spend nothing."""
-        self._store.state().entry(release, optional_delta(delta), "")
+        self._store.state().entry(release, optional_delta(delta), "", _to_unit(unit))
 
-    def spend(self, release: Release, *, delta: Real | None = None, label: str = "") -> Spend:
+    def spend(
+        self,
+        release: Release,
+        *,
+        delta: Real | None = None,
+        label: str = "",
+        unit: str | Adjacency | None = None,
+    ) -> Spend:
         """Spend a release, before it is drawn.
 
         Parameters
@@ -181,19 +202,21 @@ class Budget:
         delta : at which it counts as one point (ε, δ). Basic composition needs it where the privacy
             loss is unbounded, the others where they don't know its loss
         label : what it is, for the history
+        unit : your word for whom it protects: where it doesn't say so itself, or where one change
+            of this unit makes at most one change in the records behind it
 
         Raises
         ------
         BudgetExceededError
             If it doesn't fit. Nothing is spent then.
         ParameterError
-            If it has no finite cost, protects another unit, or uses a public draw that an earlier
-            one averaged over.
+            If it has no finite cost, protects another unit than the budget or doesn't say which
+            one, or uses a public draw that an earlier one averaged over.
         BudgetError
             If the file can't be read or written.
         """
         _check_visible("label", label)
-        return self._store.add(release, optional_delta(delta), label)
+        return self._store.add(release, optional_delta(delta), label, _to_unit(unit))
 
     def verify(self, *, head: str | None = None) -> str:
         """Check the whole file: its form, the chain of hashes, the sums, and the limits' proof.
@@ -233,6 +256,7 @@ class Budget:
                 key: {name: exact_string(value) for name, value in cost.items()}
                 for key, cost in amounts.items()
             },
+            "odometer": exact_string(state.odometer),
             "head": state.head,
             "history": [spend.to_dict() for spend in state.spends],
         }
@@ -266,6 +290,18 @@ class Budget:
             f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows()
         )
         return f"<table><tr>{head}</tr>{rows}</table>"
+
+
+def _to_unit(unit: str | Adjacency | None) -> str | None:
+    named = unit.unit if isinstance(unit, Adjacency) else unit
+    _check_visible("unit", named or "")
+    return named
+
+
+def _to_path(path: Path | str) -> Path:
+    good = isinstance(path, (str, Path)) and Path(path).name
+    require(bool(good), "path", path, "the name of a file")
+    return Path(path)
 
 
 def _check_visible(name: str, text: str) -> None:

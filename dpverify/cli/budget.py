@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import click
 
+from dpverify.accounting._budget_file import rounded
 from dpverify.accounting.budget import Budget
 from dpverify.accounting.composition.filters import FILTERS
 from dpverify.cli.output import Choice, decimal, emit_json, emit_table, json_option, say
@@ -92,6 +94,7 @@ def show(path: Path, as_json: bool) -> None:
 @click.argument("releases", nargs=-1, required=True, metavar="RELEASE…")
 @click.option("--delta", metavar="NUMBER", help="Count them as one (epsilon, delta) at this delta.")
 @click.option("--label", metavar="TEXT", help="What they are; by default as they were written.")
+@click.option("--unit", metavar="TEXT", help="Your word: whom they protect.")
 @click.option(
     "--same-records",
     is_flag=True,
@@ -103,6 +106,7 @@ def spend(
     releases: tuple[str, ...],
     delta: str | None,
     label: str | None,
+    unit: str | None,
     same_records: bool,
     as_json: bool,
 ) -> None:
@@ -122,6 +126,7 @@ def spend(
         total.guarantee or total.curve,
         delta=None if delta is None else decimal("delta", delta),
         label="; ".join(map(str, written)) if label is None else label,
+        unit=unit,
     )
     if as_json:
         emit_json("budget spend", {**spent.to_dict(), "left": found.to_dict()["left"]})
@@ -157,6 +162,7 @@ def _report(command: str, found: Budget, *, as_json: bool) -> None:
     emit_table([list(row) for row in found.rows()], headings=["", "limit", "spent", "left"])
     if fields["unit"]:
         say(f"protects: {fields['unit']}")
+    say(f"odometer: epsilon={rounded(found.odometer, ROUND_CEILING)}, delta={fields['delta']}")
     say(f"by {fields['theorem']}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import os
 import pickle
 import signal
@@ -18,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -103,8 +105,8 @@ def test_it_takes_what_composes(path: Path) -> None:
             return TENTH
 
     budget.spend(Noisy())
-    budget.spend(dpv.Gaussian(sigma=100), delta="1e-8")
-    assert [spend.unit for spend in budget.history] == [unit.unit] * 3 + [None]
+    budget.spend(dpv.Gaussian(sigma=100), delta="1e-8", unit=unit)
+    assert {spend.unit for spend in budget.history} == {unit.unit}
     assert budget.unit == unit.unit
     assert budget.left["delta"] == Fraction(89, 10**8)
     refused: list[Any] = [3, (1, 1e-6), dpv.ZCDP(rho=1)]
@@ -120,8 +122,15 @@ def test_units_that_differ_are_refused() -> None:
         with pytest.raises(ParameterError, match=r"^unit=.* must be the budget's, one attribute"):
             budget.spend(promise(TENTH, adjacency=Record()))
         assert len(budget.history) == 1
-    with pytest.raises(ParameterError, match=r"^unit=.* must be the budget's, one person"):
-        dpv.Budget(epsilon=1, unit="one person").spend(promise(TENTH))
+    budget = dpv.Budget(epsilon=1, unit="one person")
+    for release in (promise(TENTH), TENTH):
+        with pytest.raises(ParameterError, match=r"^unit=.* must be the budget's, one person"):
+            budget.spend(release)
+        budget.check(release, unit="one person")
+    with pytest.raises(ParameterError, match=r"^unit=a visit must be the budget's, one person"):
+        budget.spend(TENTH, unit="a visit")
+    assert len(budget.history) == 0
+    assert budget.spend(promise(TENTH), unit="one person").unit == "one person"  # our word
 
 
 def test_public_draws_that_are_not_independent_are_refused() -> None:
@@ -278,6 +287,49 @@ def test_limits_beyond_the_theorem_are_noticed(
     budget = dpv.Budget(epsilon=1, delta="1e-6", composition=composition, path=tmp_path / "b.db")
     with pytest.raises(BudgetError, match="the limits aren't proven"):
         budget.verify()
+
+
+@pytest.mark.parametrize(("composition", "least"), [("gaussian", 1e-5), ("zcdp", 1e-3)])
+def test_the_odometer_holds_at_all_times(composition: Any, least: float) -> None:
+    """The probability that the loss is ever above it, over all paths, against its δ."""
+    budget = dpv.Budget(epsilon=8, delta="0.02", composition=composition)
+    keep = Fraction(525, 1000)
+    (step,) = (
+        cost
+        for name, cost in budget.cost(dpv.RandomizedResponse(keep=keep)).items()
+        if name != "delta"
+    )
+    resource = next(iter(budget.limits))
+    rule = FILTERS[composition](epsilon=budget.epsilon, delta=budget.delta)
+    loss = math.log(keep / (1 - keep))
+    alive, above = np.array([1.0]), 0.0  # by the number of answers that were kept
+    for number in range(1, int(budget.limits[resource] / step) + 1):
+        alive = np.append(alive, 0) * float(1 - keep) + np.append(0, alive) * float(keep)
+        most = rule.odometer({resource: number * step, "delta": Fraction(0)}, budget.limits)
+        over = (2 * np.arange(number + 1) - number) * loss > float(most)
+        above, alive = above + float(alive[over].sum()), np.where(over, 0, alive)
+    assert number > 300
+    assert least < above <= 0.02
+    for _ in range(2):
+        budget.spend(dpv.RandomizedResponse(keep=keep))
+    assert 0 < budget.odometer == rule.odometer(budget.spent, budget.limits) < most
+
+
+def test_the_odometer_of_basic_composition_is_its_sum() -> None:
+    budget = dpv.Budget(epsilon=1, delta="1e-6")
+    assert budget.odometer == 0
+    budget.spend(dpv.ApproxDP(epsilon="0.25", delta="1e-7"))
+    assert budget.odometer == Fraction(1, 4)
+    assert budget.to_dict()["odometer"] == "0.25"
+
+
+@pytest.mark.parametrize("path", [3, None, "", "."])
+def test_paths_that_are_none_are_refused(path: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^path=.*must be the name of a file"):
+        dpv.Budget.open(path)
+    if path is not None:
+        with pytest.raises(ParameterError, match=r"^path=.*must be the name of a file"):
+            dpv.Budget(epsilon=1, path=path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0" + b"\1" * 4096])

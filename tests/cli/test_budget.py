@@ -79,7 +79,10 @@ def test_another_composition(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert run("budget", "new", path, "--epsilon", "3", "--delta", "1e-6", *options) == 0
     made = result(capsys, "budget new")
     assert (made["unit"], made["slack"]) == ("one person", "0.00000001")
-    assert run("budget", "spend", path, "2 x gaussian sigma=4", "--json") == 0
+    assert run("budget", "spend", path, "2 x gaussian sigma=4") == 2
+    assert "unit=unknown must be the budget's, one person" in capsys.readouterr().err
+    spend = ("budget", "spend", path, "2 x gaussian sigma=4", "--unit", "one person")
+    assert run(*spend, "--json") == 0
     assert result(capsys, "budget spend")["cost"] == {"mu_squared": "0.125", "delta": "0"}
 
 

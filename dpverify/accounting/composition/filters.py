@@ -55,6 +55,7 @@ Cost = Mapping[str, Fraction]
 
 _DOWN = Context(prec=17, rounding=ROUND_FLOOR)
 _UP, _NEAREST = Context(prec=12, rounding=ROUND_CEILING), Context(prec=12)
+_MOST_ORDERS = 200  # of an odometer
 _STATE_DELTA = "State the delta at which it counts as one point (epsilon, delta)."
 
 
@@ -89,6 +90,10 @@ class Filter(ABC):
     @abstractmethod
     def proves(self, limits: Cost) -> bool:
         """Whether what stays within these limits is (ε, δ)-private: a check of stored ones."""
+
+    @abstractmethod
+    def odometer(self, spent: Cost, limits: Cost) -> Fraction:
+        """The ε that, with the target's δ, bounds what was lost so far, whenever one looks."""
 
     @abstractmethod
     def cost(self, curve: PrivacyCurve, delta: Fraction | None) -> Cost:
@@ -130,6 +135,9 @@ class BasicFilter(Filter):
     def proves(self, limits: Cost) -> bool:
         return limits["epsilon"] <= self.epsilon and limits["delta"] <= self.delta
 
+    def odometer(self, spent: Cost, limits: Cost) -> Fraction:
+        return spent["epsilon"]
+
     def cost(self, curve: PrivacyCurve, delta: Fraction | None) -> Cost:
         """ε at δ; without a δ, the worst loss, at the δ that no ε takes away."""
         try:
@@ -155,12 +163,32 @@ class _LossFilter(Filter):
     def limits(self) -> Cost:
         rule = f"below delta={exact_string(self.delta)} for the {self.name} filter"
         hint = "At delta=0 take basic composition."
-        require(self.slack < self.delta, "slack", self.slack, rule, hint)
+        require(self.slack < self.delta, "slack", exact_string(self.slack), rule, hint)
         return {self.resource: self._limit(self.delta - self.slack), "delta": self.slack}
 
     def proves(self, limits: Cost) -> bool:
         leak = Enclosure.of_exact(self.delta - limits["delta"]).lower
         return self._delta_at(limits[self.resource]).upper <= leak
+
+    def odometer(self, spent: Cost, limits: Cost) -> Fraction:
+        """The least bound of those at orders 1 + λ·2^{k/2}, with λ the best one at the limit."""
+        rho, most = (self._rho(cost[self.resource]) for cost in (spent, limits))
+        if rho == 0:
+            return Fraction(0)
+        share = self.delta - limits["delta"]
+        order = math.sqrt(-math.log(share) / most)
+        best = math.inf
+        for k in range(_MOST_ORDERS):
+            exact = Fraction(order * 2 ** (k / 2))
+            if exact * rho > best:
+                break
+
+            def bound(k: int = k, order: Fraction = exact) -> arb:
+                log = to_arb((k + 1) * (k + 2) / share).log()
+                return to_arb((order + 1) * rho) + log / to_arb(order)
+
+            best = min(best, enclose(bound).upper)
+        return _up(best)
 
     def cost(self, curve: PrivacyCurve, delta: Fraction | None) -> Cost:
         """That of the losses, where these are known; else that of the point at δ."""
@@ -201,6 +229,10 @@ class _LossFilter(Filter):
         """δ(ε) of so much."""
 
     @abstractmethod
+    def _rho(self, amount: Fraction) -> Fraction:
+        """So much as concentrated differential privacy."""
+
+    @abstractmethod
     def _of_unbounded(self, loss: PrivacyLoss) -> Fraction | None:
         """Cost of a loss that is unbounded; None where it isn't known."""
 
@@ -224,6 +256,9 @@ class GaussianFilter(_LossFilter):
 
     def _delta_at(self, limit: Fraction) -> Enclosure:
         return Gaussian.from_mu_squared(limit).delta_at(self.epsilon)
+
+    def _rho(self, amount: Fraction) -> Fraction:
+        return amount / 2
 
     def _of_unbounded(self, loss: PrivacyLoss) -> Fraction | None:
         return loss.mu_squared if isinstance(loss, GaussianLoss) else None
@@ -257,6 +292,9 @@ class ZCDPFilter(_LossFilter):
 
     def _delta_at(self, limit: Fraction) -> Enclosure:
         return ZCDP(rho=limit).delta_at(self.epsilon)
+
+    def _rho(self, amount: Fraction) -> Fraction:
+        return amount
 
     def _of_unbounded(self, loss: PrivacyLoss) -> Fraction | None:
         match loss:
