@@ -217,7 +217,8 @@ class Reals(Number):
 
     def holds(self, value: Any) -> bool:
         number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
-        return number and bool(self.ends[0] <= value <= self.ends[1])
+        low, high = self.ends
+        return number and bool(low <= value <= high)
 
     @property
     def values(self) -> Sequence[float]:

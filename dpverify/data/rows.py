@@ -69,10 +69,10 @@ def row_key(value: Any) -> Hashable:
             return ("number", value)
         case None | str() | bytes():
             return (type(value).__name__, value)
-        case Mapping():
-            return frozenset((row_key(name), row_key(each)) for name, each in value.items())
         case list() | tuple():
             return tuple(map(row_key, value))
+        case dict() | Mapping():
+            return frozenset((row_key(name), row_key(each)) for name, each in value.items())
     try:
         return (type(value).__qualname__, pickle.dumps(value))
     except Exception as error:  # whatever an object says to it

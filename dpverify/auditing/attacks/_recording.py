@@ -37,16 +37,16 @@ _OTHERS = frozenset(
     and name not in {"normal", "laplace", "standard_normal", "bit_generator", "spawn"}
 )
 _NOT_CALLERS = (
-    "dpverify.auditing.attacks._recording",
-    "dpverify.auditing.attacks._tape",
-    "dpverify.auditing.attacks._taped_call",
-    "dpverify.auditing.attacks._taped_sources",
-    "dpverify.auditing.targets.primitives",
-    "dpverify.sampling",
-    "numpy",
-    "random",
+    "dpverify.auditing.attacks._recording.",
+    "dpverify.auditing.attacks._tape.",
+    "dpverify.auditing.attacks._taped_call.",
+    "dpverify.auditing.attacks._taped_sources.",
+    "dpverify.auditing.targets.primitives.",
+    "dpverify.sampling.",
+    "numpy.",
+    "random.",
 )
-"""Modules through which a mechanism asks for noise."""
+"""Modules through which a mechanism asks for noise, each with its dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,7 @@ def asking_line() -> tuple[str, int]:
     """Where the mechanism asks: the innermost line that isn't a noise source's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        module = f"{frame.f_globals.get('__name__')}."
-        if not any(module.startswith(f"{name}.") for name in _NOT_CALLERS):
+        if not f"{frame.f_globals.get('__name__')}.".startswith(_NOT_CALLERS):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 
 __all__ = ["Digits", "digits"]
 
-_PLACES = range(13)  # k
+_FACTORS = 10.0 ** np.arange(13)
 _ROWS = 500  # training outputs that are looked at
 _WIDE = 2.0  # quartiles of y·10ᵏ apart, from where on noise spreads the remainder
 _LARGEST = 2.0**36  # of y·10ᵏ
 _BINS = 16
 _UNEVEN = 60.0  # chi-squared of so many bins; even ones pass it with probability 2e-7
 _SAME = 1e-3  # range of remainders that are one
+_FINER = 0.09  # range of remainders that are digits of the next ones alone
 _MOST = 16  # columns
+_TOGETHER = 32  # columns that are looked at together
 _HALF = 1 / 32  # of a bin, so that round-off near a whole number stays in one place
 
 
@@ -66,24 +68,47 @@ def digits(matrix: NDArray[Any]) -> Digits:
     """
     rows = matrix[np.linspace(0, len(matrix) - 1, min(_ROWS, len(matrix))).astype(int)]
     low, high = np.quantile(rows, [0.25, 0.75], axis=0)
-    size = np.abs(matrix).max(axis=0)
-    made: list[tuple[float, int, float]] = []
-    for column in np.flatnonzero(high > low).tolist():
-        finer = False  # whether the last remainder was one of the next's digits alone
-        for factor in (10.0**k for k in _PLACES):
-            if factor * (high[column] - low[column]) < _WIDE:
-                continue
-            if factor * size[column] > _LARGEST:
-                break
-            remainders = _remainders(rows[:, column], factor)
-            places = np.floor((remainders + _HALF) * _BINS).astype(int)
-            counts = np.bincount(places, minlength=_BINS) * _BINS / len(rows)
-            uneven = bool(len(rows) / _BINS * np.sum((counts - 1) ** 2) > _UNEVEN)
-            spread = float(np.ptp(remainders))
-            if uneven and spread > _SAME and not finer:
-                half = len(rows) // 2
-                apart = abs(remainders[:half].mean() - remainders[half:].mean()) / spread
-                made.append((-apart, column, factor))
-            finer = uneven and _SAME < spread < 0.09
+    spread = np.flatnonzero(high > low)
+    blocks = [spread[at : at + _TOGETHER] for at in range(0, len(spread), _TOGETHER)]
+    made = [
+        each
+        for block in blocks
+        for each in _made(
+            rows, block, high[block] - low[block], np.abs(matrix[:, block]).max(axis=0)
+        )
+    ]
     chosen = sorted(sorted(made)[:_MOST], key=lambda each: each[1:])
     return Digits(tuple(each[1] for each in chosen), tuple(each[2] for each in chosen))
+
+
+def _made(
+    rows: NDArray[Any], block: NDArray[Any], wide: NDArray[Any], size: NDArray[Any]
+) -> list[tuple[float, int, float]]:
+    """Of these columns: minus how far the sides' remainders are apart, the column, the factor.
+
+    Parameters
+    ----------
+    rows : of shape (draws, all columns)
+    block : the columns that are looked at
+    wide, size : of these, the distance of the quartiles, and the largest absolute value
+    """
+    with np.errstate(over="ignore"):  # is too large too
+        large = size[:, None] * _FACTORS > _LARGEST
+    places, powers = np.nonzero((wide[:, None] * _FACTORS >= _WIDE) & ~large)
+    remainders = _remainders(rows[:, block[places]], _FACTORS[powers])
+    bins = np.floor((remainders + _HALF) * _BINS).astype(int) + _BINS * np.arange(len(places))
+    counts = np.bincount(bins.ravel(), minlength=_BINS * len(places)).reshape(-1, _BINS)
+    shares = counts * _BINS / len(rows)
+    uneven = len(rows) / _BINS * np.sum((shares - 1) ** 2, axis=1) > _UNEVEN
+    spread = np.ptp(remainders, axis=0) if len(places) else np.zeros(0)
+    uneven &= spread > _SAME
+    finer = uneven & (spread < _FINER)
+    # Where the last remainder was one of the next's digits alone, that is the column.
+    after = np.concatenate([[False], finer[:-1] & (places[1:] == places[:-1])])[: len(places)]
+    half = len(rows) // 2
+    found = []
+    for at in np.flatnonzero(uneven & ~after).tolist():
+        sides = remainders[:half, at], remainders[half:, at]
+        apart = abs(sides[0].mean() - sides[1].mean()) / float(spread[at])
+        found.append((-float(apart), int(block[places[at]]), float(_FACTORS[powers[at]])))
+    return found

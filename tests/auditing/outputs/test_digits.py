@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.auditing.audit import audit
-from dpverify.auditing.outputs.digits import digits
+from dpverify.auditing.outputs.digits import Digits, digits
 from dpverify.auditing.outputs.features import features
 from dpverify.data.adjacency import Attribute
 from dpverify.privacy import Pair
@@ -44,6 +44,15 @@ def test_what_is_hidden_in_digits_has_a_column(made: NDArray[Any]) -> None:
     columns = found(both)
     apart = np.abs(columns[:2000].mean(axis=0) - columns[2000:].mean(axis=0))
     assert np.any(apart > columns[:2000].std(axis=0) + columns[2000:].std(axis=0))
+
+
+def test_of_each_column_the_places_that_were_made() -> None:
+    still = np.zeros((4000, 1))
+    large = np.round(1e9 * NOISE) + 0.01 * HALF  # ten times that is beyond what doubles hold
+    tenths = np.round(10 * NOISE, 1)
+    found = digits(np.hstack([still, large, tenths, NOISE, tenths + 1e-3 * HALF]))
+    # At a hundredth part the last column would show the same again.
+    assert found == Digits(columns=(1, 2, 4, 4), factors=(1.0, 1.0, 1.0, 10.0))
 
 
 def test_their_columns_have_names_and_few_places() -> None:
