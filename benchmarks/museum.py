@@ -2,43 +2,60 @@
 
 Each is audited as a user would, with the level of the profile ci: nothing but the function, its
 claim and what its data are made of is given. A bug gets 2,000 draws on each side, and as many as
-its exhibit says (10,000 by default, those of ci) where these don't find it; its twin gets 2,000,
-and with ``--seeds`` other seeds beside. What is done is kept in ``out/museum.jsonl``, from which an
-interrupted run goes on. ``--picture docs/museum.svg`` draws the accountants' claims.
+its exhibit says (10,000 by default, those of ci) where these don't find it; its twin gets 2,000.
+Twins are audited in short runs beside, ten at the pairs that a search of the first of them finds.
+
+What is done is kept in ``benchmarks/results/museum.jsonl``, which belongs to the repository. A
+later run goes on from there, seed by seed over all exhibits, so that every row has as many
+wherever it stops; an exhibit whose functions have changed begins anew. ``--picture
+docs/museum.svg`` draws the accountants' claims.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from itertools import product
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
-from statistics import median
+from statistics import median, median_high
 from time import process_time
+from types import ModuleType
 from typing import Any
+from zlib import crc32
 
 from benchmarks.kept import Kept
 from benchmarks.wings import accountants_room, auditors_room, picture
+from dpverify import __version__
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.formatting import number
+from dpverify.auditing.outputs.journal import fingerprint
 from dpverify.auditing.settings import PROFILES
 from dpverify.guarantee import claimed_epsilon
 from dpverify_audits.everyday import SUITE as EVERYDAY
 from dpverify_audits.museum import ABSENT, ROOMS, SUITE, Exhibit
 from dpverify_audits.museum import EXHIBITS as MUSEUM
+from tests.helpers.levels import ALPHA, most
 
-__all__ = ["FEW", "LEVEL", "measure", "measured", "page"]
+__all__ = ["FEW", "LEVEL", "RESULTS", "measure", "measured", "page"]
 
-Told = Mapping[str, dict[str, Any]]
-"""What audits said, by their keys."""
+Told = Sequence[Mapping[str, Any]]
+"""What audits of one exhibit said."""
 
 FEW = 2_000
 """Draws on each side that are tried first."""
+SHORT = 40
+"""Draws of a short run."""
+BLOCK = 10
+"""Short runs that share a search, and are kept together."""
 LEVEL = PROFILES["ci"].alpha
+RESULTS = Path(__file__).with_name("results") / "museum.jsonl"
 
 
 def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str, Any]:
@@ -50,45 +67,79 @@ def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str,
     )
     return {
         "verdict": report.verdict,
-        "epsilon": report.epsilon_lower,
+        "epsilon": round(report.epsilon_lower, 4),
         "kinds": sorted({finding.audit for finding in report.violations}),
-        "seconds": process_time() - start,
+        "draws": draws,
+        "seconds": round(process_time() - start, 2),
+        "by": f"{__version__}, {datetime.now(UTC):%Y-%m-%d}",
     }
 
 
-def _key(exhibit: Exhibit, *, broken: bool, draws: int = FEW, seed: int = 1) -> str:
-    return f"{exhibit.name}/{'broken' if broken else 'twin'}/{draws}" + f"/{seed}" * (seed > 1)
+def _bug(exhibit: Exhibit, seed: int) -> dict[str, Any]:
+    """What finds it, or what all of its draws say."""
+    result = measured(exhibit, True, FEW, seed)
+    if result["verdict"] != "violation" and exhibit.draws > FEW:
+        result = measured(exhibit, True, exhibit.draws, seed)
+    return result
 
 
-def measure(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> None:
-    """Audit what hasn't been: all bugs with few draws, their twins, then what was not found."""
+def _short(exhibit: Exhibit, first: int) -> dict[str, int]:
+    """Verdicts of a block of short runs of the twin, by their number.
 
-    def told(exhibit: Exhibit, *, broken: bool, draws: int = FEW, seed: int = 1) -> dict[str, Any]:
-        key = _key(exhibit, broken=broken, draws=draws, seed=seed)
-        result: dict[str, Any] = kept.get(key, partial(measured, exhibit, broken, draws, seed))
-        print(f"{result['verdict']} {result['seconds']:.1f} s: {key}", file=sys.stderr, flush=True)
-        return result
-
-    first = [told(exhibit, broken=True) for exhibit in exhibits]
-    for exhibit, seed in product(exhibits, range(1, seeds + 1)):
-        told(exhibit, broken=False, seed=seed)
-    for exhibit, result in zip(exhibits, first, strict=True):
-        if result["verdict"] != "violation":
-            told(exhibit, broken=True, draws=exhibit.draws)
-
-
-def _bug(told: Told, exhibit: Exhibit) -> dict[str, Any] | None:
-    """Of the bug, with the draws that it took; None if all of them haven't been made."""
-    for draws in (FEW, exhibit.draws):
-        result = told.get(_key(exhibit, broken=True, draws=draws), {})
-        if draws == exhibit.draws or result.get("verdict") == "violation":
-            break
-    return result | {"draws": draws} if result else None
+    Some exhibits have the same twin, so that each name has seeds of its own.
+    """
+    verdicts, pairs = Counter[str](), None
+    start = crc32(exhibit.name.encode()) + first
+    for seed in range(start, start + BLOCK):
+        report = audit(
+            exhibit.twin(),
+            pairs=pairs,
+            alpha=ALPHA,
+            draws=SHORT,
+            seed=seed,
+            workers=1,
+            without=exhibit.without,
+        )
+        verdicts[report.verdict] += 1
+        found = {finding.pair.name: finding.pair for finding in report.findings if finding.pair}
+        pairs = pairs or list(found.values()) or None
+    return dict(verdicts)
 
 
-def _twins(told: Told, exhibit: Exhibit, seeds: int) -> list[dict[str, Any]]:
-    keys = [_key(exhibit, broken=False, seed=seed) for seed in range(1, seeds + 1)]
-    return [told[key] for key in keys if key in told]
+@cache
+def _key(exhibit: Exhibit) -> str:
+    """Its name, and a digest of what is audited: another one, if its functions are changed."""
+    audited = (exhibit.broken(), exhibit.twin(), exhibit.draws, exhibit.without)
+    return f"{exhibit.name}/{fingerprint(audited)}"
+
+
+def measure(kept: Kept, exhibits: Sequence[Exhibit], *, seeds: int, runs: int) -> None:
+    """Audit what hasn't been, seed by seed: all bugs; once their twins; then short runs of these.
+
+    Parameters
+    ----------
+    kept : has what is done, and gets the rest
+    exhibits : in the order in which they are audited
+    seeds : of the audits of each bug
+    runs : short ones of each twin, rounded up to blocks of 10
+    """
+
+    def told(exhibit: Exhibit, what: str, make: partial[dict[str, Any]]) -> None:
+        key = f"{_key(exhibit)}/{what}"
+        if key not in kept.values:
+            print(key, kept.get(key, make), file=sys.stderr, flush=True)
+
+    firsts = range(1, runs + 1, BLOCK)
+    for turn in range(max(seeds, len(firsts))):
+        if turn < seeds:
+            for exhibit in exhibits:
+                told(exhibit, f"bug/{turn + 1}", partial(_bug, exhibit, turn + 1))
+        if turn == 0:
+            for exhibit in exhibits:
+                told(exhibit, "twin", partial(measured, exhibit, False, FEW, 1))
+        for exhibit in exhibits if turn < len(firsts) else ():
+            first = firsts[turn]
+            told(exhibit, f"short/{first}", partial(_short, exhibit, first))
 
 
 def _claim(exhibit: Exhibit) -> str:
@@ -99,66 +150,98 @@ def _claim(exhibit: Exhibit) -> str:
     return f"{curve.epsilon_at(curve.delta).upper:.4g}{delta}"
 
 
-def _row(exhibit: Exhibit, bug: dict[str, Any], twins: Sequence[dict[str, Any]]) -> str:
-    found = bug["verdict"] == "violation"
-    accused = sum(twin["verdict"] == "violation" for twin in twins)
-    said = "refuted" if found else bug["verdict"].replace("_", " ")
-    return (
-        f"| {exhibit.name} | {_claim(exhibit)} | {said} | {bug['epsilon']:.3g} "
-        f"| {', '.join(bug['kinds']) or '–'} | {bug['draws']:,} | {bug['seconds']:.1f} "
-        f"| {max((twin['epsilon'] for twin in twins), default=0.0):.3g} "
-        f"| {accused} of {len(twins)} |"
-    )
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What is kept of an exhibit: of its bug by each seed, of its twin, and of the short runs."""
+
+    exhibit: Exhibit
+    bugs: Told
+    twins: Told
+    short: Counter[str]
+
+    @classmethod
+    def of(cls, kept: Kept, exhibit: Exhibit) -> _Row:
+        def told(what: str) -> Told:
+            start = f"{_key(exhibit)}/{what}"
+            return [value for key, value in kept.values.items() if key.startswith(start)]
+
+        return cls(
+            exhibit, told("bug/"), told("twin"), sum(map(Counter, told("short/")), Counter())
+        )
+
+    @property
+    def finds(self) -> int:
+        """Seeds by which the bug is found."""
+        return sum(bug["verdict"] == "violation" for bug in self.bugs)
+
+    @property
+    def found(self) -> bool:
+        """Whether it is by most of them."""
+        return 2 * self.finds > len(self.bugs)
+
+    def median(self, name: str) -> float:
+        """Of the bug's audits."""
+        return float(median(bug[name] for bug in self.bugs))
+
+    def cells(self) -> str:
+        """A row of the table."""
+        kinds = Counter(kind for bug in self.bugs for kind in bug["kinds"])
+        often = [kind for kind in sorted(kinds) if 2 * kinds[kind] >= max(self.finds, 1)]
+        twin = max((each["epsilon"] for each in self.twins), default=math.nan)
+        return (
+            f"| {self.exhibit.name} | {_claim(self.exhibit)} | {self.finds} of {len(self.bugs)} "
+            f"| {self.median('epsilon'):.3g} | {', '.join(often) or '–'} "
+            f"| {median_high(bug['draws'] for bug in self.bugs):,} | {self.median('seconds'):.1f} "
+            f"| {twin:.3g} | {self.short['violation']} of {self.short.total()} |"
+        )
+
+    def bar(self) -> str:
+        """What was promised and what leaks, four blocks to 1."""
+        curve = self.exhibit.twin().privacy()
+        promised = round(4 * claimed_epsilon(curve, fitting_delta(curve)))
+        shown = "█" * max(0, round(4 * self.median("epsilon")) - promised)
+        return f"{self.exhibit.name:<52} {'░' * promised}{shown}"
 
 
 _HEAD = (
-    "| bug | claim (ε, δ) | verdict | ε at least | found by | draws | s "
+    "| bug | claim (ε, δ) | found | ε at least | found by | draws | s "
     "| twin: ε at least | accused |\n|---|---|---|---|---|---|---|---|---|"
 )
 
 
-def _table(rows: Mapping[str, str], exhibits: Iterable[Exhibit]) -> str:
-    return "\n".join([_HEAD, *(rows[exhibit.name] for exhibit in exhibits)])
-
-
-def _picture(exhibits: Iterable[Exhibit], bugs: Mapping[str, dict[str, Any]]) -> str:
-    """What was promised and what leaks, as bars, four blocks to 1."""
-    lines = []
-    for exhibit in exhibits:
-        curve, bug = exhibit.twin().privacy(), bugs[exhibit.name]
-        promised = round(4 * claimed_epsilon(curve, fitting_delta(curve)))
-        bar = "░" * promised + "█" * max(0, round(4 * bug["epsilon"]) - promised)
-        lines.append(f"{exhibit.name:<52} {bar}")
-    return "\n".join(["```text", *lines, "```"])
+def _table(rows: Iterable[_Row]) -> str:
+    return "\n".join([_HEAD, *(row.cells() for row in rows)])
 
 
 def _plaque(exhibit: Exhibit) -> str:
     return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
 
 
-def page(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> str:
+def _room(room: ModuleType, rows: Mapping[str, _Row]) -> str:
+    """What hangs at the door, and in the room, of that which was audited."""
+    hung = [rows[exhibit.name] for exhibit in room.EXHIBITS if exhibit.name in rows]
+    text = str(room.__doc__).partition("\n\n")[2].strip()
+    plaques = "\n".join(_plaque(row.exhibit) for row in hung)
+    bars = "\n".join(["```text", *(row.bar() for row in hung), "```"])
+    return "\n\n".join((f"## {room.NAME}", text, plaques, bars, _table(hung))) + "\n"
+
+
+def _from_to(numbers: Iterable[int]) -> str:
+    """One number, or the least and the most."""
+    least, most_ = min(ns := list(numbers)), max(ns)
+    return f"{most_}" if least == most_ else f"{least} to {most_}"
+
+
+def page(kept: Kept, exhibits: Sequence[Exhibit]) -> str:
     """The documentation page, of those exhibits whose bugs were audited."""
-    told: Told = kept.values
-    bugs = {e.name: bug for e in exhibits if (bug := _bug(told, e)) is not None}
-    shown = [exhibit for exhibit in exhibits if exhibit.name in bugs]
-    twins = {exhibit.name: _twins(told, exhibit, seeds) for exhibit in shown}
-    rows = {e.name: _row(e, bugs[e.name], twins[e.name]) for e in shown}
-    unfound = [
-        f"- *{exhibit.name}*: {exhibit.why or 'not explained yet'}."
-        for exhibit in shown
-        if bugs[exhibit.name]["verdict"] != "violation"
-    ]
-    rooms = []
-    for room in ROOMS:
-        hung = [exhibit for exhibit in room.EXHIBITS if exhibit.name in rows]
-        text = str(room.__doc__).partition("\n\n")[2].strip()
-        plaques = "\n".join(map(_plaque, hung))
-        parts = (f"## {room.NAME}", text, plaques, _picture(hung, bugs), _table(rows, hung))
-        rooms.append("\n\n".join(parts) + "\n")
-    street = [exhibit for exhibit in EVERYDAY if exhibit.name in rows]
-    corrected = [twin for each in twins.values() for twin in each]
-    seconds = [bug["seconds"] for bug in bugs.values()]
-    found = len(bugs) - len(unfound)
+    audited = [row for exhibit in exhibits if (row := _Row.of(kept, exhibit)).bugs]
+    rows = {row.exhibit.name: row for row in audited}
+    unfound = [row.exhibit for row in audited if not row.found]
+    corrected = [twin for row in audited for twin in row.twins]
+    short = sum((row.short for row in audited), Counter[str]())
+    seconds = [row.median("seconds") for row in audited]
+    street = [rows[exhibit.name] for exhibit in EVERYDAY if exhibit.name in rows]
+    found = len(audited) - len(unfound)
     return _PAGE.format(
         all=len(SUITE),
         wings=len(SUITE) - len(MUSEUM),
@@ -167,18 +250,31 @@ def page(kept: Kept, exhibits: Sequence[Exhibit], seeds: int) -> str:
         few=f"{FEW:,}",
         level=f"{LEVEL:g}",
         found=found,
-        bugs=len(bugs),
-        left=len(exhibits) - len(bugs) or "none",
-        share=f"{found / len(bugs):.1%}",
+        bugs=len(audited),
+        left=len(exhibits) - len(audited) or "none",
+        share=f"{found / len(audited):.1%}",
+        seeds=_from_to(len(row.bugs) for row in audited),
+        audits=f"{sum(len(row.bugs) for row in audited):,}",
+        finds=f"{sum(row.finds for row in audited):,}",
         median=f"{median(seconds):.1f}",
         slowest=f"{max(seconds):.0f}",
+        long=sum(each > 60 for each in seconds) or "none",
         twins=len(corrected),
         accused=sum(twin["verdict"] == "violation" for twin in corrected),
         inconclusive=sum(twin["verdict"] == "inconclusive" for twin in corrected),
-        unfound="\n".join(unfound) or "None.",
-        rooms="\n".join([*rooms, accountants_room(kept), auditors_room(kept)]),
-        street="\n".join(f"- **{exhibit.name}**: {exhibit.mistake}" for exhibit in street),
-        outside=_table(rows, street),
+        runs=_from_to(row.short.total() for row in audited),
+        short=f"{SHORT}",
+        alpha=f"{ALPHA:g}",
+        all_runs=f"{short.total():,}",
+        all_accused=short["violation"],
+        above=sum(row.short["violation"] > most(row.short.total()) for row in audited) or "none",
+        by="; ".join(sorted({bug["by"] for row in audited for bug in row.bugs})),
+        unfound="\n".join(f"- *{each.name}*: {each.why}." for each in unfound) or "None.",
+        rooms="\n".join(
+            [*(_room(room, rows) for room in ROOMS), accountants_room(kept), auditors_room(kept)]
+        ),
+        street="\n".join(f"- **{row.exhibit.name}**: {row.exhibit.mistake}" for row in street),
+        outside=_table(street),
         absent="\n".join(f"- {what}: {why}" for what, why in ABSENT.items()),
     )
 
@@ -206,9 +302,15 @@ time, at level {level}. In the pictures ░ is the ε that was promised, and █
 beyond it, both at the claim's own δ; four blocks are 1. Printed by `python -m benchmarks.museum`.
 
 **{found} of {bugs} bugs are found ({share})**, of {museum} in the museum and {everyday} everyday
-ones from the street outside; still to be audited: {left}. The median takes {median} s, the
-slowest {slowest} s. Of {twins} audits of correct twins {accused} end in an accusation, and
-{inconclusive} are inconclusive.
+ones from the street outside; still to be audited: {left}. Each was audited with {seeds} seeds of
+the auditor, and counts as found where most of them find it: {finds} of {audits} audits do. Numbers
+are medians over these seeds. The median exhibit takes {median} s, the slowest {slowest} s; over
+60 s: {long}.
+
+Of {twins} audits of correct twins {accused} end in an accusation, and {inconclusive} are
+inconclusive. In short runs ({short} draws, at level {alpha}, where an accusation of an innocent is
+allowed once in twenty) {all_accused} of {all_runs} do, of {runs} for each twin; twins that are
+accused more often than that explains: {above}. Audited by dpverify {by}.
 
 Not found:
 
@@ -231,21 +333,22 @@ No one publishes these, for they are fixed on the day on which they are seen. Th
 
 
 def main() -> None:
-    """Print the page."""
+    """Audit what isn't kept yet, and print the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=1, help="of the audits of each twin")
+    parser.add_argument("--seeds", type=int, default=1, help="of the audits of each bug")
+    parser.add_argument("--runs", type=int, default=BLOCK, help="short ones of each twin, in tens")
     parser.add_argument("--only", default="", help="those whose name has this in it")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file of what is done")
     parser.add_argument("--picture", type=Path, help="write the picture of the accountants there")
-    parser.add_argument("--kept", action="store_true", help="print what is done, and audit nothing")
+    parser.add_argument("--print", action="store_true", help="audit nothing")
     given = parser.parse_args()
     exhibits = [exhibit for exhibit in (*MUSEUM, *EVERYDAY) if given.only in exhibit.name]
-    kept = Kept(given.out / "museum.jsonl")
-    if not given.kept:
-        measure(kept, exhibits, given.seeds)
+    kept = Kept(given.results)
+    if not given.print:
+        measure(kept, exhibits, seeds=given.seeds, runs=given.runs)
     if given.picture:
         given.picture.write_text(picture(kept), encoding="utf-8")
-    print(page(kept, exhibits, given.seeds), end="")
+    print(page(kept, exhibits), end="")
 
 
 if __name__ == "__main__":

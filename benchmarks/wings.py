@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from benchmarks.kept import Kept
+from dpverify.auditing.outputs.journal import fingerprint
 from dpverify_audits.museum import accountants, auditors
 from dpverify_audits.museum.accountants import AccountantExhibit
 from dpverify_audits.museum.auditors import AuditorExhibit
@@ -18,6 +19,11 @@ __all__ = ["accountants_room", "auditors_room", "picture"]
 _LEVEL = 1e-6
 _LEFT, _WIDTH, _ROW = 330, 720, 20
 _DECADES = (-2, 2)
+
+
+def _key(exhibit: AccountantExhibit | AuditorExhibit) -> str:
+    """Its name, and a digest of the functions that are held against the truth."""
+    return f"{exhibit.name}/{fingerprint(exhibit)}"
 
 
 def _held(exhibit: AccountantExhibit) -> dict[str, Any]:
@@ -61,10 +67,7 @@ def _room(module: Any, table: str) -> str:
 
 
 def _numbers(kept: Kept) -> list[tuple[AccountantExhibit, dict[str, Any]]]:
-    return [
-        (each, kept.get(f"{each.name}/accountant", partial(_held, each)))
-        for each in accountants.EXHIBITS
-    ]
+    return [(each, kept.get(_key(each), partial(_held, each))) for each in accountants.EXHIBITS]
 
 
 def accountants_room(kept: Kept) -> str:
@@ -98,14 +101,14 @@ def auditors_room(kept: Kept) -> str:
         "|---|---|---|---|---|---|",
     ]
     for each in auditors.EXHIBITS:
-        told = kept.get(f"{each.name}/auditor", partial(_tried, each))
+        told = kept.get(_key(each), partial(_tried, each))
         largest = told["largest"] if isinstance(told["largest"], str) else f"{told['largest']:.3g}"
         rows.append(
             f"| {each.name} | {told['scores']} | {told['epsilon']:.4g} "
             f"| {told['above']} of {told['runs']} | {largest} "
             f"| {told['corrected']} of {told['runs']} |"
         )
-    tried = [kept.values[f"{each.name}/auditor"] for each in auditors.EXHIBITS]
+    tried = [kept.values[_key(each)] for each in auditors.EXHIBITS]
     said = (
         f"{sum(told['verdict'] == 'violation' for told in tried)} of {len(tried)} are refuted, at "
         f"level {_LEVEL:g} each, and {sum(told['accused'] for told in tried)} of the corrected. "

@@ -5,15 +5,18 @@ By day a few with few draws, by night all of them as `python -m benchmarks.museu
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import museum
 from benchmarks.kept import Kept
-from benchmarks.museum import FEW, LEVEL, measure, measured, page
+from benchmarks.museum import FEW, LEVEL, RESULTS, _key, measure, measured, page
 from benchmarks.wings import picture
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.audit import audit
@@ -25,6 +28,7 @@ from dpverify_audits.museum import ROOMS, SUITE, AccountantExhibit, AuditorExhib
 from dpverify_audits.museum.accountants import EXHIBITS as ACCOUNTANTS
 from dpverify_audits.museum.auditors import EXHIBITS as AUDITORS
 from dpverify_audits.museum.training import DRAWN, SHUFFLED
+from tests.helpers.paths import ROOT
 from tests.helpers.profiles import day_and_night, sampled
 
 ALL = (*MUSEUM, *EVERYDAY)
@@ -111,14 +115,48 @@ def test_the_twin_is_not_accused(exhibit: Exhibit) -> None:
     assert measured(exhibit, False, FEW, 2)["verdict"] == "no_violation_found"
 
 
+def test_results_are_of_what_was_audited() -> None:
+    first, *_ = MUSEUM
+    assert _key(first) == _key(replace(first, mistake="told in other words"))
+    assert _key(first) != _key(replace(first, draws=first.draws + 1))
+    assert _key(first) != _key(replace(first, plant=lambda twin: twin))
+
+
+def test_a_later_run_goes_on_seed_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, bool, int, int]] = []
+
+    def found(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str, Any]:
+        asked.append((exhibit.name, broken, draws, seed))
+        return {"verdict": "violation" if draws > FEW else "no_violation_found"}
+
+    monkeypatch.setattr(museum, "measured", found)
+    both, kept = ALL[:2], Kept(tmp_path / "kept.jsonl")
+    first, second = (exhibit.name for exhibit in both)
+    measure(kept, both[:1], seeds=1, runs=0)
+    assert asked == [(first, True, FEW, 1), (first, True, 10_000, 1), (first, False, FEW, 1)]
+    del asked[:]
+    measure(Kept(kept.path), both, seeds=2, runs=0)
+    assert [(name, seed) for name, broken, draws, seed in asked if broken and draws == FEW] == [
+        (second, 1),
+        (first, 2),
+        (second, 2),
+    ]
+
+
+@pytest.mark.nightly
+def test_the_page_is_that_of_the_results(tmp_path: Path) -> None:
+    kept = Kept(Path(shutil.copy(RESULTS, tmp_path)))
+    assert page(kept, ALL) == (ROOT / "docs" / "museum.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.nightly
 def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "museum.jsonl")
     exhibits = [exhibit for exhibit in ALL if exhibit.name == "NaN passes the clip"]
-    measure(kept, exhibits, 1)
-    text = page(kept, ALL, 1)
+    measure(kept, exhibits, seeds=1, runs=10)
+    text = page(kept, ALL)
     assert "**1 of 1 bugs are found (100.0%)**" in text
-    assert "| NaN passes the clip | 1 | refuted |" in text
+    assert "| NaN passes the clip | 1 | 1 of 1 |" in text
     assert "| A lie that may be true | p = 0.5 | ε = 0 | 1.099 | unsafe | 1.099 |" in text
     assert "| Looking until it is found | one run of coins, ε = 1 | 1 |" in text
     assert picture(kept).count("<text") > len(ACCOUNTANTS)
