@@ -40,6 +40,7 @@ from dpverify.certificate.derive import (
     with_enough_draws,
     worth,
 )
+from dpverify.certificate.manifest import part_count
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
@@ -135,8 +136,13 @@ class Certified:
         return html_table(self._rows())
 
     def _rows(self) -> list[tuple[str, str]]:
-        files = [(name, str(path)) for name, path in self.files.items()]
-        return [*self.certificate.summary(), *files]
+        files = {name: str(path) for name, path in self.files.items()}
+        release = self.certificate.release
+        if release is not None and "manifest" in files:
+            path, rows = self.folder / release.file, release.shape[0]
+            parts = part_count(path, rows=rows, sha256=release.sha256)
+            files["manifest"] += f", of {parts} parts in files of their own beside it"
+        return [*self.certificate.summary(), *files.items()]
 
 
 def certify(

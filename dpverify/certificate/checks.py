@@ -31,7 +31,7 @@ from dpverify.certificate.certify import (
 )
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
-from dpverify.certificate.manifest import MANIFEST, released_blocks
+from dpverify.certificate.manifest import MANIFEST, part_count, released_blocks
 from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
@@ -332,11 +332,18 @@ def _release(
     yield Check(
         name="released file",
         status="differs" if wrong else "agrees",
-        detail=wrong or "SHA-256, and nothing but the array, byte for byte as certify writes it",
+        detail=wrong or _file_detail(path, release),
         fields=("release.sha256",) if wrong else (),
     )
     if not wrong:
         yield check_noise(mechanism.added_noise(), sizes)
+
+
+def _file_detail(path: Path, release: Release) -> str:
+    """What was seen of a released file, or of each part of a release."""
+    parts = part_count(path, rows=release.shape[0], sha256=release.sha256)
+    seen = "SHA-256, and nothing but the array, byte for byte as certify writes it"
+    return seen if parts == 1 else f"{parts} parts and their manifest, of each: {seen}"
 
 
 def check_noise(noise: SymmetricNoise | None, sizes: Sizes) -> Check:

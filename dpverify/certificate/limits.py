@@ -27,6 +27,7 @@ __all__ = [
     "MOST_DRAWS",
     "MOST_ENTRIES",
     "MOST_IN_A_RECORD",
+    "MOST_MOMENT_DRAWS",
     "MOST_OF_A_PARAMETER",
     "check_release",
     "check_size",
@@ -41,6 +42,8 @@ MOST_ENTRIES = 2**34
 """Of a projection, attributes times a mechanism's whole number: 10,000,000 x 1,024 fit."""
 MOST_DRAWS = 2**27
 """An audit holds one score a draw on each side, 1 GiB of doubles."""
+MOST_MOMENT_DRAWS = 2**24
+"""Each is drawn from a stream of its own, which is named by a smaller number."""
 MOST_DRAWN = 2**40
 """Numbers that all draws of one side read or release: 100,000 draws of 10,000,000 fit."""
 MOST_AT_ONCE = 2**30
@@ -99,6 +102,9 @@ def _sizes(inputs: Inputs) -> Iterator[tuple[str, int, int]]:
         yield name, value, MOST_OF_A_PARAMETER
         yield f"attributes * {name}", inputs.attributes * value, MOST_ENTRIES
     largest = max([inputs.attributes, *whole.values()])
-    for name, draws in (("draws", inputs.draws), ("moment_draws", inputs.moment_draws)):
-        yield name, draws, MOST_DRAWS
+    for name, draws, most in (
+        ("draws", inputs.draws, MOST_DRAWS),
+        ("moment_draws", inputs.moment_draws, MOST_MOMENT_DRAWS),
+    ):
+        yield name, draws, most
         yield f"{name} * {largest}", draws * largest, MOST_DRAWN

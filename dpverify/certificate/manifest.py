@@ -23,7 +23,15 @@ from dpverify.certificate.own_files import read_own_file
 from dpverify.certificate.schema import Sha256
 from dpverify.errors import CertificateError
 
-__all__ = ["MANIFEST", "Manifest", "Part", "part_name", "read_array", "released_blocks"]
+__all__ = [
+    "MANIFEST",
+    "Manifest",
+    "Part",
+    "part_count",
+    "part_name",
+    "read_array",
+    "released_blocks",
+]
 
 MANIFEST: Final = "manifest.json"
 """Name of the manifest's file."""
@@ -80,6 +88,19 @@ class Manifest(BaseModel):
         if sum(part.rows for part in read.parts) != rows:
             raise CertificateError(f"lists parts that have not {rows} rows together")
         return read
+
+
+def part_count(path: Path, *, rows: int, sha256: str) -> int:
+    """Number of the files that hold a release: 1, or as many as its manifest lists.
+
+    Raises
+    ------
+    CertificateError
+        As `Manifest.read`.
+    """
+    if path.name != MANIFEST:
+        return 1
+    return len(Manifest.read(path, rows=rows, sha256=sha256).parts)
 
 
 def released_blocks(path: Path, contents: Contents, *, sha256: str) -> Iterator[bytes]:

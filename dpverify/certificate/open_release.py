@@ -152,12 +152,13 @@ class Release:
     def _summary(self) -> list[tuple[str, str]]:
         certificate, names = self.certificate, self.names
         several = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
+        errors = [
+            f"{name}: off by about {error:.3g} for two unlike records"
+            for name, error in self.errors.items()
+        ]
         rows = [
             ("rows", f"{len(self.rows):,} of {len(names):,} numbers: {several}"),
-            *(
-                ("" if number else "estimators", f"{name}: off by about {error:.3g}")
-                for number, (name, error) in enumerate(self.errors.items())
-            ),
+            *(("" if number else "estimators", text) for number, text in enumerate(errors)),
         ]
         return [*rows, *certificate.summary()]
 

@@ -24,7 +24,7 @@ from dpverify.certificate import meaning
 from dpverify.certificate.certify import Empty, configured, requested
 from dpverify.certificate.configuration import Configuration
 from dpverify.certificate.derive import build, protected_unit, synthetic, worth
-from dpverify.certificate.rounding import about, at_most, percent_at_most
+from dpverify.certificate.rounding import about, percent_at_most
 from dpverify.certificate.schema import AttackerRate, Ends, Inputs, KindInput, SizeError, Usefulness
 from dpverify.certificate.usefulness import recall
 from dpverify.data.adjacency import Attribute
@@ -340,4 +340,4 @@ def _risk(rate: AttackerRate) -> str:
 
 
 def _short(judged: Usefulness) -> str:
-    return f"{judged.verdict}, error {at_most(judged.error, 3)}"
+    return f"{judged.verdict}, error {about(judged.error, 3)}"

@@ -3,7 +3,8 @@
 The rule sets the error s of one estimate (root mean square over the noise, bias included) against
 the range of what is estimated: the owner's, where one is declared; else the limits of the quantity
 itself, as 0 and 1 of a Jaccard similarity; else that of the synthetic records of the declared
-domain. Nothing here looks at real records.
+domain, and where these are all alike, as sets of one item are, from 0 to it: a record is at
+distance 0 from its equal. Nothing here looks at real records.
 
 - *Useless*: s is larger than the range. Whoever guesses the middle of the range, without any
   release, is off by half of the range at most.
@@ -49,6 +50,8 @@ def judge(
         low, high = estimator.limits
     elif truths:
         low, high = min(truths), max(truths)
+        if low == high:
+            low, high = min(low, 0.0), max(high, 0.0)
     if not truths or not low < high:
         return None
     away = [max(low - truth, truth - high, 0.0) for truth in truths]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Template
 
@@ -20,7 +20,7 @@ from dpverify.data.loading import Shape, is_headless, shape_of
 from dpverify.data.proposals import Proposal, Proposals, propose
 from dpverify.errors import OutputError
 
-__all__ = ["configuration_text", "init"]
+__all__ = ["Draft", "configuration_text", "draft", "init"]
 
 _SKETCHED = 64
 """Attributes from which a sketch is proposed: with fewer, noise on the records loses less."""
@@ -28,12 +28,9 @@ _SKETCHED = 64
 _PAIRED = 3
 """Columns up to which a table may be a list: of who visited what, or of the edges of a graph."""
 
-_DOMAIN = {"data.domain": "the least and the largest value that an attribute may have"}
-_DECLARED = {"data.columns": "what each column may hold: ranges, categories; which are dropped"}
-_DECISIONS = {
+_TARGET = {
     "privacy.epsilon": "how much a release may reveal, in nats",
     "privacy.delta": "the probability that is left out of that promise",
-    "privacy.adjacency": "whose privacy: of one column or attribute of a record, or of all of it",
 }
 
 _TEXT = """\
@@ -43,13 +40,13 @@ _TEXT = """\
 # none should be used below: a range read off the records is a fact about the records, and it is
 # published with the certificate. Decide from what you know without looking.
 #
-# Replace every "$undecided". Then: dpverify certify $config --out out
+# Replace every "$undecided". Then: dpverify plan $config
+# and when it is worth it: dpverify certify $config --out out
 
 [data]
 path = $path
 $data
-outside = "refuse"    # a value outside stops the release; "clip" moves it to the nearest end
-$columns
+
 [mechanism]
 $mechanism
 # `dpverify mechanisms` lists the others, docs/mechanisms.md says how to choose.
@@ -58,11 +55,10 @@ $mechanism
 # Smaller protects more. Up to 1 counts as cautious; the report's first page says what the strongest
 # attacker gains.
 epsilon = "$undecided"
-# Far less than 1/$rows, one in the number of rows: 1e-6 is common. 0 needs noise = "laplace".
+# Far less than 1/$rows, one in the number of rows: 1e-6 is common. $pure
 delta = "$undecided"
 # Whose privacy? One of these, in place of "$undecided":
 $units
-# A person who is in several records is protected in none of them as a whole.
 adjacency = "$undecided"
 
 [projection]
@@ -70,7 +66,7 @@ seed = 0              # public; any number
 
 [audit]
 alpha = 0.01          # the audits accuse a correct mechanism with at most this probability
-draws = 100000        # more draws would find smaller mistakes
+draws = $draws# more draws would find smaller mistakes
 seed = 0
 
 # What you call it: shown on the report's first page, as your word. Leave out what you like.
@@ -82,7 +78,7 @@ seed = 0
 # period = "January to December 2025"
 # contact = "privacy@health.example"
 
-# What the release is for: the range of what will be estimated, squared distances of records say.
+# What the release is for: the range of what will be estimated, $estimated say.
 # dpverify plan sets the errors against it; without it, against records made up from the domain.
 # [purpose]
 # low = 0
@@ -94,77 +90,166 @@ seed = 0
 # other-releases = { answer = "pass", reason = "None was made, none is planned." }
 """
 
-_UNITS = """\
-#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
-#                                      whole width of the domain, for any change of it)
-#   { kind = "record" }                one whole record; costs much more noise
-#   { kind = "items", changes = 1 }    of sets: one item of one set, added or removed"""
-_CELLS = """\
-#   { kind = "cell" }      one column of one record, whatever it changes to
-#   { kind = "record" }    one whole record; costs much more noise"""
+_OUTSIDE = """
+outside = "refuse"    # a value outside stops the release; "clip" moves it to the nearest end"""
 _COLUMNS = """
+
 # What each column may hold, from what it means: the least and the largest value, the first and the
 # last day, the categories in use. Drop what names people, and what nobody needs:
 #   NAME = { drop = true }
 # Texts are categories, or bags of words:
 #   NAME = { type = "text", buckets = 64 }
+# Where numbers are proposed as a category, some values are no numbers. Do they stand for missing
+# ones? Say so with the lines above: missing = ["", "unknown"]
 # Where a value may be missing: missing = "indicator" shows that it is, { value = 0 } puts a value
 # of yours there.
 [data.columns]
 """
+_GUESSED = "    # a guess: another one, if letters below look wrong"
 _BOX = """\
 # The least and the largest value that any attribute may have, in every column, from what the
 # columns mean (a percentage: 0 and 100). Are they in different units? Then low = 0, high = 1, and
 # a line that gives every column its own range, in order, from which it is brought to [0, 1]:
 #   ranges = [[18, 100], [0, 250000], [1, 5]]
-# Sets, as rows of zeros and ones: { kind = "sets", min_size = 1 }, and no line `outside`.
-domain = { low = "$undecided", high = "$undecided" }"""
+domain = { low = "DECIDE", high = "DECIDE" }"""
 _BITS = "domain = { low = 0, high = 1 }    # of bits, by the type of the file"
+_SETS = """\
+# Sets, each a row of zeros and ones, since the file is sparse. How many items has each of them at
+# least, from what you know? The more there are, the less one of them tells.
+# Of numbers: domain = { low = 0, high = 1 }, and a mechanism that takes a box, as dp-oporp.
+domain = { kind = "sets", min_size = "DECIDE" }"""
+_GRAPH = """\
+# A graph, since the matrix is square: its weights, from 0 to 1, the same in both directions.
+# Of records: domain = { low = 0, high = 1 }, and a mechanism that takes a box, as dp-oporp.
+domain = { kind = "graph" }"""
 _RAW = 'name = "raw-data-g-opt"    # noise on the records as they are; they are too short to sketch'
 _RAW_CELLS = """\
 name = "raw-data-g-opt"    # noise on the records as they are
 noise = "laplace"          # least for cells; without this line Gaussian, for whole records"""
 _SKETCH = """\
 name = "dp-oporp"     # a sketch that keeps distances between records
-k = $k                # numbers kept of each record; the report shows the error against k"""
+k = %-18d# numbers kept of each record; the report shows the error against k"""
+_HASHES = """\
+name = "rr-min-hash"  # hash values that tell how alike two sets are
+k = 32                # of each set; dpverify plan shows the error of other numbers
+buckets = 2           # values that each of them may have"""
+_CUTS = """\
+name = "jl-graph-cuts"    # a sketch that tells the weight between some vertices and all others
+sketch_rows = 64          # more of them take longer, and leave a smaller error"""
+_CELLS = """\
+#   { kind = "cell" }      one column of one record, whatever it changes to
+#   { kind = "record" }    one whole record; costs much more noise
+# A person who is in several records is protected in none of them as a whole."""
+_ATTRIBUTES = """\
+#   { kind = "attribute", beta = 1 }   one attribute of one record, changed by at most beta (the
+#                                      whole width of the domain, for any change of it)
+#   { kind = "record" }                one whole record; costs much more noise
+# A person who is in several records is protected in none of them as a whole."""
+_ITEMS = """\
+#   { kind = "items", changes = 1 }    so many items of one set, added or removed
+# A person with several sets is protected in none of them as a whole."""
+_EDGE = """\
+#   { kind = "edge", weight = 1 }      one edge, whose weight changes by at most so much
+# A person with several edges is protected in none of them as a whole."""
 
 
-def configuration_text(
-    shape: Shape, *, path: str, config: str, proposals: Proposals | None = None
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What is proposed for one kind of data.
+
+    Attributes
+    ----------
+    data, mechanism, units, pure : lines of the configuration; the last says what δ = 0 needs
+    estimated : by the mechanism
+    draws : on each side of each pair of neighbours, for audits of a few minutes
+    decide : what is left open, by key
+    """
+
+    data: str
+    mechanism: str
+    units: str
+    pure: str = '0 needs noise = "laplace".'
+    estimated: str = "squared distances of records"
+    draws: int = 100_000
+    decide: Mapping[str, str]
+
+
+def draft(shape: Shape, proposals: Proposals | None = None) -> Draft:
+    """What is proposed for data of a shape, or for a table whose columns are declared."""
+    unit, range_ = "privacy.adjacency", "data.domain"
+    if proposals is not None:
+        return Draft(
+            data="\n".join(_spelled(proposals.spelling))
+            + _OUTSIDE
+            + _COLUMNS
+            + "\n".join(map(_column, proposals.columns)),
+            mechanism=_RAW_CELLS,
+            units=_CELLS,
+            decide={
+                "data.columns": "what each column may hold: ranges, categories; which are dropped",
+                **_TARGET,
+                unit: "whose privacy: of one column of a record, or of all of it",
+            },
+        )
+    match shape.kind:
+        case "sets":
+            return Draft(
+                data=_SETS,
+                mechanism=_HASHES,
+                units=_ITEMS,
+                pure="0 needs far more noise.",
+                estimated="Jaccard similarities of sets",
+                draws=20_000,
+                decide={
+                    range_: "the least number of items that a set may have",
+                    **_TARGET,
+                    unit: "whose privacy: of how many items of a set",
+                },
+            )
+        case "graph":
+            return Draft(
+                data=_GRAPH,
+                mechanism=_CUTS,
+                units=_EDGE,
+                pure="It can't be 0.",
+                estimated="weights of cuts",
+                draws=10_000,
+                decide={**_TARGET, unit: "whose privacy: of how much of an edge's weight"},
+            )
+        case "numbers" | "bits" as kind:
+            size = 1 << max(0, (shape.attributes // 4).bit_length() - 1)
+            decide = {
+                **_TARGET,
+                unit: "whose privacy: of one attribute of a record, or of all of it",
+            }
+            least = {range_: "the least and the largest value that an attribute may have"}
+            return Draft(
+                data=(_BITS if kind == "bits" else _BOX) + _OUTSIDE,
+                mechanism=_SKETCH % size if shape.attributes >= _SKETCHED else _RAW,
+                units=_ATTRIBUTES,
+                decide=decide if kind == "bits" else least | decide,
+            )
+
+
+def configuration_text(shape: Shape, draft: Draft, *, path: str, config: str) -> str:
     """A configuration with its decisions left open.
 
     Parameters
     ----------
     shape : all that is known of the records
+    draft : what is proposed for them
     path, config : of the records and of the configuration, as they shall be written
-    proposals : of a table whose columns are declared one by one
     """
-    size = 1 << max(0, (shape.attributes // 4).bit_length() - 1)
-    blanks = {
+    blanks = asdict(draft) | {
+        "draws": f"{draft.draws:<14}",
         "undecided": UNDECIDED,
         "rows": str(shape.rows),
         "attributes": str(shape.attributes),
         "name": json.dumps(Path(path).name, ensure_ascii=False),
         "path": json.dumps(path, ensure_ascii=False),
         "config": json.dumps(config, ensure_ascii=False) if " " in config else config,
-        "k": str(size),
     }
-    parts = {
-        "data": _BITS if shape.only_bits else _BOX,
-        "columns": "",
-        "units": _UNITS,
-        "mechanism": _SKETCH if shape.attributes >= _SKETCHED else _RAW,
-    }
-    filled = {name: Template(part).substitute(blanks) for name, part in parts.items()}
-    if proposals is not None:
-        filled |= {
-            "data": "\n".join(_spelled(proposals.spelling)),
-            "columns": _COLUMNS + "\n".join(map(_column, proposals.columns)) + "\n",
-            "units": _CELLS,
-            "mechanism": _RAW_CELLS,
-        }
-    return Template(_TEXT).substitute(blanks | filled).replace("\n\noutside", "\noutside")
+    return Template(_TEXT).substitute(blanks).replace("\n\noutside", "\noutside")
 
 
 def _spelled(spelling: Spelling) -> Iterator[str]:
@@ -173,7 +258,8 @@ def _spelled(spelling: Spelling) -> Iterator[str]:
     for name, value in asdict(spelling).items():
         if value != getattr(default, name):
             given = list(value) if isinstance(value, tuple) else value
-            yield f"{dates.get(name, name)} = {json.dumps(given, ensure_ascii=False)}"
+            line = f"{dates.get(name, name)} = {json.dumps(given, ensure_ascii=False)}"
+            yield line + (_GUESSED if value == "cp1252" else "")
 
 
 def _column(column: Proposal) -> str:
@@ -222,16 +308,15 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
     if proposals is None:
         shape = shape_of(data)
     else:
-        shape = Shape(rows=proposals.rows, attributes=len(proposals.columns), only_bits=False)
+        shape = Shape(rows=proposals.rows, attributes=len(proposals.columns), kind="numbers")
     talk(f"{data}: its shape and the types of its columns, and no value", detail=True)
     path = Path(os.path.relpath(data, config.parent)).as_posix()
-    text = configuration_text(shape, path=path, config=str(config), proposals=proposals)
+    drafted = draft(shape, proposals)
+    text = configuration_text(shape, drafted, path=path, config=str(config))
     write_file(config, text.encode())
-    first = _DOMAIN if proposals is None else _DECLARED
-    decide = (first | _DECISIONS) if not shape.only_bits else _DECISIONS
     if as_json:
         result = {"file": str(config), "rows": shape.rows, "attributes": shape.attributes}
-        emit_json("init", result | {"decide": decide})
+        emit_json("init", result | {"decide": drafted.decide})
         return 0
     emit_table(
         [
@@ -239,7 +324,7 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
             ["records", f"{shape.rows} rows, {shape.attributes} columns"],
             *(
                 ["to decide" if number == 0 else "", f"{key}: {what}"]
-                for number, (key, what) in enumerate(decide.items())
+                for number, (key, what) in enumerate(drafted.decide.items())
             ),
         ]
     )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -139,12 +139,13 @@ class Shape:
     Attributes
     ----------
     rows, attributes : their numbers, which are public
-    only_bits : whether the file's type allows no values but 0 and 1
+    kind : what they most likely are: of a square matrix, the weights of a graph; of a sparse one,
+        sets; of one whose type allows no values but 0 and 1, bits; else numbers
     """
 
     rows: int
     attributes: int
-    only_bits: bool
+    kind: Literal["numbers", "bits", "sets", "graph"]
 
 
 def shape_of(path: Path) -> Shape:
@@ -156,14 +157,26 @@ def shape_of(path: Path) -> Shape:
         As `open_records`.
     """
     table = open_records(path)
+    sparse = False
     for block in table.read():
         require_finite(block)
+        sparse |= is_sparse(block)
     rows, attributes = table.shape
-    only_bits = (
+    bits = (
         path.suffix.lower() == ".npy"
         and np.lib.format.open_memmap(path, mode="r").dtype.kind == "b"
     )
-    return Shape(rows=rows, attributes=attributes, only_bits=only_bits)
+    return Shape(
+        rows=rows,
+        attributes=attributes,
+        kind="graph"
+        if 1 < rows == attributes
+        else "sets"
+        if sparse
+        else "bits"
+        if bits
+        else "numbers",
+    )
 
 
 def is_headless(path: Path) -> bool:

@@ -7,6 +7,7 @@ missing values in the same columns by the same marks (of a public list), give th
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -79,7 +80,7 @@ def _opened(path: Path, table: str) -> tuple[Frame, Spelling]:
     if ending(path) not in TEXTS:
         return open_frame(path, table=table), Spelling()
     refused: RecordsError | None = None
-    for encoding in _ENCODINGS:
+    for encoding in ("utf-16",) if _begins_as_utf16(path) else _ENCODINGS:
         spelling = Spelling(encoding=encoding)
         try:
             with_it = replace(spelling, separator=_separator(path, spelling))
@@ -89,6 +90,17 @@ def _opened(path: Path, table: str) -> tuple[Frame, Spelling]:
             if "data.encoding" not in str(error):
                 raise
     raise refused or RecordsError(f"{path}: can't be read.")
+
+
+def _begins_as_utf16(path: Path) -> bool:
+    """Whether the first two bytes are its byte order mark, as spreadsheets write it."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            return stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    except OSError:  # for which there are words where the file is read
+        return False
 
 
 def _separator(path: Path, spelling: Spelling) -> str:

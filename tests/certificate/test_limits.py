@@ -37,7 +37,7 @@ def inputs(certificate: dict[str, Any], **changes: Any) -> Inputs:
         ({"parameters": {"k": 2**53 - 1}}, "k"),
         ({"attributes": 2**24, "parameters": {"k": 2**20}}, r"attributes \* k"),
         ({"draws": 10**9}, "draws"),
-        ({"moment_draws": 10**9}, "moment_draws"),
+        ({"moment_draws": 2**24 + 1}, "moment_draws=16777217 must be at most 16777216"),
         ({"draws": 10**8, "attributes": 2**24}, "draws"),
         ({"domain": {"kind": "graph", "numbers": {}}, "attributes": 10**5}, "attributes"),
         (

@@ -100,6 +100,10 @@ def test_the_certificate_is_the_one_of_one_file(tmp_path: Path) -> None:
     )
     found = check_certificate(several.to_dict(), tmp_path / "data-out", workers=1)
     assert {check.status for check in found} == {"agrees"}
+    (seen,) = (check.detail for check in found if check.name == "released file")
+    assert seen.startswith("3 parts and their manifest, of each: SHA-256")
+    assert f"{MANIFEST}, of 3 parts" in str(made["data"])
+    assert "parts" not in str(made["records.npy"])
     assert open_release(made["data"]).rows.shape == open_release(made["records.npy"]).rows.shape
     assert made["data"].files["manifest"] == tmp_path / "data-out" / MANIFEST
     # And it takes the place of itself, as any output does, with other noise in every part.

@@ -105,7 +105,14 @@ def test_errors_count_where_the_range_is() -> None:
 
 def test_no_range_no_verdict() -> None:
     assert judge(inputs(), Some(), []) is None
-    assert judge(inputs(), Some(), [predicted(3, 1), predicted(3, 1)]) is None
+    assert judge(inputs(), Some(), [predicted(0, 1), predicted(0, 1)]) is None
+
+
+def test_records_that_are_all_alike_have_a_range_from_zero() -> None:
+    """Two sets of one item each are equal, at distance 0, or at distance 2."""
+    judged = judge(inputs(), Some(), [predicted(2, 1.5), predicted(2, 1.5)])
+    assert judged is not None
+    assert (judged.low, judged.high, judged.error, judged.verdict) == ("0", "2", "1.5", "coarse")
 
 
 def test_limits_of_the_quantity_stand_in_for_a_declared_range() -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 from dpverify.certificate.checklist import check_answerable
 from dpverify.certificate.configuration import UNDECIDED, load_configuration
 from dpverify.cli import _run
-from dpverify.cli.init import configuration_text
+from dpverify.cli.init import configuration_text, draft
 from dpverify.data.frame import Spelling
 from dpverify.data.loading import Shape
 from dpverify.data.proposals import propose
@@ -108,6 +109,36 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert config.read_text() == "mine"
 
 
+def decided(config: Path) -> Path:
+    """Every decision as the comment of its line has it, or at 1; δ at a millionth."""
+    text = config.read_text()
+    (unit,) = re.findall(r"^#   (\{ kind = .* \}) ", text, flags=re.MULTILINE)
+    text = text.replace('adjacency = "DECIDE"', f"adjacency = {unit}")
+    text = text.replace('delta = "DECIDE"', "delta = 1e-6").replace('= "DECIDE"', "= 1")
+    config.write_text(text)
+    return config
+
+
+def test_a_sparse_file_holds_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sp.save_npz(tmp_path / "visits.npz", sp.csr_array(np.eye(6, 40)))
+    assert _run(["init", str(tmp_path / "visits.npz")]) == 0
+    assert "data.domain: the least number of items" in capsys.readouterr().out
+    configuration = load_configuration(decided(tmp_path / "visits.toml"))
+    assert configuration.mechanism.name == "rr-min-hash"
+    assert configuration.adjacency().unit == "at most 1 item of one record's set, added or removed"
+
+
+def test_a_square_file_holds_a_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "calls.npy", np.ones((6, 6)) - np.eye(6))
+    assert _run(["init", str(tmp_path / "calls.npy")]) == 0
+    assert "data.domain" not in capsys.readouterr().out
+    configuration = load_configuration(decided(tmp_path / "calls.toml"))
+    assert configuration.mechanism.name == "jl-graph-cuts"
+    assert (
+        configuration.adjacency().unit == "one edge of the graph, its weight changed by at most 1"
+    )
+
+
 def test_bits_have_their_domain_by_type(tmp_path: Path) -> None:
     data = tmp_path / "bits.npy"
     np.save(data, np.zeros((4, 5), dtype=bool))
@@ -137,8 +168,8 @@ def test_what_is_no_table_of_numbers(
 
 
 def test_answers_in_the_comments_are_the_owners_to_give() -> None:
-    shape = Shape(rows=5, attributes=5, only_bits=False)
-    text = configuration_text(shape, path="a b.csv", config="a b.toml")
+    shape = Shape(rows=7, attributes=5, kind="numbers")
+    text = configuration_text(shape, draft(shape), path="a b.csv", config="a b.toml")
     assert '"a b.csv"' in text
     given = re.findall(r"^# ([\w-]+) = \{ answer", text, flags=re.MULTILINE)
     assert given
@@ -146,9 +177,9 @@ def test_answers_in_the_comments_are_the_owners_to_give() -> None:
 
 
 def test_every_placeholder_is_named(tmp_path: Path) -> None:
-    shape = Shape(rows=5, attributes=500, only_bits=False)
+    shape = Shape(rows=5, attributes=500, kind="numbers")
     path = tmp_path / "x.toml"
-    path.write_text(configuration_text(shape, path="x.csv", config="x.toml"))
+    path.write_text(configuration_text(shape, draft(shape), path="x.csv", config="x.toml"))
     with pytest.raises(ConfigurationError) as refused:
         load_configuration(path)
     values = re.sub(r"#.*", "", path.read_text())
@@ -178,14 +209,15 @@ Raucher = { type = "boolean" }
 """
 
 
-def test_a_table_as_it_comes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_table_as_it_comes(tmp_path: Path, encoding: str) -> None:
     """Encoding, separator, spelling and types are proposed; no value is in the configuration."""
     data = tmp_path / "hospital.csv"
-    data.write_text(HOSPITAL.replace("Notiz", "Ärztin").replace("Husten", "Müller"), "cp1252")
+    data.write_text(HOSPITAL.replace("Notiz", "Ärztin").replace("Husten", "Müller"), encoding)
     assert _run(["init", str(data)]) == 0
     text = (tmp_path / "hospital.toml").read_text("utf-8")
     lines = [re.sub(r"    #.*", "", line) for line in text.splitlines()]
-    for line in PROPOSED.splitlines():
+    for line in PROPOSED.replace("cp1252", encoding).splitlines():
         assert line in lines
     for value in ("P-1", "1.204", "17,5", "2020", "31", "Müller"):
         assert value not in text

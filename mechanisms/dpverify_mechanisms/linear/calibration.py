@@ -19,7 +19,8 @@ from dpverify.accounting.curves.laplace import Laplace, scale_laplace, scale_lap
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Vectors
 from dpverify.data.grid import Grid
-from dpverify.enclosure import Enclosure, Exact, SquareRoot, squared
+from dpverify.enclosure import Enclosure, Exact, SquareRoot, short_string, squared
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace
@@ -84,17 +85,31 @@ class Neighbours:
         kind : "gaussian" needs δ > 0; "laplace" doesn't, and needs less noise with it
         epsilon, delta : the target, exact
         level : for Gaussian noise; the papers' own ask for more than is needed
+
+        Raises
+        ------
+        ParameterError
+            If Gaussian noise would be finer than the grid, or Laplace noise than a 64th of it.
         """
         match kind:
             case "gaussian":
-                return RoundedGaussian(scale=level(epsilon, delta, sensitivity=self.apart(2)).upper)
+                scale = level(epsilon, delta, sensitivity=self.apart(2)).upper
+                if scale < RoundedGaussian.min_scale:
+                    raise ParameterError(
+                        "epsilon",
+                        short_string(epsilon),
+                        f"smaller with Gaussian noise, which would be {scale:.3g} of a step of the "
+                        f"records' grid, and needs {RoundedGaussian.min_scale:.0f}",
+                        f'noise = "laplace" goes down to {RoundedLaplace.min_scale:.3g} of a step.',
+                    )
+                return RoundedGaussian(scale=scale)
             case "laplace":
                 row = self._row()
                 if delta > 0 and row is not None:
-                    scale = scale_laplace_curve(epsilon, delta, row=row)
+                    least = scale_laplace_curve(epsilon, delta, row=row)
                 else:
-                    scale = scale_laplace(epsilon, sensitivity=self.apart(1))
-                return RoundedLaplace(scale=scale.upper)
+                    least = scale_laplace(epsilon, sensitivity=self.apart(1))
+                return RoundedLaplace(scale=least.upper)
 
     def _row(self) -> tuple[Fraction, ...] | None:
         return laplace_row(self.projection, self.grid, self.domain, self.adjacency)

@@ -14,9 +14,9 @@ from scipy import sparse
 
 from dpverify.accounting import sigma_gaussian
 from dpverify.accounting.curves.gaussian import Gaussian
-from dpverify.data.adjacency import Adjacency, Attribute, L1Ball
+from dpverify.data.adjacency import Adjacency, Attribute, Items, L1Ball
 from dpverify.data.blocks import ROWS
-from dpverify.data.domain import Box, dense
+from dpverify.data.domain import Box, Sets, dense
 from dpverify.enclosure import SquareRoot, squared
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords, SecureWords
@@ -286,3 +286,12 @@ def test_dot_broadcasts() -> None:
     assert dot(rows, rows).tolist() == [
         float(sum(int(x) ** 2 for x in row)) for row in rows.tolist()
     ]
+
+
+def test_gaussian_noise_finer_than_the_grid_is_refused_with_the_way_out() -> None:
+    """An item is one step, so that at a large ε a deviation of less than a step would do."""
+    target: dict[str, Any] = {"p": 8, "delta": "1e-6", "domain": Sets(), "adjacency": Items(1)}
+    with pytest.raises(ParameterError, match=r"epsilon=5 must be smaller .* 0\.98 of a step") as no:
+        LinearSketch.raw_data_g_opt(epsilon=5, **target)
+    assert 'noise = "laplace"' in str(no.value)
+    assert LinearSketch.raw_data_g_opt(epsilon=5, noise="laplace", **target).noise.scale < 1
