@@ -41,7 +41,7 @@ from dpverify.accounting.curves.randomized_response import (
 from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
 from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.blocks import admitted_blocks
-from dpverify.data.domain import Box, as_rows, dense, first_where, is_sparse
+from dpverify.data.domain import Box, as_matrix, as_rows, dense, first_where, is_sparse
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
@@ -338,9 +338,11 @@ class _Bits:
 
     def admit(self, records: Any, *, attributes: int | None = None) -> Any:
         """Records of bits as a matrix of doubles, dense or CSR."""
-        x = self.domain.admit(records, attributes=attributes)
-        values = x.data if is_sparse(x) else x
-        if not np.all((values == 0) | (values == 1)):
+        x = as_matrix(records, attributes=attributes)
+        if _are_bits(x):
+            return x
+        x = self.domain.admit(x, attributes=attributes)
+        if not _are_bits(x):
             row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
             raise RecordsError(
                 f", bit {column} is {value}: randomized response takes zeros and ones. "
@@ -348,6 +350,11 @@ class _Bits:
                 record=row,
             )
         return x
+
+
+def _are_bits(x: Any) -> bool:
+    values = x.data if is_sparse(x) else x
+    return np.array_equal(values != 0, values == 1)
 
 
 def _differing(adjacency: BitFlip | Record, p: int) -> int:
