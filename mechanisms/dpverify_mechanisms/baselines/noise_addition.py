@@ -253,10 +253,9 @@ class NoiseAddition(Certifiable):
         exact = cache(partial(self.noiseless, records))
 
         def release() -> NDArray[np.int64]:
-            distances = exact()
-            noisy = self.noise.sample(distances.shape, rng=rng)
-            noisy += distances
-            return noisy
+            distances = exact().copy()
+            distances += self.noise.sample(distances.shape, rng=rng)
+            return distances
 
         return release
 
