@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Kept"]
+from dpverify import __version__
+
+__all__ = ["Kept", "stamp"]
+
+
+def stamp() -> str:
+    """By which version a result is made, and when."""
+    return f"{__version__}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from statistics import median, median_high
@@ -28,9 +27,8 @@ from types import ModuleType
 from typing import Any
 from zlib import crc32
 
-from benchmarks.kept import Kept
+from benchmarks.kept import Kept, stamp
 from benchmarks.wings import accountants_room, auditors_room, picture
-from dpverify import __version__
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import fitting_delta
@@ -71,7 +69,7 @@ def measured(exhibit: Exhibit, broken: bool, draws: int, seed: int) -> dict[str,
         "kinds": sorted({finding.audit for finding in report.violations}),
         "draws": draws,
         "seconds": round(process_time() - start, 2),
-        "by": f"{__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        "by": stamp(),
     }
 
 

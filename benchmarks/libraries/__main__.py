@@ -1,7 +1,8 @@
 """``python -m benchmarks.libraries``: audits all libraries, and prints ``docs/libraries.md``.
 
-Each is audited in its own environment (`benchmarks.libraries.install`); what is done is kept there,
-from which an interrupted run goes on. ``--print`` prints the page of what is kept.
+Each is audited in its own environment (`benchmarks.libraries.install`). What is done is kept in
+``benchmarks/results/libraries``, which belongs to the repository, and from which a later run goes
+on; ``--print`` prints the page of it, and needs none of the libraries.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kept import Kept
-from benchmarks.libraries.install import INTO, PINS, python_of, reasons
+from benchmarks.libraries.install import INTO, PINS, RESULTS, python_of, reasons
 from dpverify_audits.libraries import LIBRARIES
 from tests.helpers.paths import ROOT
 
-__all__ = ["page"]
+__all__ = ["page", "results"]
 
 _MEASURE = ("-W", "ignore", "-m", "benchmarks.libraries.measure")
 _PATHS = (ROOT, ROOT / "mechanisms", ROOT / "audits")
@@ -33,6 +34,16 @@ def _measured(library: str, into: Path, kept: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, _PATHS))}
     command = [str(python_of(library, into)), *_MEASURE, library, "--kept", str(kept)]
     subprocess.run(command, env=environment, cwd=ROOT, stdout=sys.stderr, check=False)  # noqa: S603
+
+
+def results(folder: Path) -> dict[str, dict[str, Any]]:
+    """What was found of each mechanism, by its name, of each library that was audited."""
+    files = {library: folder / f"{library}.jsonl" for library in LIBRARIES}
+    return {
+        library: {key.rpartition("/")[0]: told for key, told in Kept(file).values.items()}
+        for library, file in files.items()
+        if file.exists()
+    }
 
 
 def _row(name: str, told: Mapping[str, Any]) -> str:
@@ -82,11 +93,12 @@ def _section(library: str, found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> str:
     """The documentation page: by library what was found, and why libraries are missing."""
-    rows, verdicts = [], Counter[str]()
+    rows, verdicts, stamps = [], Counter[str](), set[str]()
     for library in PINS:
         entries = found.get(library, {})
         counts = Counter(told["verdict"] for told in entries.values())
         verdicts += counts
+        stamps |= {told["by"] for told in entries.values()}
         pins = PINS[library][0].partition("==")[2]
         known = sum(bool(told["known"]) for told in entries.values())
         remark = missing.get(library, "") or ("" if library in LIBRARIES else _OTHERS[library])
@@ -100,6 +112,7 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
         libraries=sum(bool(entries) for entries in found.values()),
         mechanisms=sum(verdicts.values()),
         refuted=verdicts["violation"],
+        by="; ".join(sorted(stamps)),
         table="\n".join(rows),
         recorded=_recorded(found),
         sections="\n".join(
@@ -226,7 +239,7 @@ private**: “none found” is what so many draws show.
 All of these draw from the system's entropy, or from generators that are seeded from it where nobody
 seeds them: a second run has other counts. To audit one of them where it is installed:
 `dpverify audit libraries --library opendp`. Environments are made by
-`python -m benchmarks.libraries.install`.
+`python -m benchmarks.libraries.install`. Audited by dpverify {by}.
 
 | library | mechanisms | refuted | none found | other | known | |
 |---|---|---|---|---|---|---|
@@ -252,20 +265,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
     parser.add_argument("--environments", type=Path, default=INTO, help="where they are")
-    parser.add_argument("--kept", type=Path, help="folder of what is done; by default beside them")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of what is done")
     parser.add_argument("--print", action="store_true", help="audit nothing")
     given = parser.parse_args(arguments)
-    folder = given.kept or given.environments / "kept"
-    missing = reasons(given.environments)
-    found: dict[str, dict[str, Any]] = {}
-    for library in LIBRARIES:
-        kept = folder / f"{library}.jsonl"
-        wanted = not given.libraries or library in given.libraries
-        if wanted and not given.print and python_of(library, given.environments).exists():
-            _measured(library, given.environments, kept)
-        if kept.exists():
-            found[library] = {key.rsplit("/", 1)[0]: v for key, v in Kept(kept).values.items()}
-    print(page(found, missing), end="")
+    for library in () if given.print else given.libraries or LIBRARIES:
+        if python_of(library, given.environments).exists():
+            _measured(library, given.environments, given.results / f"{library}.jsonl")
+    print(page(results(given.results), reasons()), end="")
 
 
 if __name__ == "__main__":

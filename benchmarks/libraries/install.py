@@ -16,9 +16,11 @@ from pathlib import Path
 from benchmarks.peers.install import pip
 from tests.helpers.paths import ROOT
 
-__all__ = ["INTO", "PINS", "python_of", "reasons"]
+__all__ = ["INTO", "PINS", "RESULTS", "python_of", "reasons"]
 
 HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results" / "libraries"
+"""What was found of each library, and which couldn't be installed."""
 INTO = ROOT / "out" / "libraries"
 PINS: dict[str, list[str]] = tomllib.loads((HERE / "pins.toml").read_text(encoding="utf-8"))
 """Requirements of each library, by its name in the package index."""
@@ -29,9 +31,9 @@ def python_of(library: str, into: Path) -> Path:
     return into / library / "bin" / "python"
 
 
-def reasons(into: Path) -> dict[str, str]:
+def reasons() -> dict[str, str]:
     """Why libraries aren't there, by name, as the last installation left them; "" where one is."""
-    record = into / "installed.json"
+    record = RESULTS / "installed.json"
     known: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
     return known
 
@@ -48,14 +50,14 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["audit"]]
     given.into.mkdir(parents=True, exist_ok=True)
-    known = reasons(given.into)
+    known = reasons()
     for library in given.libraries or PINS:
         folder = given.into / library
         # The library decides first; where it and dpverify want different versions, dpverify wins.
         missing = pip(folder, PINS[library]) or pip(folder, needed)
         known[library] = missing
         print(f"{library}: {missing or 'installed'}", flush=True)
-        (given.into / "installed.json").write_text(json.dumps(known, indent=1) + "\n")
+        (RESULTS / "installed.json").write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":

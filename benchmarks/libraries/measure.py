@@ -15,7 +15,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from benchmarks.kept import Kept
+from benchmarks.kept import Kept, stamp
 from dpverify.auditing.audit import audit
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.report import Report
@@ -53,8 +53,8 @@ def audited(entry: Entry) -> dict[str, Any]:
         "low bits": low_bits.verdict if low_bits else "whole",
         "reach": _reach(reports[0]),
         "draws": entry.draws,
-        "replayable": getattr(entry(), "replayable", True),
-        "seconds": seconds,
+        "seconds": round(seconds, 1),
+        "by": stamp(),
     }
 
 

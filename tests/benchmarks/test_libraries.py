@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.libraries.__main__ import _RECORDER, page
-from benchmarks.libraries.install import PINS
+from benchmarks.libraries.__main__ import _RECORDER, page, results
+from benchmarks.libraries.install import PINS, RESULTS, reasons
 from benchmarks.libraries.measure import audited
 from dpverify.data.adjacency import AddRemove
 from dpverify_audits.libraries import LIBRARIES, Entry
 from dpverify_audits.libraries.entry import claimed
 from dpverify_audits.museum import SUITE as MUSEUM
+from tests.helpers.paths import ROOT
+
+CODE = re.compile("^```python.*?^```", re.DOTALL | re.MULTILINE)  # in documents the formatter's
 
 
 def told(scale: float, **remarks: Any) -> dict[str, Any]:
@@ -43,6 +47,15 @@ def test_a_claim_is_refuted_by_two_runs_and_the_page_says_by_what() -> None:
     assert "no wheel" in text
 
 
+def test_the_page_is_that_of_the_results() -> None:
+    found = results(RESULTS)
+    published = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
+    texts = [CODE.sub("", text) for text in (page(found, reasons()), published)]
+    assert texts[0] == texts[1]
+    refuted = [told for each in found.values() for told in each.values() if told["found"]]
+    assert all(0 < len(told["example"].splitlines()) <= 10 for told in refuted)
+
+
 def test_every_library_is_pinned() -> None:
     assert set(LIBRARIES) <= set(PINS)
     assert all("==" in pin for pins in PINS.values() for pin in pins)
@@ -53,7 +66,7 @@ def test_what_others_found_hangs_in_the_museum() -> None:
     assert {exhibit for _, _, exhibit, _, _ in _RECORDER if exhibit} <= names
     verdict = {"verdict": "violation"} | dict.fromkeys(("reading", "unit", "known"), "")
     row = verdict | {"claim": [1, 0], "lower": 2.0, "reach": None, "low bits": "whole", "draws": 9}
-    row |= {"seconds": 1.0, "found": "", "example": ""}
+    row |= {"seconds": 1.0, "found": "", "example": "", "by": "0.1.0, 2026-01-01"}
     text = page({"diffprivlib": {"GaussianNB, a class of one row": row}}, {})
     assert "| diffprivlib | refuted | Classes that were seen |" in text
     assert "| dpmm | – | The domain is what is there |" in text
