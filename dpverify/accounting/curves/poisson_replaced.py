@@ -1,35 +1,47 @@
 """A mechanism that reads a Poisson sample, of which one record is replaced.
 
-Let noise of a log-concave density f that falls with the distance, and depends on nothing else, be
-added to a vector of the sample, which a record moves by at most Δ: Gaussian noise, or Laplace noise
-on one number. The sample S of the others has one law on both sides, and H is jointly convex, so
-that S may be given. Let the vector be 0 then, v with the one record and v′ with the other.
-For α ≥ 1, and likewise with both exchanged,
+The sample S of the others has one law on both sides, and H is jointly convex, so that S may be
+given. Let F, G and G′ be the laws of the output on S, with the one record and with the other. For α
+≥ 1, and likewise with both exchanged,
 
-    H_α((1 − q)f₀ + qf_v ‖ (1 − q)f₀ + qf_{v′}) = q·sup_A (f_v − w·f₀ − α·f_{v′})(A),
-    w = (α − 1)(1 − q)/q ≥ 0,
+    H_α((1 − q)F + qG ‖ (1 − q)F + qG′) = q·sup_A (G − w·F − α·G′)(A),   w = (α − 1)(1 − q)/q ≥ 0.
 
-subscripts being centres. Move the origin to v: let the centres be 0, a = −v and c = v′ − v, so that
-|a| ≤ Δ and |c| ≤ 2Δ. It is largest at c = 2a of lengths 2Δ and Δ:
+Let the pair (P, Q) dominate the addition of a record, and g(t) be the largest P(A) of all tests
+with Q(A) = t, which is concave. Where F(A) = t, hence, G(A) ≤ g(t), and 1 − G′(A) ≤ g(1 − t) by the
+complement. So
 
- - Reflect c at the hyperplane through 0 that exchanges the directions of a and c, where these
-   differ. Let x and x′ be mirror images, x on a's side, so that f₀ is the same at both, f_a larger
-   at x, and c on the other side. Then f₀ − wf_a − αf_c has at x and x′ the same sum, and is further
-   apart, once c is reflected too: with (·)₊, which is convex, the integral has grown.
- - With a and c on one ray, f₀/f_a and f₀/f_c fall along it, f being log-concave, so that the best A
-   is a half space {x ≤ t}. On it f_a(A) and f_c(A) fall as a and c move away.
+    H_α ≤ q·sup_t (g(t) − wt − α·(1 − g(1 − t))).                                              (1)
 
-So the pair of centres Δ and −Δ, mixed with 0, dominates for α ≥ 1, is met by two records that pull
-in opposite ways, and is its own reverse. Hence it dominates at all α, for
-H_α(A ‖ B) = 1 − α + αH_{1/α}(B ‖ A), and its products dominate compositions, adaptive ones too
-(Zhu, Dong and Wang 2022, arXiv:2106.08567, theorem 10).
+**It is attained.** Let F be uniform on [0, 1], and G and G′ have the densities g′(t) and g′(1 − t),
+and what g jumps by at 0 on an output of their own. Their tests against F are no better than g, and
+since g′(t) − w − αg′(1 − t) falls in t, the best A is some [0, t], of which the value stands in
+(1). So this pair, mixed with F, dominates for α ≥ 1. Mirrored it is its own reverse, so that it
+dominates at all α, for H_α(A ‖ B) = 1 − α + αH_{1/α}(B ‖ A), and its products dominate
+compositions, adaptive ones too (Zhu, Dong and Wang 2022, arXiv:2106.08567, theorem 10).
 
-Then one release costs what the tails of its loss say, P[L ≥ ε] − e^ε·Q[L ≥ ε].
+**Noise on one number**, of a symmetric log-concave density f that a record moves by Δ: the tests
+are {z ≥ c}, so that t = ∫_c f, g′(t) = f(c − Δ)/f(c), and g′(1 − t) is that at −c, f(c + Δ)/f(c).
+So F, G and G′ are the noise at 0, Δ and −Δ: two records that pull in opposite ways. Gaussian noise
+on a vector, and Laplace noise on one that moves by Δ in the ℓ1 norm, have that g too.
+
+**Finitely many outputs**: g′ has steps, and the laws finitely many parts.
+
+**Any curve, one release.** With H_β(P ‖ Q) = D(β), g(t) is the least D(β) + βt, so that (1) is
+
+    q·min_{0 ≤ s} (D(w + αe^{−s}) + αe^{−s}·δ(s)),
+
+a least value instead of a largest one by convexity (Sion's theorem), where 1 − D(e^{−s}) − e^{−s}
+was written by its reverse. It is enough to look at s ≥ 0 where P and Q are each other's mirror
+image: for t > 1/2 the value in (1) falls, and at t ≤ 1/2 the slope of g at 1 − t is at most 1. At q
+= 1 that is the curve of groups of two. What stands in brackets is convex in u = e^{−s}: between
+three points, of which the middle one is lowest, it lies above the two chords, continued.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 from attrs import field, frozen
 from flint import arb, ctx
@@ -39,16 +51,29 @@ from dpverify.accounting.curves._by_tails import (
     epsilon_by_tails,
     largest_loss,
 )
-from dpverify.accounting.curves.poisson_sampled import single_loss, to_rate
+from dpverify.accounting.curves.poisson_sampled import (
+    amplified_delta,
+    amplified_epsilon,
+    delta_near,
+    mirrored_pairs,
+    single_loss,
+    to_rate,
+)
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
+from dpverify.accounting.losses.discrete import FiniteLoss
 from dpverify.accounting.losses.sampled import ReplacedSampleLoss
+from dpverify.accounting.solve import falling_root, lowest
 from dpverify.data.adjacency import AddRemove, Replace
-from dpverify.enclosure import Enclosure, number_string
+from dpverify.enclosure import Enclosure, number_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["PoissonReplaced"]
+
+_PRECISION = 256
+_NARROW = 1e-8  # of the place of the least value
+_CHORDS = (1e-7, 1e-5, 1e-3, 1e-1)  # how far apart three points are
 
 
 def _to_base(value: PrivacyCurve) -> PrivacyCurve:
@@ -62,22 +87,18 @@ def _to_base(value: PrivacyCurve) -> PrivacyCurve:
             "State the noise for what one record adds; that the sample has another one instead is "
             "counted here.",
         )
-    if not isinstance(single_loss(value), GaussianLoss | LaplaceLoss):
-        rule = "Gaussian noise, or Laplace noise on one number"
-        hint = "No dominating pair is proven for others."
-        raise ParameterError("curve", str(value), rule, hint)
     return value
 
 
 @frozen(kw_only=True)
 class PoissonReplaced(PrivacyCurve):
-    """Curve of noise on a Poisson sample, for one record that is replaced.
+    """Curve of a mechanism on a Poisson sample, for one record that is replaced.
 
-    Exact, also of several releases.
+    The least that the curve of adding a record proves, also of several releases.
 
     Parameters
     ----------
-    curve : of Gaussian noise, or Laplace noise on one number, for one record added or removed
+    curve : of the mechanism on its sample, for one record added or removed
     rate : q in (0, 1], exact, of a record; of a user with all rows, where the curve is of users
 
     Examples
@@ -101,27 +122,137 @@ class PoissonReplaced(PrivacyCurve):
         return f"{self.curve}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
-        return delta_by_tails(self._loss, epsilon)
+        loss = self._known_loss()
+        return self._least(epsilon) if loss is None else delta_by_tails(loss, epsilon)
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
-        return epsilon_by_tails(self._loss, delta)
+        loss = self._known_loss()
+        if loss is not None:
+            return epsilon_by_tails(loss, delta)
+        removed = amplified_epsilon(self.curve, self.rate, delta)
+        if math.isinf(removed.lower):
+            return removed
+        return falling_root(lambda eps: self._least(Fraction(eps)), delta) if delta else self._end()
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides; the noise is scaled by `noise`."""
-        loss = self._loss
-        end = largest_loss(loss)
-        if end is not None and abs(threshold) > end.lower:
-            return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
+        if threshold < 0:
+            own, other = self.rates(-threshold, noise=noise)
+            return 1 - other, 1 - own
+        loss = self._known_loss()
+        if isinstance(loss, ReplacedSampleLoss):
+            end = largest_loss(loss)
+            if end is not None and threshold > end.lower:
+                return 0.0, 0.0
+            with ctx.workprec(64):
+                own_ball, other_ball = loss.above(loss.boundary(arb(threshold)), noise)
+                return float(own_ball.mid()), float(other_ball.mid())
+        q, s = float(self.rate), self._place(Fraction(threshold))
         with ctx.workprec(64):
-            own, other = loss.above(loss.boundary(arb(threshold)), noise)
-            return float(own.mid()), float(other.mid())
+            near = float(self._slope(Fraction(threshold), s).log().mid())
+        (own, both), (kept, _) = (self.curve.rates(at, noise=noise) for at in (near, -s))
+        return (1 - q) * both + q * own, (1 - q) * both + q * (1 - kept)
 
     def losses(self) -> Losses:
-        """The loss of the pair that dominates, and that two records attain."""
-        return ((self._loss, 1),)
+        """The loss of the pair that dominates every release.
 
-    @property
-    def _loss(self) -> ReplacedSampleLoss:
-        base = single_loss(self.curve)
-        assert isinstance(base, GaussianLoss | LaplaceLoss)  # noqa: S101
-        return ReplacedSampleLoss(base=base, rate=self.rate)
+        Raises
+        ------
+        ParameterError
+            If the noise is neither Gaussian nor Laplace and its laws aren't known to be finite.
+        """
+        loss = self._known_loss()
+        if loss is None:
+            raise ParameterError(
+                "curve",
+                str(self.curve),
+                "Gaussian or Laplace noise, or laws of finitely many rational probabilities",
+                "Of other noise one release is known: compose an ApproxDP of one of its points.",
+            )
+        return ((loss, 1),)
+
+    def _known_loss(self) -> ReplacedSampleLoss | FiniteLoss | None:
+        try:
+            base = single_loss(self.curve)
+        except ParameterError:
+            return None
+        if isinstance(base, GaussianLoss | LaplaceLoss):
+            return ReplacedSampleLoss(base=base, rate=self.rate)
+        pairs = mirrored_pairs(base)
+        return None if pairs is None else FiniteLoss(pairs=_replaced_pairs(pairs, self.rate))
+
+    def _slope(self, epsilon: Fraction, s: float) -> arb:
+        """W + αe^{−s}."""
+        q, log = to_arb(self.rate), to_arb(epsilon)
+        return log.expm1() * (1 - q) / q + (log - arb(s)).exp()
+
+    def _bound(self, epsilon: Fraction, s: float) -> arb:
+        """Encloses what is to be least, at s ≥ 0, times q."""
+        slope = self._slope(epsilon, s)
+        low, high = (self._profile(end) for end in (slope.upper(), slope.lower()))
+        rest = (to_arb(epsilon) - arb(s)).exp() * delta_near(self.curve, arb(s))
+        return to_arb(self.rate) * (low.union(high) + rest)
+
+    def _profile(self, beta: arb) -> arb:
+        """Encloses D(β) for an exact β."""
+        if beta >= 1:
+            return delta_near(self.curve, beta.log())
+        return 1 - beta + beta * delta_near(self.curve, -beta.log())
+
+    def _place(self, epsilon: Fraction) -> float:
+        """About where it is least."""
+
+        def bound(s: float) -> float:
+            with ctx.workprec(_PRECISION):
+                return float(self._bound(epsilon, s).log().mid())
+
+        most = float(epsilon) + 1
+        while bound(2 * most) < bound(most):
+            most *= 2
+        return lowest(bound, 0.0, 2 * most, width=_NARROW * most)
+
+    def _least(self, epsilon: Fraction) -> Enclosure:
+        """Encloses δ(ε): a value from above, and the removal's or two chords from below."""
+        s = self._place(epsilon)
+        low = amplified_delta(self.curve, self.rate, epsilon).lower
+        with ctx.workprec(_PRECISION):
+            at = self._bound(epsilon, s)
+            for apart in _CHORDS:
+                places = s * (1 + apart), s, s * (1 - apart)
+                (u, y), (v, _), (w, z) = (
+                    ((-arb(place)).exp(), self._bound(epsilon, place)) for place in places
+                )
+                if y > at and z > at:
+                    least = at - ((y - at) * (w - v) / (v - u)).max((z - at) * (v - u) / (w - v))
+                    low = max(low, Enclosure.of_ball(least).lower)
+                    break
+            return Enclosure(low, min(Enclosure.of_ball(at).upper, 1.0))
+
+    def _end(self) -> Enclosure:
+        """The largest loss: that of g′ = e^{ε₀} on one side and e^{−ε₀} on the other."""
+        pure, q = self.curve.epsilon_at(0), to_arb(self.rate)
+        ends = [
+            Enclosure.of_ball(((1 - q + q * arb(x).exp()) / (1 - q + q * (-arb(x)).exp())).log())
+            for x in (pure.lower, pure.upper)
+        ]
+        return Enclosure(max(ends[0].lower, 0.0), ends[1].upper)
+
+
+def _replaced_pairs(
+    pairs: list[tuple[Fraction, Fraction]], rate: Fraction
+) -> list[tuple[Fraction, Fraction]]:
+    """Probabilities of all parts of [0, 1] on both sides, and of the outputs of their own."""
+    shown = sum((p for p, q in pairs if not q), Fraction(0))
+    steps = sorted(((p / q, q) for p, q in pairs if q), reverse=True)
+    ends = list(accumulate((q for _, q in steps), initial=Fraction(0)))
+    cuts = sorted({*ends, *(1 - end for end in ends)})
+
+    def slope(t: Fraction) -> Fraction:
+        return next(ratio for (ratio, _), end in zip(steps, ends[1:], strict=True) if t < end)
+
+    found = [(rate * shown, Fraction(0)), (Fraction(0), rate * shown)] if shown else []
+    for low, high in pairwise(cuts):
+        middle, size = (low + high) / 2, high - low
+        own, other = slope(middle), slope(1 - middle)
+        found.append((size * (1 - rate + rate * own), size * (1 - rate + rate * other)))
+    return found

@@ -84,10 +84,14 @@ def amplified_delta(curve: PrivacyCurve, rate: Fraction, epsilon: Fraction) -> E
         return curve.delta_at(epsilon)
     with ctx.workprec(_PRECISION):
         q = to_arb(rate)
-        inner = (to_arb(epsilon).expm1() / q).log1p()
-        low, high = (max(rational_of(end), Fraction(0)) for end in (inner.lower(), inner.upper()))
-        largest, least = curve.delta_at(low).upper, curve.delta_at(high).lower
-        return Enclosure.of_ball((q * arb(least)).union(q * arb(largest)))
+        return Enclosure.of_ball(q * delta_near(curve, (to_arb(epsilon).expm1() / q).log1p()))
+
+
+def delta_near(curve: PrivacyCurve, epsilon: arb) -> arb:
+    """Encloses δ(ε) by its values at two rationals beside ε ≥ 0."""
+    low, high = (max(rational_of(end), Fraction(0)) for end in (epsilon.lower(), epsilon.upper()))
+    largest, least = curve.delta_at(low).upper, curve.delta_at(high).lower
+    return arb(least).union(arb(largest))
 
 
 def amplified_epsilon(curve: PrivacyCurve, rate: Fraction, delta: Fraction) -> Enclosure:

@@ -16,6 +16,7 @@ from flint import arb, ctx
 import dpverify as dpv
 from dpverify.accounting.composition._cells import Cells, _floor
 from dpverify.accounting.composition._grid import GridDirection
+from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
 from dpverify.accounting.losses.base import TailedLoss
 from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
@@ -284,6 +285,95 @@ def test_the_lattice_agrees_with_the_transform(
     assert found.width < 1e-3
 
 
+def _mixtures(rate: float) -> tuple[Any, Any]:
+    """Both laws for all F, G and G′ on three outputs, in twelfths, of odds up to 3 beside F."""
+    parts = np.array([(a, b, 12 - a - b) for a in range(1, 11) for b in range(1, 12 - a)]) / 12
+    losses = np.abs(np.log(parts[:, None] / parts))
+    close = np.max(losses, axis=2) <= math.log(3) + 1e-9
+    chosen = [
+        (f, g, other)
+        for f in range(len(parts))
+        for g, other in product(np.flatnonzero(close[:, f]), repeat=2)
+    ]
+    f, g, other = (parts[list(index)] for index in zip(*chosen, strict=True))
+    return (1 - rate) * f + rate * g, (1 - rate) * f + rate * other
+
+
+@pytest.mark.parametrize("rate", day_and_night(Fraction(1, 2), Fraction(1, 10)))
+def test_no_three_laws_are_worse_where_a_record_is_replaced(rate: Fraction) -> None:
+    """All pairs that randomized response dominates, in one release and in two; three attain it."""
+    step = dpv.RandomizedResponse(keep=Fraction(3, 4)).poisson_sampled(rate=rate, replaced=True)
+    p, q = _mixtures(float(rate))
+    assert len(p) > 5000
+    for share in (0.01, 0.3, 0.8):
+        epsilon = share * step.epsilon_at(0).upper
+        ratio = math.exp(epsilon)
+        values = np.maximum(p - ratio * q, 0).sum(axis=1)
+        found = step.delta_at(epsilon)
+        assert found.lower * (1 - 1e-12) <= values.max() <= found.upper * (1 + 1e-12)
+        worst = np.argsort(values)[-25:]
+        both = np.einsum("ia,jb->ijab", p[worst], p[worst])
+        others = np.einsum("ia,jb->ijab", q[worst], q[worst])
+        most = np.maximum(both - ratio * others, 0).sum(axis=(2, 3)).max()
+        twice = (2 * step).delta_at(epsilon)
+        assert twice.lower * (1 - 1e-12) <= most <= twice.upper * (1 + 1e-12)
+
+
+class _Unknown(PoissonReplaced):
+    """A curve of which nothing is used but its values."""
+
+    __slots__ = ()
+
+    def _known_loss(self) -> None:
+        return None
+
+
+NOISES_OF_KNOWN_PAIRS = [
+    dpv.Gaussian(sigma=1),
+    dpv.Laplace(scale=1),
+    dpv.RandomizedResponse(keep="0.75"),
+]
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate"), day_and_night(*product(NOISES_OF_KNOWN_PAIRS, ("0.5", "0.01", "1")))
+)
+def test_the_values_of_a_curve_say_what_its_pair_does(noise: dpv.PrivacyCurve, rate: str) -> None:
+    known, values = PoissonReplaced(curve=noise, rate=rate), _Unknown(curve=noise, rate=rate)
+    for share in ("0.01", "0.4", "0.9"):
+        epsilon = Fraction(share) * Fraction(known.epsilon_at("1e-12").upper)
+        truth, found = known.delta_at(epsilon), values.delta_at(epsilon)
+        assert found.lower <= truth.upper
+        assert truth.lower <= found.upper
+        assert found.upper - found.lower <= 1e-6 * found.upper + 1e-12
+        if isinstance(noise, dpv.Gaussian):
+            rates = (curve.rates(float(epsilon)) for curve in (known, values))
+            assert next(rates) == pytest.approx(next(rates), rel=1e-4)
+    if not isinstance(noise, dpv.Gaussian):
+        ends = values.epsilon_at(0), known.epsilon_at(0)
+        assert ends[0].upper == pytest.approx(ends[1].upper, rel=1e-14)
+
+
+@pytest.mark.nightly
+def test_a_root_of_values_is_that_of_the_pair() -> None:
+    noise = dpv.Laplace(scale=1)
+    found, truth = (
+        curve(curve=noise, rate="0.5").epsilon_at("1e-3") for curve in (_Unknown, PoissonReplaced)
+    )
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
+    assert found.width < 1e-5
+
+
+def test_a_row_of_laplace_noise_on_a_sample() -> None:
+    """Its curve alone is known: between that of the removal and that of both changes."""
+    row = dpv.Laplace.of_row([1, 2], scale=1)
+    found = row.poisson_sampled(rate="0.1", replaced=True).delta_at("0.2")
+    assert row.poisson_sampled(rate="0.1").delta_at("0.2").upper < found.lower
+    assert found.upper < dpv.Laplace(scale="0.25").poisson_sampled(rate="0.1").delta_at("0.2").lower
+    assert found.width < 1e-6
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("noise", "twice"),
@@ -366,12 +456,8 @@ def test_two_samples_with_laplace_noise_agree_with_quadrature() -> None:
     ("make", "message"),
     [
         (
-            lambda: dpv.Laplace.of_row([1, 2], scale=1).poisson_sampled(rate=0.1, replaced=True),
-            "one release whose privacy loss has a known law",
-        ),
-        (
-            lambda: dpv.ApproxDP(epsilon=1).poisson_sampled(rate=0.1, replaced=True),
-            "Gaussian noise, or Laplace noise on one number",
+            lambda: 2 * dpv.ApproxDP(epsilon=1).poisson_sampled(rate=0.1, replaced=True),
+            "Gaussian or Laplace noise, or laws of finitely many",
         ),
         (
             lambda: dpv.Gaussian(sigma=1).sampled_without_replacement(size=11, out_of=10),
