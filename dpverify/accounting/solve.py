@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import chain
 
 from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
@@ -30,7 +31,7 @@ _STEPS = (0.0, *(2.0**-exponent for exponent in range(52, 15, -3)))
 _PRECISE = 4 * 2.0**-52
 _ITERATIONS = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_SMALL = tuple(2.0**exponent for exponent in range(-60, -20, 3))
+_SMALL = tuple(2.0**exponent for exponent in range(-60, -15, 3))
 _WIDENINGS = tuple(2.0**-exponent for exponent in range(51, 20, -3))
 
 
@@ -52,7 +53,7 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
     Raises
     ------
     NumericalError
-        If no two doubles within a relative 2⁻²⁰ are decided.
+        If no two doubles within a relative 2⁻²⁰ or an absolute 2⁻¹⁸ are decided.
     """
     ends = Enclosure.of_exact(target)
     first, last = (_falling(function, end) for end in (ends.upper, ends.lower))
@@ -68,9 +69,10 @@ def _falling(function: Callable[[float], Enclosure], target: float) -> Enclosure
             if function(small).upper <= target:
                 return Enclosure(0.0, small)
     guess = _search(lambda x: -_excess(function(x), target))
-    lower = next((x for x in beside(guess, -1) if function(x).lower >= target), None)
-    upper = next((x for x in beside(guess, 1) if function(x).upper <= target), None)
-    if lower is None or upper is None:
+    above = chain(beside(guess, 1), (guess + small for small in _SMALL))
+    lower = next((x for x in beside(guess, -1) if function(x).lower >= target), 0.0)
+    upper = next((x for x in above if function(x).upper <= target), None)
+    if upper is None or (lower == 0 and guess > _SMALL[-1]):
         raise NumericalError(f"no certified root near {guess!r}")
     return Enclosure(lower, upper)
 
@@ -227,11 +229,12 @@ def certified_solution(found: Enclosure, accepts: Callable[[Fraction], bool]) ->
     Raises
     ------
     NumericalError
-        If nothing within a relative 2⁻¹⁶ above is accepted.
+        If nothing within a relative 2⁻¹⁶ or an absolute 2⁻¹⁸ above is accepted.
     """
     start = max(found.upper, 2.0**-60)  # rounding may have put a solution near 0 below it
-    for step in _STEPS:
-        upper = start * (1 + step)
+    relative = (start * (1 + step) for step in _STEPS)
+    # Where δ hardly falls at 0, it differs by less than its own rounding for some way.
+    for upper in chain(relative, (start + small for small in _SMALL)):
         if accepts(Fraction(upper)):
             return Enclosure(max(found.lower, 0.0), upper)
     raise NumericalError(f"no certified solution near {found.upper!r}")

@@ -82,5 +82,5 @@ def step_epsilon(delta: Fraction, *, reach: int, tails: Tails) -> Enclosure:
                 return Enclosure(0.0, 0.0)
             if most > 0:
                 return enclose(lambda: excess().log1p())
-            nearly = Enclosure.of_ball(most.log1p()).upper
+            nearly = Enclosure.of_ball(most.upper().log1p()).upper
     return Enclosure(0.0, nearly)  # delta is δ(0), or as good as that

@@ -30,6 +30,7 @@ import datetime
 import math
 import re
 import struct
+import sys
 import zlib
 from collections import Counter
 from collections.abc import (
@@ -51,7 +52,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from numbers import Number
-from types import FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -604,6 +605,9 @@ class _Reader:
                 state = value.__getstate__()
         if isinstance(state, tuple) and len(state) == 2:  # also of slots
             state = {**(state[0] or {}), **(state[1] or {})}
+        made = _made(value if isinstance(value, type) else type(value))
+        if made:
+            state = {**(state if isinstance(state, Mapping) else {}), **made}
         if isinstance(state, Mapping) and state:
             self.texts.update(state)
             structures = [
@@ -614,6 +618,30 @@ class _Reader:
             return f"{kind}({', '.join(structures)})"
         self.text(name, _said(value))
         return kind
+
+
+def _made(kind: type) -> dict[str, Any]:
+    """What a class holds that was made for the output: pickle doesn't find it by its name.
+
+    That are its attributes, and what its methods and properties took along from where they stand.
+    """
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is kind:
+        return {}
+    held: dict[str, Any] = {}
+    for name, part in vars(kind).items():
+        if name.startswith("__"):
+            continue
+        cells = getattr(getattr(part, "fget", part), "__closure__", None) or ()
+        full = [cell.cell_contents for cell in cells if cell != CellType()]
+        taken = [each for each in full if each is not kind]
+        if not hasattr(type(part), "__get__"):
+            held[name] = part
+        elif taken:
+            held[name] = taken
+    return held
 
 
 def _label(key: Any) -> str:

@@ -405,6 +405,40 @@ def test_a_delta_next_to_that_of_an_infinite_epsilon(part: float) -> None:
     assert found.lower <= 4 <= found.upper or (part < 0 and found.upper == math.inf)
 
 
+@pytest.mark.parametrize(
+    "curve",
+    [
+        dpv.DiscreteGaussian(sigma="0.23"),
+        dpv.RandomizedResponse(keep=1 - Fraction(1, 10**12), positions=7),
+        dpv.curves.PartitionSelection(
+            noise=dpv.curves.DiscreteLaplace(scale=Fraction(39, 7), sensitivity=2), threshold=15
+        ),
+    ],
+)
+@pytest.mark.parametrize("below", ["1e-12", "1e-16", "1e-20", "1e-45"])
+def test_a_delta_next_to_the_largest(curve: dpv.PrivacyCurve, below: str) -> None:
+    """There ε is next to 0, and both ends of δ at it are one double."""
+    most = Fraction(curve.delta_at(0).lower)
+    delta = most * (1 - Fraction(below))
+    found = curve.epsilon_at(delta)
+    assert 0 <= found.lower <= found.upper < math.inf
+    assert curve.delta_at(found.upper).lower <= delta
+    assert found.upper == 0 or curve.delta_at(found.lower).upper >= delta
+
+
+def test_a_delta_next_to_1() -> None:
+    curve = dpv.RandomizedResponse(keep=1 - Fraction(1, 10**12), positions=7)
+    found = curve.epsilon_at(1 - Fraction(1, 10**40))
+
+    def missing(epsilon: float) -> mpmath.mpf:  # 1 - δ
+        keep, other = 1 - mpf(10) ** -12, mpf(10) ** -12
+        law = [math.comb(7, j) * keep**j * other ** (7 - j) for j in range(8)]
+        return mpmath.fsum(min(p, mpmath.exp(epsilon) * law[7 - j]) for j, p in enumerate(law))
+
+    with mpmath.workdps(150):
+        assert missing(found.lower) <= mpf(10) ** -40 <= missing(found.upper)
+
+
 def test_an_epsilon_next_to_0_is_found() -> None:
     curve = dpv.curves.PartitionSelection(
         noise=dpv.curves.DiscreteLaplace(scale=30), threshold=800, groups=2

@@ -214,7 +214,27 @@ def _with(value: Any, **attributes: Any) -> Any:
 
 
 SAME = [*range(99)]
+
+
+def made(secret: int) -> dict[str, Any]:
+    """Outputs of types that are made for them."""
+
+    class Property:
+        @property
+        def told(self) -> int:
+            return secret
+
+        def itself(self) -> int:
+            return super().__hash__()
+
+    kind = type("Made", (), {"told": secret})
+    return {"attribute": kind(), "property": Property(), "type": kind}
+
+
+MADE = made(1), made(2)
+
 TOLD_APART = {
+    **{f"{how} of a type": (MADE[0][how], MADE[1][how]) for how in MADE[0]},
     "exponent": (Decimal("1.0"), Decimal("1.00")),
     "exponent within": ([Decimal("1.0"), "x"], [Decimal("1.00"), "x"]),
     "sign of a decimal zero": (Decimal("0"), Decimal("-0")),
