@@ -33,8 +33,9 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
+from dpverify.auditing.outputs.samples import copied, display_name, foreign_code, releaser
 from dpverify.auditing.outputs.values import kept, value_of
+from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -72,7 +73,7 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         If a release is late.
     """
     watched: tuple[list[_Effects], list[_Effects]] = ([], [])
-    releases = []
+    releases, silent = [], True
     for side, data in enumerate((pair.record, pair.neighbour)):
         rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
         releases.append(releaser(mechanism, data, _WATCHED + 1, rng))
@@ -80,11 +81,18 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         for side in (0, 1):
             with _watching() as effects:
                 work = partial(_tried, releases[side])
-                foreign_code(work, mechanism, pair, side, (), config.time_limit)
+                silent &= foreign_code(work, mechanism, pair, side, (), config.time_limit)
             watched[side].append(effects)
     name = display_name(mechanism)
     everything = [effects for side in watched for effects in side]
     notes = [f"{name} {said}." for said in _said(everything)]
+    if silent:
+        notes.append(
+            f"{name} returns nothing but None, where {len(everything)} calls were watched."
+        )
+    if unread := _unread(mechanism, pair, config):
+        kept = ", ".join(map(escaped, unread))
+        notes.append(f"{name} keeps {kept} of its fit: what ends in _ is its output.")
     if _changes(mechanism, pair, config):
         notes.append(f"{name} changes the data that it is given; each release got a copy.")
     # The first release may say what is said once: a warning, a banner.
@@ -96,9 +104,26 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     return SideEffects(tuple(notes), leak if telling else "")
 
 
-def _tried(release: Callable[[], Any]) -> None:
+def _tried(release: Callable[[], Any]) -> bool:
+    """Whether it returns, and nothing but None."""
     with suppress(Exception, SystemExit):  # what is raised is an output, which others look at
-        release()
+        return release() is None
+    return False
+
+
+def _unread(mechanism: Any, pair: Pair, config: AuditConfig) -> tuple[str, ...]:
+    """Attributes that an estimator has of its fit, and that no audit reads."""
+    fitted = mechanism.function if isinstance(mechanism, Adapted) else None
+    if not isinstance(fitted, Fitted):
+        return ()
+
+    def names() -> tuple[str, ...]:
+        with suppress(Exception, SystemExit):
+            return fitted.unread(copied(pair.record))
+        return ()
+
+    with _watching():
+        return foreign_code(names, mechanism, pair, 0, (), config.time_limit)
 
 
 def _said(watched: Sequence[_Effects]) -> Iterator[str]:

@@ -124,6 +124,37 @@ def test_nothing_is_noted_of_what_does_nothing_else() -> None:
     assert watched(quiet) == SideEffects(())
 
 
+class KeepsRows:
+    """An estimator that is published with the rows that it learned from."""
+
+    def __init__(self) -> None:
+        self.rows: Any = None
+
+    def fit(self, X: Any) -> KeepsRows:
+        self.rows, self._size = X, len(X)
+        self.mean_ = X.mean() + np.random.default_rng().laplace()
+        return self
+
+
+def test_what_an_estimator_keeps_beside_what_it_learned_is_noted() -> None:
+    kept = adapt(KeepsRows(), adjacency=dpv.AddRemove(), claim=dpv.ApproxDP(epsilon=1))
+    pair = dpv.Pair(name="a row", record=np.ones((2, 1)), neighbour=np.ones((1, 1)))
+    effects = side_effects(kept, pair, AuditConfig(workers=1))
+    assert effects.notes == (
+        "KeepsRows keeps rows, _size of its fit: what ends in _ is its output.",
+    )
+
+
+def test_a_function_that_returns_nothing_is_said_to() -> None:
+    def named(data: Any, rng: Any) -> None:
+        data.sum() + rng.laplace()
+
+    claim = dpv.ApproxDP(epsilon=1)
+    silent = adapt(named, of="record", adjacency=dpv.Attribute(1), claim=claim)
+    effects = side_effects(silent, PAIR, AuditConfig(workers=1))
+    assert effects.notes == ("named returns nothing but None, where 18 calls were watched.",)
+
+
 def leaks_a_number(data: Any, rng: Any) -> None:
     print(f"true {data.sum()}, noisy {data.sum() + rng.laplace()}")
 

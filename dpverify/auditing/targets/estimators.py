@@ -54,6 +54,22 @@ class Fitted:
 
     def __call__(self, data: Any) -> dict[str, Any]:
         """Attributes that end in ``_`` of a copy that was fitted to the data."""
+        fresh = self._fitted(data)
+        learned = {name: value for name, value in vars(fresh).items() if _learned(name)}
+        if not learned:
+            raise DrawError(
+                f"{type(self.estimator).__name__} has no attributes that end in _ after fit. Wrap "
+                "it in a function that returns what is published."
+            )
+        return learned
+
+    def unread(self, data: Any) -> tuple[str, ...]:
+        """Names of what a fitted copy has besides, and the estimator hadn't, or only as None."""
+        had, has = vars(self.estimator), vars(self._fitted(data))
+        new = (name for name, value in has.items() if type(had.get(name)) is not type(value))
+        return tuple(name for name in new if not _learned(name))
+
+    def _fitted(self, data: Any) -> Any:
         apart = isinstance(data, tuple) and len(data) == 2
         if self.labelled and not apart:
             raise DrawError(
@@ -63,14 +79,8 @@ class Fitted:
             )
         fresh = copy.deepcopy(self.estimator)
         fresh.fit(*(data if apart else (data,)))
-        learned = {
-            name: value
-            for name, value in vars(fresh).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
-        if not learned:
-            raise DrawError(
-                f"{type(self.estimator).__name__} has no attributes that end in _ after fit. Wrap "
-                "it in a function that returns what is published."
-            )
-        return learned
+        return fresh
+
+
+def _learned(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
