@@ -244,7 +244,7 @@ class Sets:
 
     def admit(self, records: Any, *, attributes: int | None = None) -> scipy.sparse.csr_array:
         """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
-        x = scipy.sparse.csr_array(as_matrix(records, attributes=attributes))
+        x = _in_rows(as_matrix(records, attributes=attributes))
         if np.any(x.data == 0):
             x = x.copy()
             x.eliminate_zeros()
@@ -365,7 +365,7 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     if np.iscomplexobj(records.data if is_sparse(records) else records):
         raise RecordsError("records must be real numbers, and these are complex.")
     if is_sparse(records):
-        x: Any = scipy.sparse.csr_array(records, dtype=np.float64)
+        x: Any = _in_rows(records)
         try:
             x.check_format()
         except ValueError as error:
@@ -391,6 +391,13 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
             "as many as the mechanism was made for."
         )
     return x
+
+
+def _in_rows(x: Any) -> scipy.sparse.csr_array:
+    """The same as a CSR array of doubles: itself, if it is one."""
+    if isinstance(x, scipy.sparse.csr_array) and x.dtype == np.float64:
+        return x
+    return scipy.sparse.csr_array(x, dtype=np.float64)
 
 
 def is_sparse(x: Any) -> bool:

@@ -148,7 +148,7 @@ class RandomizedResponse(Prepared, Certifiable, Exhaustive):
 
     def randomized(self, bits: NDArray[np.bool_], rng: Words) -> NDArray[np.uint8]:
         """Flipped bits, one word each in the order of the rows: any blocking gives the same."""
-        numerator = self.flip.numerator * (COIN // self.flip.denominator)
+        numerator = np.uint64(self.flip.numerator * (COIN // self.flip.denominator))
         bits ^= flips(numerator, bits.shape, rng=rng)
         return np.packbits(bits, axis=1)
 
