@@ -28,6 +28,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.kept import Kept, stamp
+from benchmarks.plaques import plaque
 from benchmarks.wings import accountants_room, auditors_room, picture
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
@@ -211,30 +212,32 @@ def _table(rows: Iterable[_Row]) -> str:
     return "\n".join([_HEAD, *(row.cells() for row in rows)])
 
 
-def _plaque(exhibit: Exhibit) -> str:
-    return f"- **{exhibit.name}.** {exhibit.mistake} *{exhibit.leak}* ({exhibit.source})"
-
-
 def _room(room: ModuleType, rows: Mapping[str, _Row]) -> str:
     """What hangs at the door, and in the room, of that which was audited."""
     hung = [rows[exhibit.name] for exhibit in room.EXHIBITS if exhibit.name in rows]
     text = str(room.__doc__).partition("\n\n")[2].strip()
-    plaques = "\n".join(_plaque(row.exhibit) for row in hung)
+    plaques = "\n".join(plaque(row.exhibit) for row in hung)
     bars = "\n".join(["```text", *(row.bar() for row in hung), "```"])
     return "\n\n".join((f"## {room.NAME}", text, plaques, bars, _table(hung))) + "\n"
 
 
+def _unfound(row: _Row) -> str:
+    """Why most seeds don't find it, or how many do."""
+    said = row.exhibit.why or f"found with {row.finds} of {len(row.bugs)} seeds"
+    return f"- *{row.exhibit.name}*: {said}."
+
+
 def _from_to(numbers: Iterable[int]) -> str:
     """One number, or the least and the most."""
-    least, most_ = min(ns := list(numbers)), max(ns)
-    return f"{most_}" if least == most_ else f"{least} to {most_}"
+    counts = sorted(set(numbers))
+    return " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
 
 
 def page(kept: Kept, exhibits: Sequence[Exhibit]) -> str:
     """The documentation page, of those exhibits whose bugs were audited."""
     audited = [row for exhibit in exhibits if (row := _Row.of(kept, exhibit)).bugs]
     rows = {row.exhibit.name: row for row in audited}
-    unfound = [row.exhibit for row in audited if not row.found]
+    unfound = [row for row in audited if not row.found]
     corrected = [twin for row in audited for twin in row.twins]
     short = sum((row.short for row in audited), Counter[str]())
     seconds = [row.median("seconds") for row in audited]
@@ -263,11 +266,12 @@ def page(kept: Kept, exhibits: Sequence[Exhibit]) -> str:
         runs=_from_to(row.short.total() for row in audited),
         short=f"{SHORT}",
         alpha=f"{ALPHA:g}",
+        one_in=f"{1 / ALPHA:.0f}",
         all_runs=f"{short.total():,}",
         all_accused=short["violation"],
         above=sum(row.short["violation"] > most(row.short.total()) for row in audited) or "none",
         by="; ".join(sorted({bug["by"] for row in audited for bug in row.bugs})),
-        unfound="\n".join(f"- *{each.name}*: {each.why}." for each in unfound) or "None.",
+        unfound="\n".join(map(_unfound, unfound)) or "None.",
         rooms="\n".join(
             [*(_room(room, rows) for room in ROOMS), accountants_room(kept), auditors_room(kept)]
         ),
@@ -299,16 +303,22 @@ out: a lower bound on ε, which kinds of audit refute the claim, with how many d
 time, at level {level}. In the pictures ░ is the ε that was promised, and █ what is shown to leak
 beyond it, both at the claim's own δ; four blocks are 1. Printed by `python -m benchmarks.museum`.
 
-**{found} of {bugs} bugs are found ({share})**, of {museum} in the museum and {everyday} everyday
-ones from the street outside; still to be audited: {left}. Each was audited with {seeds} seeds of
-the auditor, and counts as found where most of them find it: {finds} of {audits} audits do. Numbers
-are medians over these seeds. The median exhibit takes {median} s, the slowest {slowest} s; over
-60 s: {long}.
+**{found} of {bugs} bugs are found ({share})**: {museum} hang in the museum, and {everyday} are
+everyday ones, from the street outside.
 
-Of {twins} audits of correct twins {accused} end in an accusation, and {inconclusive} are
-inconclusive. In short runs ({short} draws, at level {alpha}, where an accusation of an innocent is
-allowed once in twenty) {all_accused} of {all_runs} do, of {runs} for each twin; twins that are
-accused more often than that explains: {above}. Audited by dpverify {by}.
+| | |
+|---|---|
+| seeds for each bug; the tables have medians over them | {seeds} |
+| audits of bugs that find them | {finds} of {audits} |
+| seconds of an audit: median, slowest | {median}, {slowest} |
+| bugs that take over 60 s | {long} |
+| audits of correct twins that accuse one | {accused} of {twins} |
+| of these, inconclusive | {inconclusive} |
+| short runs for each twin: {short} draws, at level {alpha} | {runs} |
+| short runs that accuse one, as one in {one_in} may | {all_accused} of {all_runs} |
+| twins accused more often than that explains | {above} |
+| bugs still to be audited | {left} |
+| audited by dpverify | {by} |
 
 Not found:
 

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from benchmarks.kept import Kept
+from benchmarks.plaques import plaque
 from dpverify.auditing.outputs.journal import fingerprint
 from dpverify_audits.museum import accountants, auditors
 from dpverify_audits.museum.accountants import AccountantExhibit
@@ -59,10 +60,7 @@ def _tried(exhibit: AuditorExhibit) -> dict[str, Any]:
 
 def _room(module: Any, table: str) -> str:
     text = str(module.__doc__).partition("\n\n")[2].strip()
-    plaques = "\n".join(
-        f"- **{each.name}.** {each.mistake} *{each.leak}* ({each.source})"
-        for each in module.EXHIBITS
-    )
+    plaques = "\n".join(map(plaque, module.EXHIBITS))
     return "\n\n".join((f"## {module.NAME}", text, plaques, table)) + "\n"
 
 

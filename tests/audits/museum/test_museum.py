@@ -5,6 +5,7 @@ By day a few with few draws, by night all of them as `python -m benchmarks.museu
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +18,7 @@ import pytest
 from benchmarks import museum
 from benchmarks.kept import Kept
 from benchmarks.museum import FEW, LEVEL, RESULTS, _key, measure, measured, page
+from benchmarks.plaques import linked
 from benchmarks.wings import picture
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.audit import audit
@@ -143,6 +145,17 @@ def test_a_later_run_goes_on_seed_by_seed(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
+def test_each_issue_that_is_named_has_a_link() -> None:
+    sources = [linked(exhibit.source) for exhibit in SUITE]
+    assert [source for source in sources if re.search(r"(issues?|request) \d", source)] == []
+    assert linked("OpenDP; issues 1 and 2").endswith(
+        "/issues/1) and [2](https://github.com/opendp/opendp/issues/2)"
+    )
+    assert linked("they, 2024 (arXiv:2405.20769)") == (
+        "they, 2024 ([arXiv:2405.20769](https://arxiv.org/abs/2405.20769))"
+    )
+
+
 @pytest.mark.nightly
 def test_the_page_is_that_of_the_results(tmp_path: Path) -> None:
     kept = Kept(Path(shutil.copy(RESULTS, tmp_path)))
@@ -156,6 +169,7 @@ def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     measure(kept, exhibits, seeds=1, runs=10)
     text = page(kept, ALL)
     assert "**1 of 1 bugs are found (100.0%)**" in text
+    assert "| short runs that accuse one, as one in 20 may | 0 of 10 |" in text
     assert "| NaN passes the clip | 1 | 1 of 1 |" in text
     assert "| A lie that may be true | p = 0.5 | ε = 0 | 1.099 | unsafe | 1.099 |" in text
     assert "| Looking until it is found | one run of coins, ε = 1 | 1 |" in text
