@@ -187,11 +187,12 @@ class _Row:
         kinds = Counter(kind for bug in self.bugs for kind in bug["kinds"])
         often = [kind for kind in sorted(kinds) if 2 * kinds[kind] >= max(self.finds, 1)]
         twin = max((each["epsilon"] for each in self.twins), default=math.nan)
+        accused = self.short["violation"] + sum(t["verdict"] == "violation" for t in self.twins)
         return (
             f"| {self.exhibit.name} | {_claim(self.exhibit)} | {self.finds} of {len(self.bugs)} "
             f"| {self.median('epsilon'):.3g} | {', '.join(often) or '–'} "
             f"| {median_high(bug['draws'] for bug in self.bugs):,} | {self.median('seconds'):.1f} "
-            f"| {twin:.3g} | {self.short['violation']} of {self.short.total()} |"
+            f"| {twin:.3g} | {accused} of {len(self.twins) + self.short.total()} |"
         )
 
     def bar(self) -> str:
@@ -204,7 +205,7 @@ class _Row:
 
 _HEAD = (
     "| bug | claim (ε, δ) | found | ε at least | found by | draws | s "
-    "| twin: ε at least | accused |\n|---|---|---|---|---|---|---|---|---|"
+    "| twin: ε at least | twin accused |\n|---|---|---|---|---|---|---|---|---|"
 )
 
 
