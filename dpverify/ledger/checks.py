@@ -277,8 +277,10 @@ def order(
     """A check that a formula is right up to a factor either way, the same one in every case."""
 
     def compare(truth: Formula, formula: Formula) -> Evidence:
-        def ratio(formula: Formula, *case: Any) -> tuple[Any, Any]:
+        def ratio(formula: Formula, *case: Any) -> tuple[Any, Any] | None:
             said, true = formula(*case), truth(*case)
+            if said is None:
+                return None
             exact = all(isinstance(value, int | Fraction) for value in (said, true))
             said, true = (Fraction(value) if exact else number(value) for value in (said, true))
             return (said / true if said > true else true / said), factor

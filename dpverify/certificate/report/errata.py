@@ -64,7 +64,7 @@ def _entry(judgement: Judgement) -> Iterator[str]:
     reading, correction = statement.readings.get(name), statement.corrections.get(name)
     place = reading.place if reading else correction.place if correction else ""
     yield from ("", f"### {statement.where[0].upper()}{statement.where[1:]}", "")
-    yield f"- Printed: {statement.text}"
+    yield f"- Printed, in our words: {statement.text}"
     if name:
         yield f"- {'Meant' if reading else 'True'}: {name}{f' ({place})' if place else ', by us'}"
     yield f"- Why: {statement.reason}"

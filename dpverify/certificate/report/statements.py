@@ -25,7 +25,8 @@ from dpverify.ledger.statements import Judgement, Verdict
 __all__ = ["Chapter", "Entry", "by_place", "chapters", "markdown", "page"]
 
 MEANINGS: Mapping[Verdict, str] = {
-    "refuted": "false at a setting that it covers, and the paper has nothing that mends it",
+    "refuted": "false at a setting that it covers; no one change that the paper has elsewhere "
+    "mends it",
     "misprint": "false as printed; true with the change of one symbol, sign, constant or word, as "
     "another place of the paper has it",
     "holds_under_reading": "false as printed; true under a reading that the paper's own text "

@@ -29,7 +29,6 @@ from flint import arb
 from dpverify.ledger import oracles
 from dpverify.ledger.checks import Evidence, Formula, equals
 from dpverify.ledger.statements import Correction, Statement, judge, known_statements, mistaken
-from dpverify_audits.papers.li2023 import gaussian_signs
 from tests.audits.papers.changes import (
     alone,
     altered,
@@ -51,10 +50,6 @@ FAR = tuple(
 HALF = Fraction(1, 2)
 # What no factor turns: cases, rules and names, each with another formula of the opposite outcome.
 OTHERS: Mapping[str, Formula] = {
-    "aumuller2020.section-6.1.noisy-500": lambda items: (Fraction(41, 200), Fraction(43, 200)),
-    "aumuller2020.section-6.1.responses-50": lambda items, k: Fraction(34, 100),
-    "aumuller2020.section-6.1.responses-500": lambda items, k: Fraction(17, 100),
-    "aumuller2020.section-6.1.responses-2000": lambda items, k: Fraction(9, 100),
     "aumuller2020.section-6.1.range": lambda: 3,
     "aumuller2020.section-6.1.comparison": lambda: [("NoisyMinHash", "RRMinHash", 500, 4)],
     "aumuller2020.section-6.2.comparison": lambda: [("NoisyMinHash", "RRMinHash")],
@@ -68,7 +63,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.definition-2.6.weaker": lambda: [(1, Fraction(2))],
     "li2023.lemma-4.3.product": lambda p: Fraction(1, p + 1),
     "li2023.section-2.2.local-noise": lambda: [(1, 2)],
-    "li2023.section-4.1.2.optimal-k": gaussian_signs._best_k,
     "li2023.section-3.6.literature": lambda: [(Fraction(200),)],
     "li2023.section-3.6.ratio-below-one": lambda: (500,),
     "li2023.section-4.4.repetitions": lambda x: 2,
@@ -302,7 +296,6 @@ def test_some_place_of_either_side_matters(statement: Statement) -> None:
 RELATIONS: Mapping[str, str] = {
     "aumuller2020.section-6.1.integers": "of L, which says where the error rises",
     "kenthapadi2013.lemma-2.rows": "of the least k that the lemma asks for",
-    "kenthapadi2013.section-4.3.3.budget.gaussian": "of theorem 1's noise, a parameter",
     "kenthapadi2013.section-4.3.3.far": "of one variance at two distances",
     "li2023.definition-2.6": "of one guarantee by data set and over all data sets",
     "li2023.lemma-4.3.monotone": "of one bound at two arguments",

@@ -1,10 +1,11 @@
 """Section 6.1: what the text says of experiments on artificial data, against exact laws.
 
 The mean absolute error of RRMinHash is a sum over the binomial law of the collisions, in balls.
-That of NoisyMinHash is simulated from its definition with raw words of a named generator, at a
-level of 10⁻⁴, so that the verdict doesn't turn on the seed. Figures are judged at the paper's own
-number of functions and to the digits given. The vectors have α = 1, J = ½, δ = 10⁻⁴, as in figures
-1 and 2; estimates are cut to [0, 1], without which the error at τ = 50 and K = 10 would be 0.43.
+That of NoisyMinHash is simulated from its definition with raw words of a named generator. The paper
+has its figures from 100 runs and says “around”: one agrees with the exact error where it is within
+2.6 standard errors of 100 runs, a level of 1 %, and half a unit of its last digit. The vectors have
+α = 1, J = ½, δ = 10⁻⁴, as in figures 1 and 2; estimates are cut to [0, 1], without which the error
+at τ = 50 and K = 10 would be 0.43.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, order, simulated, wherever
-from dpverify.ledger.oracles import rounded
+from dpverify.ledger.oracles import number, rounded
 from dpverify.ledger.statements import Correction, Statement
 
 from .setup import differing_bound
@@ -43,32 +44,37 @@ def _share(b: int, level: Any, epsilon: int) -> tuple[Any, Any]:
     return p, (_HALF + b * p * (b * p - 2) / 2 + b - 1) / (b * (b - 1))
 
 
-def _mean_error(k: int, q: Any, estimate: Callable[[int], Any]) -> Any:
-    """E|estimate − ½| of an estimate that is cut to [0, 1], over the binomial law."""
-    mass, total = (1 - q) ** k, arb(0)
+def _errors(k: int, q: Any, estimate: Callable[[int], Any]) -> tuple[Any, Any]:
+    """E|estimate − ½|, cut to [0, 1], over the binomial law; and its error over 100 runs."""
+    mass, mean, square = (1 - q) ** k, arb(0), arb(0)
     for n in range(k + 1):
-        total += mass * abs(estimate(n).max(arb(0)).min(arb(1)) - _HALF)
+        error = abs(estimate(n).max(arb(0)).min(arb(1)) - _HALF)
+        mean, square = mean + mass * error, square + mass * error**2
         mass *= (k - n) * q / ((n + 1) * (1 - q))
-    return total
+    return mean, ((square - mean**2) / 100).sqrt()
 
 
 @cache
-def _responses_error(k: int, b: int, items: int, epsilon: int) -> Any:
-    """Mean absolute error of equation 1."""
+def _responses_errors(k: int, b: int, items: int, epsilon: int) -> tuple[Any, Any]:
+    """Mean absolute error of equation 1, and the standard error of 100 runs."""
     p, q = _share(b, _level(k, b, items).ceil(), epsilon)
     slope = (b - 1) / (b * p - 1) ** 2
-    return _mean_error(k, q, lambda n: slope * (arb(b * n) / k - 1))
+    return _errors(k, q, lambda n: slope * (arb(b * n) / k - 1))
+
+
+def _responses_error(k: int, b: int, items: int, epsilon: int) -> Any:
+    return _responses_errors(k, b, items, epsilon)[0]
 
 
 @cache
 def _plain_error(k: int) -> Any:
     """The same without privacy, B = 2: agreement has probability 3/4."""
-    return _mean_error(k, arb(3) / 4, lambda n: arb(2 * n) / k - 1)
+    return _errors(k, arb(3) / 4, lambda n: arb(2 * n) / k - 1)[0]
 
 
 @cache
 def _noisy_error(k: int, items: int, epsilon: int, *, seed: int) -> tuple[float, float]:
-    """Mean absolute error of equation 5 at B = 2, and its standard error, over 4,000 draws."""
+    """Mean absolute error of equation 5 at B = 2, over 4,000 draws; what 100 runs are off by it."""
     draws = 4000
     source = np.random.Philox(key=seed, counter=k * 10**6 + items)
     words = source.random_raw(3 * draws * k).reshape(3, draws, k)
@@ -80,16 +86,27 @@ def _noisy_error(k: int, items: int, epsilon: int, *, seed: int) -> tuple[float,
         gap = gap + scale * np.sign(part - 0.5) * np.log(1 - 2 * np.abs(part - 0.5))
     estimates = 1 - 2 * (gap**2).mean(axis=1) + 8 * scale**2
     errors = np.abs(np.clip(estimates, 0, 1) - 0.5)
-    return float(errors.mean()), float(errors.std()) / sqrt(draws)
+    return float(errors.mean()), float(errors.std()) * sqrt(1 / draws + 1 / 100)
 
 
-def _best_error(items: int) -> Any:
-    """Least error of RRMinHash at ε = 4, B = 2, over the numbers of functions tried."""
-    return min(_responses_error(k, 2, items, 4) for k in _FUNCTIONS)
+def _ruler(text: str, spread: Any) -> Any:
+    """By how much a figure that is printed so may be off the exact error."""
+    return spread * 13 / 5 + number(Fraction(1, 2 * 10 ** (len(text) - 2)))
+
+
+def _apart(said: Any, text: str, items: int, k: int) -> tuple[Any, Any]:
+    mean, spread = _responses_errors(k, 2, items, 4)
+    return abs(mean - number(said)), _ruler(text, spread)
+
+
+def _best_against(said: Any, text: str, items: int) -> tuple[Any, Any]:
+    """The least error over K, and what is said of it, with its ruler."""
+    mean, spread = min(_responses_errors(k, 2, items, 4) for k in _FUNCTIONS)
+    return mean, number(said) + _ruler(text, spread)
 
 
 def _least_noisy_error(items: int, *, seed: int) -> tuple[float, float]:
-    """The least of the errors at ε = 4 over K up to 150, with its standard error."""
+    """The least of the errors at ε = 4 over K up to 150, and what 100 runs are off by it."""
     return min(_noisy_error(k, items, 4, seed=seed) for k in (10, 20, 30, 50, 100, 150))
 
 
@@ -175,40 +192,45 @@ CLAIMS: tuple[Statement, ...] = (
     *(
         statement
         for items, k, text, note in (
-            (50, 10, "0.35", "It is 0.340, near what is said."),
-            (500, 20, "0.15", "It is 0.171; 30 functions give 0.137."),
-            (2000, 80, "0.05", "It is 0.085, and 0.059 at 500 functions, the most shown."),
+            (50, 10, "0.35", "the exact error is 0.340"),
+            (500, 20, "0.15", "the exact error is 0.171; 30 functions give 0.137"),
+            (
+                2000,
+                80,
+                "0.05",
+                "The exact error is 0.085, more than five standard errors of 100 runs above the "
+                "figure. The least of all is 0.059, at 500 functions, the most shown.",
+            ),
         )
         for statement in (
             Statement(
                 id=f"aumuller2020.section-6.1.responses-{items}",
                 where="section 6.1, figure 1",
-                text=f"At τ = {items}, ε = 4, B = 2, K = {k} the error of RRMinHash is "
-                f"{text}, to the digits given.",
+                text=f"At τ = {items}, ε = 4, B = 2, K = {k} the error of RRMinHash is around "
+                f"{text}: as near to the exact one as 100 runs are.",
                 conditions="α = 1, J = ½, δ = 10⁻⁴; estimates cut to [0, 1]",
                 printed=lambda items, k, text=text: Fraction(text),
-                check=equals(
-                    lambda items, k: rounded(_responses_error(k, 2, items, 4), 2),
+                check=at_most(
+                    lambda f, items, k, text=text: _apart(f(items, k), text, items, k),
                     [(items, k)],
                     "enclosure",
                 ),
-                reason=f"{note} The paper has the number from runs, and says “around”.",
-                instead="Compute the error for your sizes; it is a sum over a binomial law.",
+                reason=note,
+                instead=""
+                if items < 2000
+                else "Compute the error for your sizes; it is a sum over a binomial law.",
             ),
             Statement(
                 id=f"aumuller2020.section-6.1.responses-{items}.reached",
                 where="section 6.1, figure 1; what may be meant",
-                text=f"At τ = {items}, ε = 4, B = 2 some K has an error of at most {text}.",
+                text=f"At τ = {items}, ε = 4, B = 2 some K has an error of around {text} or less.",
                 conditions="as above; K a multiple of 10 up to 500",
                 printed=lambda items, text=text: Fraction(text),
                 check=at_most(
-                    lambda f, items: (_best_error(items), f(items)), [(items,)], "enclosure"
+                    lambda f, items, text=text: _best_against(f(items), text, items),
+                    [(items,)],
+                    "enclosure",
                 ),
-                reason=""
-                if items < 2000
-                else "The least is 0.059, at K = 500, the largest number of functions shown. No "
-                "other K gets to what is said.",
-                instead="" if items < 2000 else "Expect 0.06 at best for such sets.",
             ),
         )
     ),
@@ -216,22 +238,16 @@ CLAIMS: tuple[Statement, ...] = (
         Statement(
             id=f"aumuller2020.section-6.1.noisy-{items}",
             where="section 6.1, figure 1",
-            text=f"At τ = {items}, ε = 4 the error of NoisyMinHash is {text} at the best K, "
-            "to the digits given.",
-            conditions="K isn't given; B = 2; estimates cut to [0, 1]",
+            text=f"At τ = {items}, ε = 4 the error of NoisyMinHash is around {text} at the best K.",
+            conditions="K isn't given: the best of six up to 150; B = 2; estimates cut to [0, 1]",
             printed=lambda items, text=text: _rounded_from(text),
-            check=simulated(_least_noisy_error, [(items,)], level=1e-4),
+            check=simulated(_least_noisy_error, [(items,)], level=1e-2),
             reason=note,
-            instead="" if items == 2000 else "Simulate the error for your sizes.",
         )
         for items, text, note in (
-            (50, "0.43", "It is 0.41 at K = 10, the best of all. At K = 20 it is 0.43."),
-            (
-                500,
-                "0.18",
-                "It is 0.21, at K = 30, the best of all. No other K gets to what is said.",
-            ),
-            (2000, "0.1", "It is 0.11, at K = 150."),
+            (50, "0.43", "0.41 at K = 10, 0.43 at K = 20"),
+            (500, "0.18", "0.21, at K = 30"),
+            (2000, "0.1", "0.11"),
         )
     ),
     Statement(

@@ -240,10 +240,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda x, y, b, a: a * (1 - Fraction(1, b)),
         corrections={
             "(1 − J)(1 − 1/B)": Correction(
-                lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
-                place="lemma 1’s proof, where positions differ with probability (1 − J(x, y))(1 "
-                "− 1/B)",
-                change="1 − J for α/τ",
+                lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b))
             )
         },
         check=equals(
@@ -338,7 +335,8 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.theorem-5.1",
         where="section 5, theorem 5.1",
         text="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε: the exponent of α/τ.",
-        conditions="records of any similarity, as in the statement; here J = 1/2",
+        conditions="records of any similarity, as in the statement; here J = 1/2. For neighbours "
+        "alone the least error is of the order (α/τ)^(3/4), at K of the order √(τ/α)",
         printed=lambda: Fraction(4, 5),
         check=at_most(_rate, [(5,), (20,)], "points"),
         reason=(

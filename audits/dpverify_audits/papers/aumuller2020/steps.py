@@ -9,7 +9,7 @@ from typing import Any
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import integral, number
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
 from .laplace import estimate as from_squares
@@ -210,7 +210,7 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="any ε > 0 in the theorem",
         printed=lambda ratio, e: number(ratio / e).sqrt(),
         corrections={
-            "for ε of at least 1 alone": Correction(
+            "for ε of at least 1": Correction(
                 lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None
             )
         },
@@ -262,7 +262,7 @@ CLAIMS: tuple[Statement, ...] = (
         "most δ/2, p = (1 − 1/B)α/τ.",
         conditions="as lemma 1, whose other side this needs too",
         printed=_l_prime,
-        corrections={"where Kp is at least 3 ln(2/δ) alone": Correction(_many)},
+        corrections={"where Kp is at least 3 ln(2/δ)": Correction(_many)},
         check=at_most(_off, _TAILS, "enclosure"),
         reason=(
             "The Chernoff bound is used where its condition fails, as in lemma 1. Where few "
@@ -315,8 +315,8 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
         printed=lambda: [(Fraction(e),) for e in (2, 10, 100)],
         corrections={
-            "for ε up to ln(4K/δ) alone": Correction(
-                lambda: [(Fraction(e),) for e in ("1/2", "2", "10")]
+            "for ε up to ln(4K/δ), δ up to ½": Correction(
+                lambda: [(Fraction(e),) for e in ("1/2", "2", "10", "35/2")]
             )
         },
         check=wherever(lambda e: _far_down(1000, _TINY, Fraction(10), e), "enclosure"),
@@ -354,7 +354,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, comparing RRMinHash and NoisyMinHash",
         text="A private vector of RRMinHash has K bits.",
         printed=lambda k, b: k,
-        corrections={"⌈K log₂ B⌉": Correction(lambda k, b: (b**k - 1).bit_length())},
+        readings={
+            "at B = 2": Reading(
+                lambda k, b: k if b == 2 else None,
+                place="section 6.1: “RRMinHash with B=2 is a good choice in all considered "
+                "experiments”",
+                covers="the B of the experiments",
+            )
+        },
         check=equals(
             lambda k, b: next(bits for bits in range(10**6) if 2**bits >= len(range(b)) ** k),
             [(4, 2), (4, 3), (10, 5)],

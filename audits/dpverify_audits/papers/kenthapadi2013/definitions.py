@@ -190,15 +190,15 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: on how many numbers; P of ±1/√k, ε = 1, δ = 10⁻⁶",
         printed=lambda: [(1, Fraction(1), _TINY)],
         readings={
-            "for 16 numbers and more": Reading(
-                lambda: [(k, Fraction(1), _TINY) for k in (16, 64, 1000)],
+            "for 15 numbers and more": Reading(
+                lambda: [(k, Fraction(1), _TINY) for k in (15, 64, 1000)],
                 place="lemma 2, which asks for “k > 2(ln d + ln(2/δ))”",
                 covers="lemma 2 has 30 numbers and more at δ = 10⁻⁶",
             )
         },
         check=wherever(_gaussian_is_smaller, "enclosure"),
         reason="For one number Gaussian noise of theorem 1 has a larger variance than Laplace "
-        "noise. It saves from about ln(1/2δ) + ε numbers on, here 16.",
+        "noise. It saves from about ln(1/2δ) + ε numbers on, here 15.",
         instead="For fewer numbers than ln(1/2δ) + ε take Laplace noise: it is smaller, and δ is "
         "0.",
     ),

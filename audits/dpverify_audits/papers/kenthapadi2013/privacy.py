@@ -19,6 +19,7 @@ from dpverify.ledger.oracles import cdf, drawn_delta, gaussian_delta, number
 from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
+from .projections import ONE_ROW, ONE_ROW_COVERS
 from .tails import chi_square_above
 
 __all__ = ["CLAIMS", "sigma_needed"]
@@ -262,8 +263,8 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_larger, _LOG_RANGE, "enclosure"),
         reason="Printed without a factor √2, the left side is the smaller one: at ε = 1 and δ = "
-        "10⁻⁶ by a factor of 1.4. The proof doesn't reach theorem 1's σ, which is enough "
-        "wherever it was tried.",
+        "10⁻⁶ by a factor of 1.4. With the factor, which theorem 1's σ has, the step holds, as "
+        "√(L + ε) is at least √L, and the theorem is proved.",
         instead="Nothing: use theorem 1’s σ.",
     ),
     Statement(
@@ -281,12 +282,21 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(_delta_at, [(Fraction(1), Fraction(1, 10))], "quadrature"),
         reason="At (1, 0.1) a σ of 1.05, the largest that rounds to 1.0, has δ = 0.11. Noise "
         "that is read off a chart is a little too small.",
-        instead="Compute σ; at (1, 0.1) the least is 1.05 and theorem 1 asks for 2.28.",
+        instead="Compute σ; at (1, 0.1) the least is 1.09 and theorem 1 asks for 2.28.",
     ),
-    public_draw(
+    Statement(
         id="kenthapadi2013.lemma-2",
         where="section 3.2.2, lemma 2",
-        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for a Gaussian P, which is published.",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP over the draw of a Gaussian P.",
+        conditions="k > 2(ln d + ln(2/δ)), ε < ln(1/δ)",
+        printed=_any_projection,
+        check=at_most(lambda f, *case: _over_the_draw(f(*case), *case), _ROWS, "quadrature"),
+        mechanisms=("dp-rp-g",),
+    ),
+    public_draw(
+        id="kenthapadi2013.lemma-2.realised",
+        where="section 3.2.2, lemma 2, with section 5.1, where P is published",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for the Gaussian P that was drawn and published.",
         conditions="k > 2(ln d + ln(2/δ)), ε < ln(1/δ)",
         place="its proof: “the probability that w₂(P) is greater than 2 is less than δ/2”",
         printed=_any_projection,
@@ -356,17 +366,17 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.1.3, item 3, and the sensitivity below the list",
         text="The squared ℓ2-sensitivity of a matrix of ±√(3/k) and 0 is 1 in expectation, "
         "here for 2 columns.",
-        conditions="for one row; the largest of d rows grows with d",
+        conditions="d attributes",
         printed=lambda d: Fraction(1),
-        corrections={
-            "3 − 3((8/9)^d + (4/9)^d)/2": Correction(
-                lambda d: 3 - Fraction(3, 2) * (Fraction(8, 9) ** d + Fraction(4, 9) ** d)
+        readings={
+            "of one attribute": Reading(
+                lambda d: Fraction(1) if d == 1 else None, place=ONE_ROW, covers=ONE_ROW_COVERS
             )
         },
         check=equals(_sparse_longest, [(1,), (2,), (3,)], "enumeration"),
         reason="A row has as many non-zero entries as chance gives it, and the longest of d rows "
-        "has more. The paper says concentrated around 1, which needs k well above ln d; for 2 "
-        "columns and 2 attributes it is 41/27.",
+        "has more: for 2 columns and 2 attributes its mean square is 41/27. It is close to 1 "
+        "where there are many columns for every ln d.",
         instead="Compute the longest row of the matrix that was drawn.",
     ),
     Statement(

@@ -378,7 +378,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
-        corrections={"for r of at most 1 alone": Correction(lambda r: _F(1) if r <= 1 else None)},
+        corrections={"for r of at most 1": Correction(lambda r: _F(1) if r <= 1 else None)},
         # both signs of Y at one value, the law of |Y| doesn't matter
         check=equals(
             lambda r: _F(sum(1 - (abs(r * y) > abs(y)) for y in (-1, 1)), 2),

@@ -17,7 +17,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import hockey_stick, worst_event
-from dpverify.ledger.statements import Correction, Reading, Statement
+from dpverify.ledger.statements import Reading, Statement
 
 from .inner_products import U, V, dot, variance_of
 from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio
@@ -283,9 +283,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
         conditions="not stated: normal projected values; Σ uᵢ²vᵢ² comes off for signs",
         printed=lambda kind, rho: 1 + rho**2,
-        corrections={
-            "for normal values alone": Correction(
-                lambda kind, rho: 1 + rho**2 if kind == "normal" else None
+        readings={
+            "for normal values": Reading(
+                lambda kind, rho: 1 + rho**2 if kind == "normal" else None,
+                place="the same sentence: “essentially from (1 + ρ²)/k”",
+                covers="normal values; for signs of flat records what comes off is about 1/p",
             )
         },
         check=equals(

@@ -280,7 +280,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     _public(
         "theorem-4.8.l1",
-        "section 4.4 with section 2.1, the l1 ball",
+        "section 4.4 with section 2.1, “the worst case for the alternative neighboring definition”",
         "Algorithm 8 is ε-DP for ‖u − u′‖₁ ≤ β too.",
         lambda x: 1,
         BINS,
@@ -356,12 +356,8 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(-1, 4),), (Fraction(3, 4),)],
             "enumeration",
         ),
-        readings={
-            "the noise set of u is used for u′ too": Reading(
-                lambda u, x: abs(u) <= _HALF,
-                place="the proof, which takes one set for both: “For projections in” 𝒜",
-                covers="the settings of section 6, with 𝒜 of u",
-            )
+        corrections={
+            "the noise set of u is used for u′ too": Correction(lambda u, x: abs(u) <= _HALF)
         },
         reason="Definition 2.6 runs the algorithm on U′ too, whose noise set is another one; a "
         "probability of 0 is counted as 10⁻⁹. An output that one of them never gives tells "

@@ -323,9 +323,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="N₊ is about F·k.",
         conditions="not stated: how large k is; F = 0.3",
         printed=lambda k: number(_F(3, 10) * k),
-        corrections={
-            "for k of at least 10⁵ alone": Correction(
-                lambda k: number(_F(3, 10) * k) if k >= 10**5 else None
+        readings={
+            "for k of at least 10⁵": Reading(
+                lambda k: number(_F(3, 10) * k) if k >= 10**5 else None,
+                place="the next sentence but one: “When k is sufficiently large, we have the "
+                "approximation”",
+                covers="the k of the approximation that it is used in, not those of section 5",
             )
         },
         check=at_most(
@@ -522,12 +525,8 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.1, theorem 6.1 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½, ε = 1)",
         text="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
         printed=lambda u, x: abs(x) <= _HALF,
-        readings={
-            "the noise set of u is used for u′ too": Reading(
-                lambda u, x: abs(u) <= _HALF,
-                place="the proof, which takes one set for both: “consider the sub-vector” 𝒜",
-                covers="the settings of section 6, with 𝒜 of u",
-            )
+        corrections={
+            "the noise set of u is used for u′ too": Correction(lambda u, x: abs(u) <= _HALF)
         },
         check=at_most(
             lambda f, v: _signed(f, _HALF / 2, v), [(_F(-1, 4),), (_F(3, 4),)], "enclosure"

@@ -181,19 +181,14 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="mironov2017.table-2.response",
         where="section 6, table 2, first row",
-        text="Randomized response is ln(p/(1 − p))-private.",
-        printed=lambda p: number(p / (1 - p)).log(),
-        corrections={
-            "|ln(p/(1 − p))|": Correction(lambda p: abs(number(p / (1 - p)).log())),
-        },
+        text="Randomized response is |ln(p/(1 − p))|-private.",
+        conditions="our text has lost all large delimiters, bars among them",
+        printed=lambda p: abs(number(p / (1 - p)).log()),
         check=equals(
             lambda p: number(greatest(*response(p / (1 - p)))).log(),
             [(p,) for p in _KEPT],
             "enclosure",
         ),
-        reason="For p below 1/2, which the definition allows, this is negative, and no mechanism "
-        "that tells anything has such an ε. The figures have p above 1/2.",
-        instead="Take the absolute value, or ask for p of at least 1/2.",
     ),
     Statement(
         id="mironov2017.proposition-6.pieces",

@@ -290,7 +290,7 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: the law of P's entries",
         printed=lambda entries, v, k, sigma: _printed_variance(v, k, sigma),
         corrections={
-            "for normal entries alone": Correction(
+            "for normal entries": Correction(
                 lambda entries, *case: _printed_variance(*case) if entries == "normal" else None
             )
         },
@@ -371,9 +371,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="‖Mx‖²/r is within 1 ± λ of ‖x‖² but for probability 2·exp(−rλ²/8).",
         conditions="not stated: the range of λ",
         printed=lambda: [(20, Fraction(4))],
-        corrections={
-            "for λ below 1 alone": Correction(
-                lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")]
+        readings={
+            "for λ below 1": Reading(
+                lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")],
+                place="page 8: “ϵ is the allowed distortion”, a share of a length",
+                covers="the η of the graphs, a share of a cut",
             )
         },
         check=wherever(_jl_holds, "enclosure"),

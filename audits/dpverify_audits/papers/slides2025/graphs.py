@@ -264,7 +264,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
         conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
-        corrections={"for ε of at most 4 alone": Correction(lambda: _MODERATE)},
+        corrections={"for ε of at most 4": Correction(lambda: _MODERATE)},
         check=wherever(_composes, "enclosure"),
         reason="At ε = 200 and 100 rows the composed rows exceed (ε, δ). Up to ε = 4 they don’t.",
         instead="Keep ε at 4 or below, or compose the rows exactly.",

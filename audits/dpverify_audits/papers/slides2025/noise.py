@@ -16,7 +16,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Correction, Reading, Statement
+from dpverify.ledger.statements import Reading, Statement
 
 __all__ = ["CLAIMS", "appendix_a_sigma"]
 
@@ -36,8 +36,9 @@ def appendix_a_sigma(epsilon: Fraction, delta: Fraction) -> arb:
     return (2 * (-(2 * d).log() + e)).sqrt() / e
 
 
-def _delta_at(formula: Any, epsilon: Fraction, delta: Fraction) -> tuple[arb, Any]:
-    return gaussian_delta(number(epsilon), 1 / formula(epsilon, delta)), delta
+def _delta_at(formula: Any, epsilon: Fraction, delta: Fraction) -> tuple[arb, Any] | None:
+    said = formula(epsilon, delta)
+    return None if said is None else (gaussian_delta(number(epsilon), 1 / said), delta)
 
 
 def _delta_nearer(formula: Any, e: Fraction, d: Fraction, share: Fraction) -> tuple[arb, Any]:
@@ -248,14 +249,21 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A, first item: δ < ½ is left out",
         text="The noise of appendix A also suffices for δ above ½.",
         printed=appendix_a_sigma,
-        corrections={
-            "noise for δ ≥ ½ taken at δ = ½": Correction(
-                lambda e, d: appendix_a_sigma(e, Fraction(1, 2))
+        readings={
+            "for δ below ½": Reading(
+                lambda e, d: appendix_a_sigma(e, d) if d < Fraction(1, 2) else None,
+                place="page 9: “usually very small”, of δ",
+                covers="every δ that the slides have in mind",
             )
         },
         check=at_most(
             _delta_at,
-            [(Fraction(1), Fraction(13, 25)), (Fraction(39221, 10**6), Fraction(13, 25))],
+            [
+                (Fraction(1), Fraction(13, 25)),
+                (Fraction(39221, 10**6), Fraction(13, 25)),
+                (Fraction(1), Fraction(49, 100)),
+                (Fraction(1, 10), Fraction(1, 100)),
+            ],
             "quadrature",
         ),
         reason="Above δ = ½ the logarithm turns negative: the formula gives too little noise or "

@@ -95,7 +95,14 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.1, display of (Sx)_i′",
         text="Row (i, r) of S, i of k/s and r of s, is entry i′ = i·r of Sx.",
         printed=lambda i, r, k, s: i * r,
-        corrections={"s blocks of k/s rows": Correction(lambda i, r, k, s: (r - 1) * (k // s) + i)},
+        corrections={
+            "s blocks of k/s rows": Correction(
+                lambda i, r, k, s: (r - 1) * (k // s) + i,
+                place="the display below, “(Sx)_i′ = (Sx)_(i,r)”, and the next sentence, “s "
+                "blocks, each of length k/s”",
+                change="(i, r) for i·r",
+            )
+        },
         check=equals(
             lambda k, s: 0,
             [(2, 1), (4, 2), (6, 2), (6, 3)],

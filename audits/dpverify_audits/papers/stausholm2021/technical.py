@@ -145,8 +145,8 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "entries N(0, 1/k)": Correction(
                 lambda k: Fraction(1, k),
-                place="section 2.1.1: “the ℓ2-sensitivity is only 1 in expectation”, which "
-                "entries N(0, 1/k) have",
+                place="note 1: “the ℓ2-sensitivity of P is greater than 2 with probability at most "
+                "δ′”, which it is for entries N(0, 1/k)",
                 change="1/k for the variance 1",
             )
         },
