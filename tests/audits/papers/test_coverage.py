@@ -13,7 +13,15 @@ from collections.abc import Iterator
 import pytest
 
 from dpverify.ledger.statements import known_statements
-from tests.audits.papers.displays import LISTS, displayed, listed, remarked
+from tests.audits.papers.displays import (
+    LISTS,
+    columns,
+    displayed,
+    listed,
+    remarked,
+    tabled,
+    told,
+)
 from tests.helpers.paths import ROOT
 
 ITEMS = {
@@ -105,10 +113,24 @@ def test_every_item_of_a_list_has_a_statement_or_a_reason(name: str, paper: str)
         assert reason if reason != said else named and named <= known, (item, said)
 
 
-@pytest.mark.parametrize("paper", listed("displays"))
-def test_no_displayed_formula_is_left_out_of_the_list(paper: str) -> None:
-    numbers = list(map(int, listed("displays")[paper]))
+@pytest.mark.parametrize(
+    ("name", "paper"), [(name, paper) for name in ("displays", "rows") for paper in listed(name)]
+)
+def test_no_number_of_a_list_is_left_out(name: str, paper: str) -> None:
+    numbers = list(map(int, listed(name)[paper]))
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("paper", ITEMS)
+def test_abstracts_footnotes_and_appendices_are_listed_sentence_by_sentence(paper: str) -> None:
+    parts: dict[str, list[int]] = {}
+    for item in listed("sentences")[paper]:
+        part, _, number = item.rpartition(", ")
+        parts.setdefault(part, []).append(int(number))
+    assert "abstract" in parts
+    assert any(part.startswith("appendix") for part in parts)
+    for numbers in parts.values():
+        assert numbers == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("paper", listed("remarks"))
@@ -123,7 +145,7 @@ def test_no_caption_remark_or_note_is_left_out_of_the_list(paper: str) -> None:
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_the_page_has_the_numbers_of_both_lists() -> None:
+def test_the_page_has_the_numbers_of_the_lists() -> None:
     text = (ROOT / "docs" / "ledger.md").read_text("utf-8")
     for name in LISTS:
         for paper, listing in listed(name).items():
@@ -152,6 +174,44 @@ def test_displayed_formulas_are_found_in_a_text(text: str, found: list[str]) -> 
     assert list(displayed(text)) == found
 
 
+COLUMNS = """\
+The left column has some words of its own                     The right one has words of its own
+on this line and on more                                      that go on with the right one
+              x < y                                                         c = d
+and it goes on with words of the left                         and ends with words of the right
+"""
+
+
+def test_pages_in_columns_are_read_column_by_column() -> None:
+    said = [line.split()[:2] for line in columns(COLUMNS).splitlines() if line]
+    left = [["The", "left"], ["on", "this"], ["x", "<"], ["and", "it"]]
+    assert said == [*left, ["The", "right"], ["that", "go"], ["c", "="], ["and", "ends"]]
+    assert list(displayed(f"{COLUMNS}\f")) == ["", ""]
+
+
+def test_sentences_of_parts_are_found_in_a_text() -> None:
+    text = (
+        "# Title\n## Abstract\nWe show a thing. It is of use<sup>1</sup> here.\n"
+        "## 1 Introduction\nNot this one.\n<sup>1</sup>Said below the page.\n"
+        "## A Proofs\nThis follows from $$x$$ Then this is so.\n### A.1 More\nAnd a last one.\n"
+    )
+    assert list(told(text)) == [
+        "abstract, 1",
+        "abstract, 2",
+        "appendix A, 1",
+        "appendix A, 2",
+        "appendix A.1, 1",
+        "footnote 1, 1",
+    ]
+
+
+def test_rows_of_tables_are_found_in_a_text() -> None:
+    text = "One 0.1\nA 0.11 0.22 / 0.33 0.44 0.55\nB\tsome\tmore\n"
+    assert list(tabled(text)) == ["1", "2"]
+
+
 def test_sentences_of_captions_are_found_in_a_text() -> None:
-    text = "Figure 1: One. A two.\nFigure 1 shows it.\n**Remark 3.1.** If so, then $N = k$. So.\n"
+    text = (
+        "Figure 1: One. A two.\n\nFigure 1 shows it.\n\n**Remark 3.1.** If so, then $N = k$. So.\n"
+    )
     assert list(remarked(text)) == ["figure 1, 1", "figure 1, 2", "remark 3.1, 1", "remark 3.1, 2"]

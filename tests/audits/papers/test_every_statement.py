@@ -29,6 +29,7 @@ from flint import arb
 from dpverify.ledger import oracles
 from dpverify.ledger.checks import Evidence, Formula, equals
 from dpverify.ledger.statements import Correction, Statement, judge, known_statements, mistaken
+from dpverify_audits.papers.kenthapadi2013 import crossover
 from tests.audits.papers.changes import (
     alone,
     altered,
@@ -58,6 +59,10 @@ OTHERS: Mapping[str, Formula] = {
     "kenthapadi2013.section-3.1.3.sparse": lambda d: (
         Fraction(3, 2) * (2 - Fraction(4, 9) ** d - Fraction(8, 9) ** d)
     ),
+    "kenthapadi2013.section-4.3.3.projection-better": lambda: crossover._range(Fraction(99, 100)),
+    "kenthapadi2013.section-4.3.3.responses-better": lambda: [
+        (10**14, 256, 100, Fraction(1), Fraction(101, 100))
+    ],
     "li2023.algorithm-7": lambda x: 3,
     "li2023.definition-2.3": lambda: [("signs of an OPORP",)],
     "li2023.definition-2.6.weaker": lambda: [(1, Fraction(2))],
@@ -72,8 +77,10 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda u, x: abs(x) <= Fraction(1, 8),
+    "slides2025.page-15.outperforms": lambda: [(10**4, 64, 100)],
     "slides2025.page-15.randomized-response.large": lambda: [(2, 4)],
     "slides2025.page-15.randomized-response.small": lambda: [(2, 1)],
+    "slides2025.page-17.weight": lambda: [(10**4, Fraction(1), Fraction(1, 10**6))],
     "slides2025.page-20.similar": lambda: [(100, 1)],
     "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
         3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()

@@ -146,8 +146,7 @@ CLAIMS: tuple[Statement, ...] = (
             lambda f, k, z, x: (_outside(_SIGNS, k, z, x), f(k, x)),
             [
                 (k, z, Fraction(x))
-                for k in (4, 64)
-                for z in ((1, 1), (1, 1, 1, 1))
+                for k, z in ((4, (1, 1, 1, 1)), (64, (1, 1)))
                 for x in ("1/2", "9/10")
             ],
             "enclosure",

@@ -384,6 +384,26 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("dp-signrp-rr-smooth",),
     ),
     Statement(
+        id="li2023.footnote-3",
+        where="section 2.2, footnote 3",
+        text="The global sensitivity is an ε-smooth bound on the local one: at least the smallest.",
+        printed=lambda levels, r, at: _F(max(levels)),
+        check=at_most(
+            lambda f, *case: (_least_smooth(*case), f(*case)),
+            [((1, 10, 2, 1), _F(r), i) for r in (2, 3) for i in range(4)],
+            "enumeration",
+        ),
+    ),
+    Statement(
+        id="li2023.footnote-4",
+        where="section 3.2, footnote 4",
+        text="The privacy loss of Gaussian noise is normal: μ²/2 + μz at noise z of variance 1.",
+        printed=lambda mu, z: mu * mu / 2 + mu * z,
+        check=equals(
+            lambda mu, z: ((z + mu) * (z + mu) - z * z) / 2, [letters("mu z")], "identity"
+        ),
+    ),
+    Statement(
         id="li2023.definition-2.6",
         where="section 2.3, definition 2.6 and below",
         text="The least δ of DP is the largest of iDP over the data sets; tried on a path.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpverify.ledger.checks import at_most, equals
+from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Correction, Statement
 
@@ -230,6 +230,22 @@ CLAIMS: tuple[Statement, ...] = (
             (alpha - alpha / beta) / (alpha - 1) * first + second
         ),
         check=at_most(_same_order, _CASES, "enclosure"),
+    ),
+    Statement(
+        id="mironov2017.appendix.not-a-metric",
+        where="appendix, below proposition 10",
+        text="D_α isn't symmetric and misses the triangle inequality: D(P‖Q) can be more than "
+        "D(Q‖P), and more than D(P‖R) + D(R‖Q).",
+        printed=lambda: [
+            (law(1, 1), law(1, 3), law(1, 9), order) for order in (Fraction(3, 2), Fraction(2))
+        ],
+        check=wherever(
+            lambda p, r, q, order: (
+                divergence(q, p, order).max(divergence(p, r, order) + divergence(r, q, order)),
+                divergence(p, q, order),
+            ),
+            "enclosure",
+        ),
     ),
     Statement(
         id="mironov2017.corollary-4.order",
