@@ -146,7 +146,7 @@ def _described(judgement: Judgement) -> dict[str, Any]:
                 for name, one in statement.readings.items()
             },
             **{
-                name: {"place": one.place, "change": one.change}
+                name: {"place": one.place, "change": one.change, "proof": one.proof}
                 for name, one in statement.corrections.items()
             },
         },
@@ -193,6 +193,8 @@ def _details(judgement: Judgement) -> list[list[str]]:
         rows.append([name, f"{'holds' if evidence.holds else 'fails'}, {evidence.how}"])
         if name in beside:
             rows.append(["", beside[name].place or "a claim of ours"])
+            ours = statement.corrections.get(name)
+            rows.append(["", "" if ours is None else ours.proof])
         rows += [["", text] for text in (evidence.slack, evidence.counterexample) if text]
         rows += [["", f"{key} = {value}"] for key, value in evidence.numbers.items()]
     return [row for row in rows if row[1]]

@@ -101,19 +101,21 @@ class Reading:
 class Correction:
     """A formula that is true in place of the printed one.
 
-    It is the paper's own where it names a place and a change, else it is ours.
+    It is the paper's own where it names a place and a change, else it is ours, with its proof.
 
     Attributes
     ----------
     formula : what is true
     place : where the paper has it so
     change : the one symbol, sign, constant or word that changes
+    proof : why ours is true, in words
     """
 
     formula: Formula
     _: KW_ONLY
     place: str = ""
     change: str = ""
+    proof: str = ""
 
     def __post_init__(self) -> None:
         both = bool(self.place) == bool(self.change)

@@ -202,6 +202,7 @@ def _entry(judgement: Judgement) -> Entry:
         "Place": reading.place if reading else correction.place if correction else "",
         "Covers": reading.covers if reading else "",
         "Change": correction.change if correction else "",
+        "Proof": correction.proof if correction else "",
         "Off by": "" if printed is None or printed.tight else printed.slack,
         "Tried": "" if printed is None else printed.how,
         "Note": statement.reason,

@@ -235,6 +235,17 @@ def test_a_misprint_is_one_change() -> None:
     assert [text for text in changes if " and " in text] == []
 
 
+def test_a_correction_is_the_papers_own_or_has_a_proof() -> None:
+    """Where there is none it says that it is tried; the check's cases are on the page."""
+    bare = [
+        statement.id
+        for statement in CHECKED
+        for one in statement.corrections.values()
+        if not (one.place or one.proof)
+    ]
+    assert bare == []
+
+
 @each(CHECKED)
 def test_what_fails_says_why_and_what_to_do_instead(statement: Statement) -> None:
     if not evidence(statement)["printed"].holds:

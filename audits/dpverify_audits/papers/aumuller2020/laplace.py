@@ -161,7 +161,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda b, j: (b - 2 * j, 2 * j),
         corrections={
             "that if j ≤ B/2, else 0 and 2(B − j)": Correction(
-                lambda b, j: (b - 2 * j, 2 * j) if 2 * j <= b else (0, 2 * (b - j))
+                lambda b, j: (b - 2 * j, 2 * j) if 2 * j <= b else (0, 2 * (b - j)),
+                proof="B − j buckets have another j above them, and as many j below",
             )
         },
         check=equals(_counts, [(b, j) for b in (2, 3, 5) for j in range(1, b)], "enumeration"),
@@ -240,7 +241,10 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda x, y, b, a: a * (1 - Fraction(1, b)),
         corrections={
             "(1 − J)(1 − 1/B)": Correction(
-                lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b))
+                lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
+                proof=(
+                    "MinHash values differ with 1 − J, and the buckets of two values with 1 − 1/B"
+                ),
             )
         },
         check=equals(
@@ -321,7 +325,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of theorem 5.1",
         text="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
         printed=lambda: Fraction(4, 5),
-        corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5))},
+        corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5), proof="1 − 3/5 = 2/5")},
         check=equals(_noise_exponent, [(2,), (4,)], "points", of=lambda f: lambda n: f()),
         reason=(
             "L is of the order aK + √(aK), and the proof keeps the first summand. At the K chosen "

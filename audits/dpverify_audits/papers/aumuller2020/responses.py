@@ -145,7 +145,13 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
         printed=_error,
         corrections={
-            "with ln(2/δ) for ln(1/δ), where K is at least 3B ln(2/δ)": Correction(_error_of_many)
+            "with ln(2/δ) for ln(1/δ), where K is at least 3B ln(2/δ)": Correction(
+                _error_of_many,
+                proof=(
+                    "E[X] is at least K/B, so that β is at most 1 and either side is "
+                    "exceeded with δ/2 at most"
+                ),
+            )
         },
         check=at_most(
             _beyond,
@@ -237,7 +243,11 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda epsilon: Fraction(1, 100),
         corrections={
             "for ε of at least ln 4": Correction(
-                lambda epsilon: Fraction(1, 100) if number(epsilon) >= number(4).log() else None
+                lambda epsilon: Fraction(1, 100) if number(epsilon) >= number(4).log() else None,
+                proof=(
+                    "L is 1 up to ε = 5, and at most 1 + m + √(27.7m), m = ε/150, which is "
+                    "below ε/ln 4 from 3 on"
+                ),
             )
         },
         check=at_most(

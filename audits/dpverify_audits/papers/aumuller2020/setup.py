@@ -263,7 +263,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
         corrections={
             "for β of at most 1": Correction(
-                lambda beta, mean: (-number(beta**2 * mean / 3)).exp() if beta <= 1 else number(1)
+                lambda beta, mean: (-number(beta**2 * mean / 3)).exp() if beta <= 1 else number(1),
+                proof=("(1 + β)ln(1 + β) − β, Chernoff's exponent, is at least β²/3 for β up to 1"),
             )
         },
         check=at_most(
@@ -286,7 +287,14 @@ CLAIMS: tuple[Statement, ...] = (
         "p = (1 − 1/B)α/τ.",
         conditions="δ > 0; the proof needs Kp ≥ 3 ln(1/δ)",
         printed=differing_bound,
-        corrections={"where Kp is at least 3 ln(1/δ)": Correction(_in_chernoff)},
+        corrections={
+            "where Kp is at least 3 ln(1/δ)": Correction(
+                _in_chernoff,
+                proof=(
+                    "the number is largest where 1 − J is α/τ, and the proof's β is at most 1 there"
+                ),
+            )
+        },
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
         reason="Where few differences are expected, more than the printed number occur far more "
@@ -301,7 +309,9 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="the δ is the probability that more positions differ",
         printed=lambda *case: differing_bound(*case).ceil(),
         corrections={
-            "where Kp is at least 3 ln(1/δ)": Correction(lambda *case: _in_chernoff(*case).ceil())
+            "where Kp is at least 3 ln(1/δ)": Correction(
+                lambda *case: _in_chernoff(*case).ceil(), proof="as for lemma 1"
+            )
         },
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash",),
@@ -316,7 +326,13 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="α = 1; the exact δ, in which a position too many costs little",
         printed=lambda *case: differing_bound(*case).ceil(),
         corrections={
-            "where Kp is at least 3 ln(1/δ)": Correction(lambda *case: _in_chernoff(*case).ceil())
+            "where Kp is at least 3 ln(1/δ)": Correction(
+                lambda *case: _in_chernoff(*case).ceil(),
+                proof=(
+                    "more than L positions differ with probability δ at most, and L of them"
+                    " cost ε, by lemma 2"
+                ),
+            )
         },
         check=at_most(
             _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"

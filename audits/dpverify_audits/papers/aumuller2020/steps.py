@@ -72,7 +72,7 @@ def _l_prime(k: int, b: int, ratio: Fraction, delta: Fraction) -> Any:
 
 def _many(k: int, b: int, ratio: Fraction, delta: Fraction) -> Any:
     enough = number(k * ratio * (1 - Fraction(1, b))) >= 3 * number(2 / delta).log()
-    return _l_prime(k, b, ratio, delta) if enough else number(k)
+    return _l_prime(k, b, ratio, delta) if enough and 10 * delta <= 1 else number(k)
 
 
 def _off(formula: Any, k: int, b: int, ratio: Fraction, delta: Fraction) -> tuple[Any, Any]:
@@ -211,7 +211,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda ratio, e: number(ratio / e).sqrt(),
         corrections={
             "for ε of at least 1": Correction(
-                lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None
+                lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None,
+                proof="none: it is tried",
             )
         },
         check=at_most(
@@ -262,8 +263,17 @@ CLAIMS: tuple[Statement, ...] = (
         "most δ/2, p = (1 − 1/B)α/τ.",
         conditions="as lemma 1, whose other side this needs too",
         printed=_l_prime,
-        corrections={"where Kp is at least 3 ln(2/δ)": Correction(_many)},
-        check=at_most(_off, _TAILS, "enclosure"),
+        corrections={
+            "where Kp is at least 3 ln(2/δ), δ up to 1/10": Correction(
+                _many,
+                proof=(
+                    "Chernoff's exponents are at least 0.386β² and β²/2 for β up to 1, so "
+                    "that both tails are at most x^1.15 + x^1.5, x = δ/2, in sum, which is "
+                    "below x"
+                ),
+            )
+        },
+        check=at_most(_off, [*_TAILS, (500, 2, Fraction(1, 5), Fraction(1, 10))], "enclosure"),
         reason=(
             "The Chernoff bound is used where its condition fails, as in lemma 1. Where few "
             "differences are expected they are off by more than L′ ten times as often as δ/2 "
@@ -279,7 +289,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda b, expected, off: Fraction((b - 1) ** 2 * off),
         corrections={
             "(B − 1)²(P + L′), P their expected number": Correction(
-                lambda b, expected, off: Fraction((b - 1) ** 2 * (expected + off))
+                lambda b, expected, off: Fraction((b - 1) ** 2 * (expected + off)),
+                proof="the sum and its mean are both between 0 and that",
             )
         },
         check=at_most(
@@ -316,7 +327,11 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda: [(Fraction(e),) for e in (2, 10, 100)],
         corrections={
             "for ε up to ln(4K/δ), δ up to ½": Correction(
-                lambda: [(Fraction(e),) for e in ("1/2", "2", "10", "35/2")]
+                lambda: [(Fraction(e),) for e in ("1/2", "2", "10", "35/2")],
+                proof=(
+                    "D is ln(4K/δ)/ε times (B − 1)(P + √(3P ln(1/δ))), and neither the "
+                    "factor nor 3 ln(1/δ) is below 1"
+                ),
             )
         },
         check=wherever(lambda e: _far_down(1000, _TINY, Fraction(10), e), "enclosure"),

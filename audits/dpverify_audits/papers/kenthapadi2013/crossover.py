@@ -194,7 +194,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="Distances of records to one attribute's vector are in the near range, O(√k).",
         conditions="not stated: the records' weight; 2 is taken for the constant",
         printed=lambda: [(100, 64)],
-        corrections={"weights up to √k": Correction(lambda: [(w, 64) for w in (1, 8, 15)])},
+        corrections={
+            "weights up to √k": Correction(
+                lambda: [(w, 64) for w in (1, 8, 15)],
+                proof="a record of weight w that lacks the attribute is w + 1 away from it",
+            )
+        },
         check=wherever(_is_near, "enumeration"),
         reason="A record of weight 100 is 101 away from the vector of an attribute that it "
         "lacks, far above 2√k for k = 64. What must be told apart is always weight + 1 from "

@@ -327,7 +327,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
         conditions="log(1/μ) far below k",
         printed=lambda r, s, x: x * r * r / s**2,
-        corrections={"k = r²/σ²": Correction(lambda r, s, x: r * r / s**2)},
+        corrections={
+            "k = r²/σ²": Correction(
+                lambda r, s, x: r * r / s**2, proof="each term of (4) is of the order λσr there"
+            )
+        },
         check=at_most(
             lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
         ),

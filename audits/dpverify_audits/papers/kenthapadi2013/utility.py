@@ -286,7 +286,14 @@ CLAIMS: tuple[Statement, ...] = (
         text="The k that minimizes (4) at equal failure probabilities μ, with λ = √log(1/μ), "
         "is of the order λr²/σ², within a factor 4.",
         printed=lambda r, s, x: x * r * r / s**2,
-        corrections={"r²/σ², for r of λσ and more": Correction(lambda r, s, x: r * r / s**2)},
+        corrections={
+            "r²/σ², for r of λσ and more": Correction(
+                lambda r, s, x: r * r / s**2,
+                proof=(
+                    "the terms of (4) in k are of the order λr²/√k and λσ²√k, which are equal there"
+                ),
+            )
+        },
         check=order(_best, _ORDERS, "enumeration", factor=4),
         reason="Both terms of (4) that depend on k have one factor λ, which cancels: smaller "
         "failure probabilities ask for no more columns. At μ = 10⁻⁶ the printed k is about 7 "

@@ -160,7 +160,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix A.2, A after the change of variables, first line",
         text="P(|Y| < |x| given x) = ∫ e^(−s²)/√(2π) ds between ±|x|/σy − ρx/σx.",
         printed=_printed_substitution,
-        corrections={"e^(−s²/2), limits divided by √(1 − ρ²)": Correction(_right_substitution)},
+        corrections={
+            "e^(−s²/2), limits divided by √(1 − ρ²)": Correction(
+                _right_substitution,
+                proof="Y given X = x is normal, of mean ρσy·x/σx and deviation σy√(1 − ρ²)",
+            )
+        },
         check=equals(_kept, _POINTS, "quadrature"),
         reason=(
             "The exponent should be −s²/2 and the limits divided by √(1 − ρ²); as printed the "
@@ -378,7 +383,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
-        corrections={"for r of at most 1": Correction(lambda r: _F(1) if r <= 1 else None)},
+        corrections={
+            "for r of at most 1": Correction(
+                lambda r: _F(1) if r <= 1 else None, proof="|X| is r|Y| at the boundary"
+            )
+        },
         # both signs of Y at one value, the law of |Y| doesn't matter
         check=equals(
             lambda r: _F(sum(1 - (abs(r * y) > abs(y)) for y in (-1, 1)), 2),

@@ -278,7 +278,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         corrections={
             "ε/(Fx), where c⁴ − 1 + 4θ(π − θ)/π² = 2xc³(c² − 1) and c = coth(x/2)": Correction(
-                _best_k
+                _best_k, proof="the derivative of V_RR/k is 0 there, x = ε/(Fk)"
             )
         },
         check=equals(_least_at, _BEST, "enclosure", of=_in_thousandths),

@@ -222,10 +222,11 @@ CLAIMS: tuple[Statement, ...] = (
             "points",
         ),
         corrections={
-            "large p alone: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": Correction(
+            "for large p: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": Correction(
                 lambda p, k, s2: (
                     Fraction(p, k) * (k * s2**2 / (2 * s2 + k * s2**2 + Fraction(1, k)))
-                )
+                ),
+                proof="2σ² is little beside pσ⁴, and nothing else goes away",
             )
         },
         reason="It is true for large σ. For large p and fixed σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) "

@@ -340,7 +340,8 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda a, b: (
                     (1 + number(b) / (number(a) ** 2 + number(b) ** 2).sqrt())
                     / (2 * number(a) ** 2 * (2 * arb.pi()).sqrt())
-                )
+                ),
+                proof="by parts, as xφ(ax) is the derivative of −φ(ax)/a²",
             )
         },
         reason=(

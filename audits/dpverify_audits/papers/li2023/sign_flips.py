@@ -357,7 +357,13 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         corrections={
-            "the noise set of u is used for u′ too": Correction(lambda u, x: abs(u) <= _HALF)
+            "the noise set of u is used for u′ too": Correction(
+                lambda u, x: abs(u) <= _HALF,
+                proof=(
+                    "signs outside the set are the same, and those inside have the ratio of"
+                    " theorem 4.1"
+                ),
+            )
         },
         reason="Definition 2.6 runs the algorithm on U′ too, whose noise set is another one; a "
         "probability of 0 is counted as 10⁻⁹. An output that one of them never gives tells "

@@ -526,7 +526,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="Noise on the noise set alone is (ε, δ)-iDP: least δ of the sign at most 10⁻⁶.",
         printed=lambda u, x: abs(x) <= _HALF,
         corrections={
-            "the noise set of u is used for u′ too": Correction(lambda u, x: abs(u) <= _HALF)
+            "the noise set of u is used for u′ too": Correction(
+                lambda u, x: abs(u) <= _HALF,
+                proof=(
+                    "signs outside the set are the same, and those inside have theorem 3.5’s noise"
+                ),
+            )
         },
         check=at_most(
             lambda f, v: _signed(f, _HALF / 2, v), [(_F(-1, 4),), (_F(3, 4),)], "enclosure"

@@ -360,7 +360,8 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         corrections={
             "exp(3ε√(n ln(1/Q)) − 2nε²)·Q": Correction(
-                lambda n, epsilon, log: 3 * epsilon * (n * log).sqrt() - 2 * n * epsilon**2
+                lambda n, epsilon, log: 3 * epsilon * (n * log).sqrt() - 2 * n * epsilon**2,
+                proof="at that α, 2αnε² is 2ε√(n ln(1/Q)) and −ln(Q)/α is ε√(n ln(1/Q))",
             )
         },
         check=at_most(

@@ -95,7 +95,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda order, epsilon, beta: epsilon.exp() / number(beta) ** (1 / (order - 1)),
         corrections={
             "(e^ε/β)^(α − 1)": Correction(
-                lambda order, epsilon, beta: (epsilon.exp() / number(beta)) ** (order - 1)
+                lambda order, epsilon, beta: (epsilon.exp() / number(beta)) ** (order - 1),
+                proof="Markov’s inequality for the power α − 1",
             )
         },
         check=at_most(_exceeds, [*_LIMITS, (*_RARE, Fraction(3, 2), 9000)], "enclosure"),

@@ -362,7 +362,8 @@ CLAIMS: tuple[Statement, ...] = (
             "for the events of 10⁻³ and 10⁻⁶": Correction(
                 lambda n, epsilon, log, baseline: (
                     (2 * epsilon * (n * log).sqrt()).exp() if baseline < Fraction(1, 10) else None
-                )
+                ),
+                proof="none: it is tried",
             )
         },
         check=at_most(_outperformed, _SETTINGS, "enclosure"),

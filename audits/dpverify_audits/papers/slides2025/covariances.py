@@ -191,7 +191,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix F, row-wise DP, as in appendix D",
         text="The covariance of a projected row changes by a matrix of rank one, as in D.",
         printed=lambda a: 1,
-        corrections={"rank two": Correction(lambda a: 2)},
+        corrections={
+            "rank two": Correction(
+                lambda a: 2, proof="a record a that becomes b changes AᵀA by bbᵀ − aaᵀ"
+            )
+        },
         check=equals(
             lambda a: max(_rank(_added(_gram(b), _gram(a), -1)) for b in _neighbours(a)),
             [(_A,), (_B,)],
@@ -295,7 +299,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda *case: _scaled_additive(*case, logarithm=False),
         corrections={
             "with the factor ln²(16r/δ)": Correction(
-                lambda *case: _scaled_additive(*case, logarithm=True)
+                lambda *case: _scaled_additive(*case, logarithm=True),
+                proof="w² is 256r ln(2/δ)·ln²(16r/δ)/ε², and r is 8 ln(2/ν)/η²",
             )
         },
         check=equals(_additive, _COARSE, "enclosure"),

@@ -236,7 +236,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone: how it grows from η = ½ to 1/64.",
         conditions="w of the paper, r = 8 ln(2/ν)/η²",
         printed=lambda *case: Fraction(1),
-        corrections={"with the factor ln(4r/δ)": Correction(_log_growth)},
+        corrections={
+            "with the factor ln(4r/δ)": Correction(
+                _log_growth, proof="w is √(32r ln(2/δ))·ln(4r/δ)/ε, and r is 8 ln(2/ν)/η²"
+            )
+        },
         check=equals(_growth, _ETAS, "enclosure"),
         reason="w itself holds a logarithm of r and 1/δ, which the second form leaves out. From "
         "η = ½ to 1/64 it grows by a third.",

@@ -264,7 +264,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
         conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
-        corrections={"for ε of at most 4": Correction(lambda: _MODERATE)},
+        corrections={
+            "for ε of at most 4": Correction(lambda: _MODERATE, proof="none: it is tried")
+        },
         check=wherever(_composes, "enclosure"),
         reason="At ε = 200 and 100 rows the composed rows exceed (ε, δ). Up to ε = 4 they don’t.",
         instead="Keep ε at 4 or below, or compose the rows exactly.",
@@ -275,7 +277,12 @@ CLAIMS: tuple[Statement, ...] = (
         text="L_H ⪯ L_H′ after smoothing, for neighbouring graphs.",
         conditions="not stated: which of the two has the heavier edge",
         printed=lambda: [(-1, Fraction(1))],
-        corrections={"if G′ has the heavier edge": Correction(lambda: [(1, Fraction(1))])},
+        corrections={
+            "if G′ has the heavier edge": Correction(
+                lambda: [(1, Fraction(1))],
+                proof="L_H′ − L_H is the Laplacian of that edge, with a weight above 0",
+            )
+        },
         check=wherever(_grows, "enumeration"),
         reason="If G′ has the lighter edge the order is the other one. The argument needs both "
         "directions.",
@@ -364,7 +371,8 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in (1, 10, 100)],
         corrections={
             "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": Correction(
-                lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "619/100")]
+                lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "619/100")],
+                proof="none: it is tried",
             )
         },
         check=wherever(_ratio_bounded, "enclosure"),
