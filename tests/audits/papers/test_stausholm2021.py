@@ -5,16 +5,21 @@ from fractions import Fraction
 import pytest
 
 from dpverify.ledger.oracles import number
-from dpverify.ledger.statements import judge
+from dpverify_audits.papers.stausholm2021 import privacy
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
-from dpverify_audits.papers.stausholm2021.privacy import gaussian_statement
 
 
-def test_the_classical_noise_needs_its_condition() -> None:
-    statement = gaussian_statement("here", "here", "here", (Fraction(1),))
-    found = judge(statement)
-    assert (found.verdict, found.correction()) == ("refuted", "for ε below 1 alone")
+def test_up_to_where_the_classical_noise_is_enough() -> None:
+    """The borders and factors that the ledger names in words, at δ = 10⁻⁶."""
+
+    def asked(epsilon: str) -> float:
+        case = Fraction(epsilon), Fraction(1, 10**6), Fraction(1)
+        real, wanted = privacy._at_output(privacy._sigma, *case)
+        return float(real) / float(wanted)
+
+    assert asked("8.7") < 1 < asked("8.8")
+    assert (round(asked("12"), 1), round(asked("20"))) == (5.2, 161)
 
 
 @pytest.mark.parametrize("z", [(0, 0), (1, 0), (2, -1)])

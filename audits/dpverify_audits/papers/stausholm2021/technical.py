@@ -29,7 +29,7 @@ from .transforms import (
     sjlt,
 )
 
-__all__ = ["CASES", "CLAIMS", "noisy", "of"]
+__all__ = ["CASES", "CLAIMS", "IID", "added_to_gaussian", "noisy", "of"]
 
 _SKEWED: Law = {-1: Fraction(2, 3), 2: Fraction(1, 3)}
 _LAWS: dict[str, Law] = {"gaussian": GAUSSIAN, "laplace": LAPLACE, "skewed": _SKEWED}
@@ -84,6 +84,12 @@ def _gaussian_projection(
     return step * step * entry, mean, variance
 
 
+def added_to_gaussian(k: int, z: tuple[int, ...], step: int) -> Fraction:
+    """What noise of variance step²/k adds to the variance for entries N(0, 1/k)."""
+    entry = Fraction(1, k)
+    return _gaussian_projection(entry, k, z, step)[2] - _gaussian_projection(entry, k, z, 0)[2]
+
+
 def _left_mean(entry: Fraction, k: int, z: tuple[int, ...], step: int) -> Fraction:
     """Mean of ‖Pz + η − μ‖² − 2kσ²."""
     sigma2, mean, _ = _gaussian_projection(entry, k, z, step)
@@ -116,20 +122,20 @@ def _best_dimension(a: int, m2: int, m4: int) -> int:
     return min(range(1, 4001), key=lambda k: _bound_of_four(k, a, m2, m4))
 
 
-def _crossing(threshold: arb, ratio: Fraction, k: int, norm: Fraction) -> tuple[arb, arb]:
+def _crossing(threshold: arb, s: Fraction, k: int, norm: Fraction) -> tuple[arb, arb]:
     """Noise part of the variance at δ = threshold: of Laplace, and of Gaussian noise; Δ₂ = ε = 1.
 
     By lemma 3 and note 4: 16Δ₁²‖z‖² + 56kΔ₁⁴ with b = Δ₁, and 8σ²‖z‖² + 8kσ⁴, σ² = 2 ln(1.25/δ).
     """
     variance = 2 * (number(Fraction(5, 4)) / threshold).log()
-    laplace = 16 * ratio * norm + 56 * k * ratio**2
+    laplace = 16 * s * norm + 56 * k * s**2
     return number(laplace), 8 * variance * number(norm) + 8 * k * variance**2
 
 
-_IID = [(k, z, step) for k in (1, 2) for z in ((1, 0), (1, 1), (2, -1)) for step in (0, 1, 2)]
+IID = [(k, z, step) for k in (1, 2) for z in ((1, 0), (1, 1), (2, -1)) for step in (0, 1, 2)]
 _CROSSINGS = [
-    (Fraction(ratio), k, Fraction(norm))
-    for ratio in (1, 2, 4, 16)
+    (Fraction(s), k, Fraction(norm))
+    for s in (1, 2, 4, 16)
     for k in (8, 64)
     for norm in (0, 1, 1000)
 ]
@@ -145,14 +151,14 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "entries N(0, 1/k)": Correction(
                 lambda k: Fraction(1, k),
-                place="note 1: “the ℓ2-sensitivity of P is greater than 2 with probability at most "
-                "δ′”, which it is for entries N(0, 1/k)",
+                place="part 2 of the theorem, whose (2/k)‖x − y‖⁴ is that of entries N(0, 1/k); "
+                "definition 4",
                 change="1/k for the variance 1",
             )
         },
         check=equals(
             lambda k, z, step: Fraction(power(z, 2)),
-            _IID,
+            IID,
             "enumeration",
             of=lambda entry: lambda k, z, step: _left_mean(Fraction(entry(k)), k, z, step),
         ),
@@ -171,7 +177,7 @@ CLAIMS: tuple[Statement, ...] = (
         )(power(z, 2), Fraction(step * step, k)),
         check=equals(
             lambda k, z, step: _gaussian_projection(Fraction(1, k), k, z, step)[2],
-            _IID,
+            IID,
             "enumeration",
         ),
         mechanisms=("dp-rp-g",),
@@ -340,24 +346,23 @@ CLAIMS: tuple[Statement, ...] = (
         reason="the left side is decided at each δ; the right one is which side δ is on",
     ),
     Statement(
-        id="stausholm2021.note-5",
-        where="section 4, note 5; section 6.2.3, last sentence",
-        text="For δ below exp(−Δ₁²/Δ₂²), Laplace noise gives the smaller variance.",
-        conditions="σ = Δ₂√(2 ln(1.25/δ))/ε; ratio is Δ₁²/Δ₂², s for the sparse transform",
-        printed=lambda ratio, k, norm: (-number(ratio)).exp(),
+        id="stausholm2021.section-6.2.3.smaller-variance",
+        where="section 6.2.3, last sentence, by note 5",
+        text="For δ below e^(−s), s = Δ₁²/Δ₂², Laplace noise gives the smaller variance.",
+        conditions="σ = Δ₂√(2 ln(1.25/δ))/ε",
+        printed=lambda s, k, norm: (-number(s)).exp(),
         readings={
-            "with constants, δ < 1.25·exp(−√(7/4)·Δ₁²/Δ₂²)": Reading(
-                lambda ratio, k, norm: number(Fraction(5, 4)) * (-_LARGER * number(ratio)).exp(),
-                place="the sentence before (3): “Ignoring constants”",
+            "with constants, δ < 1.25·exp(−√(7/4)·s)": Reading(
+                lambda s, k, norm: number(Fraction(5, 4)) * (-_LARGER * number(s)).exp(),
+                place="note 5, to which the sentence refers: “Ignoring constants”",
                 covers="every δ but those within the constant √(7/4) of the threshold",
             )
         },
         check=at_most(lambda f, *c: _crossing(f(*c), *c), _CROSSINGS, "enclosure"),
         mechanisms=_USED_BY,
         reason="At δ just below e^(−1), s = 1 and k = 8, Laplace noise adds 448 and Gaussian "
-        "noise 383. The paper says “ignoring constants” in note 5 and leaves it out in section "
-        "6.2.3.",
-        instead="Choose by the exact variances: Laplace noise below δ = 1.25·exp(−√(7/4)·Δ₁²/Δ₂²).",
+        "noise 383. Note 5 ignores constants, and says so; this sentence doesn't.",
+        instead="Choose by the exact variances: Laplace noise below δ = 1.25·exp(−√(7/4)·s).",
     ),
     Statement(
         id="stausholm2021.corollary-2",
