@@ -17,6 +17,7 @@ from typing import Any
 
 from dpverify.accounting import published
 from dpverify.accounting.composition.theorems import AdvancedBound
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.notions.renyi import RDP, FiniteRenyi, GaussianRenyi, LaplaceRenyi
 from dpverify.curves import Gaussian, Laplace, RandomizedResponse, RankOneNormal
 from dpverify.errors import ConfigurationError
@@ -27,6 +28,7 @@ __all__ = ["accountants", "relation", "relied_on", "users"]
 
 _COMPUTED: tuple[Any, ...] = (
     AdvancedBound,
+    DiscretePair,
     FiniteRenyi,
     Gaussian,
     GaussianRenyi,

@@ -28,7 +28,6 @@ UNLINKED = {
     "Composed": "a proof of this project",
     "DiscreteGaussian": "Canonne, Kamath and Steinke 2020",
     "DiscreteLaplace": "Ghosh, Roughgarden and Sundararajan 2009",
-    "DiscretePair": "the definition of δ(ε), added up",
     "FiniteTradeOff": "Dong, Roth and Su 2022",
     "GaussianTradeOff": "Dong, Roth and Su 2022",
     "GroupBound": "Dong, Roth and Su 2022, theorem 2.14",

@@ -426,7 +426,10 @@ CLAIMS: tuple[Statement, ...] = (
             "3k·E‖η‖⁴ + k²·Var‖η‖²": Correction(
                 lambda k, d, q: (
                     3 * k * _noise_norm(d)[1] + k * k * (_noise_norm(d)[1] - _noise_norm(d)[0] ** 2)
-                )
+                ),
+                proof=(
+                    "the law of total variance, from 3k‖x‖⁴ and the mean k‖x‖² for a fixed vector"
+                ),
             )
         },
         check=at_most(lambda f, *c: (_random_input(*c), f(*c)), _RANDOM, "enumeration"),

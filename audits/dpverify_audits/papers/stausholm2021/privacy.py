@@ -49,7 +49,12 @@ def _classical(epsilon: Fraction, delta: Fraction) -> arb:
 
 def _below_1(sigma: Formula) -> dict[str, Correction]:
     """The same σ where the theorem that the paper cites speaks of it."""
-    return {"for ε below 1": Correction(lambda e, *c: sigma(e, *c) if e < 1 else None)}
+    return {
+        "for ε below 1": Correction(
+            lambda e, *c: sigma(e, *c) if e < 1 else None,
+            proof="Dwork and Roth 2014, theorem A.1, whose proof supposes it",
+        )
+    }
 
 
 def _sigma(epsilon: Fraction, delta: Fraction, squared: Fraction) -> arb:
