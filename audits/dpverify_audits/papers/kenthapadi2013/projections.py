@@ -146,8 +146,11 @@ CLAIMS: tuple[Statement, ...] = (
             lambda f, k, z, x: (_outside(_SIGNS, k, z, x), f(k, x)),
             [
                 (k, z, Fraction(x))
-                for k, z in ((4, (1, 1, 1, 1)), (64, (1, 1)))
-                for x in ("1/2", "9/10")
+                for k, z, x in (
+                    (16, (1, 1, 1, 1), "9/10"),
+                    (64, (1, 1), "1/2"),
+                    (64, (1, 1), "9/10"),
+                )
             ],
             "enclosure",
         ),
