@@ -72,7 +72,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.section-3.6.ratio-below-one": lambda: (500,),
     "li2023.section-4.4.repetitions": lambda x: 2,
     "li2023.theorem-4.7": lambda x: 3,
-    "li2023.theorem-4.8.l1": lambda x: 0,
     "li2023.theorem-4.8.rr": lambda x: 2,
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),

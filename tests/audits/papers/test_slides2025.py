@@ -3,7 +3,23 @@
 import pytest
 from flint import arb
 
+from dpverify.ledger.oracles import integral
 from dpverify_audits.papers.slides2025 import rows
+
+
+@pytest.mark.parametrize("gamma", [0.5, 3])
+@pytest.mark.parametrize("epsilon", [0.1, 1])
+def test_the_exact_account_of_two_rows_is_the_integral_over_the_sum_of_squares(
+    gamma: float, epsilon: float
+) -> None:
+    spread, e = 1 + arb(gamma), arb(epsilon)
+    start = (2 * e + 2 * spread.log()) * spread / gamma
+    least = integral(
+        lambda s: (-s / (2 * spread)).exp() / (2 * spread) - e.exp() * (-s / 2).exp() / 2,
+        start,
+        start + 300 * spread,
+    )
+    assert float(rows._exact_delta(2, arb(gamma), e)) == pytest.approx(float(least), 1e-12)
 
 
 @pytest.mark.parametrize("ratio", [2, 5])

@@ -70,7 +70,8 @@ CLAIMS: tuple[Statement, ...] = (
         "section-6.3.utility",
         "section 6.3; abstract; section 7",
         "iDP-SignRP retrieves well even for ε below 0.1.",
-        "theorems 6.1 and 6.2 fail as stated, so that these releases have no such ε",
+        "read off figures 15 and 16 without numbers; its ε is that of theorems 6.1 and 6.2, which "
+        "are refuted",
     ),
     _unrepeated(
         "theorem-4.6.limit",

@@ -278,17 +278,6 @@ CLAIMS: tuple[Statement, ...] = (
         ball="attribute",
         mechanisms=_SIGN_SKETCHES,
     ),
-    _public(
-        "theorem-4.8.l1",
-        "section 4.4 with section 2.1, “the worst case for the alternative neighboring definition”",
-        "Algorithm 8 is ε-DP for ‖u − u′‖₁ ≤ β too.",
-        lambda x: 1,
-        BINS,
-        ball="l1",
-        reason="An ℓ1 neighbour may change a sign in every bin, so that the largest ratio is above "
-        "e^ε. The two adjacencies are equal for sensitivities (section 2.1) and differ for signs.",
-        instead="Claim the guarantee for one attribute only.",
-    ),
     Statement(
         id="li2023.theorem-4.8.empty-bin",
         where="section 4.4, proof of theorem 4.8",

@@ -328,7 +328,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda k: number(_F(3, 10) * k) if k >= 10**5 else None,
                 place="the next sentence but one: “When k is sufficiently large, we have the "
                 "approximation”",
-                covers="the k of the approximation that it is used in, not those of section 5",
+                covers="the approximation of k*, for which alone the section uses it",
             )
         },
         check=at_most(
@@ -340,7 +340,7 @@ CLAIMS: tuple[Statement, ...] = (
             [(512,), (10**5,), (10**6,)],
             "enclosure",
         ),
-        reason="At section 4.2’s k = 512 and δ = 10⁻⁶ it is 47 % above Fk. The square root in "
+        reason="At section 4.2’s k = 512 and δ = 10⁻⁶ N₊ is 47 % above Fk. The square root in "
         "equation 19 is small against Fk from k = 10⁵ on.",
         instead="Use equation 19 itself.",
     ),

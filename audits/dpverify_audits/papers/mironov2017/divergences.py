@@ -9,7 +9,19 @@ from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import number
 from dpverify.ledger.statements import Correction, Statement
 
-from .laws import ALIKE, PAIRS, Event, Law, at_one, divergence, events, greatest, law, mass
+from .laws import (
+    ALIKE,
+    CERTAIN,
+    PAIRS,
+    Event,
+    Law,
+    at_one,
+    divergence,
+    events,
+    greatest,
+    law,
+    mass,
+)
 
 __all__ = ["CLAIMS"]
 
@@ -20,6 +32,10 @@ _TRIPLES = [
     (law(3, 1), law(1, 3), law(1, 1)),
     (law(3, 2, 1), law(1, 2, 3), law(1, 1, 1)),
     (law(3, 2, 1), law(1, 2, 3), law(1, 2, 3)),
+    (law(3, 2, 1), law(1, 2, 3), law(3, 2, 1)),
+    # Hölder's inequality is an equality where R is in proportion to
+    # (P^(pα) Q^(q(α − 1)))^(1/((α − 1/p)(p + q))), here at p = 2 and α = 3/2
+    (law(16, 1), law(1, 16), law(4, 1)),
 ]
 _CASES = [(p, q, r, alpha) for p, q, r in _TRIPLES for alpha in _ORDERS]
 _EVENTS = [
@@ -27,6 +43,7 @@ _EVENTS = [
     for p, q in PAIRS
     for alpha in (*_ORDERS, Fraction(10))
     for event in events(len(p))
+    if greatest(p, q) * mass(q, event) < 1  # else the bound may be above 1
 ]
 
 
@@ -127,7 +144,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [
                 (p, q, alpha, beta)
-                for p, q in PAIRS
+                for p, q in [*PAIRS, CERTAIN]
                 for alpha, beta in [
                     (Fraction(3, 2), Fraction(2)),
                     (Fraction(4), Fraction(9, 2)),
@@ -141,11 +158,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix, proposition 9, its case of α = 1",
         text="D₁ ≤ D_β for 1 < β.",
         printed=lambda p, q: sum(
-            number(a) * number(a / b).log() for a, b in zip(p, q, strict=True)
+            number(a) * number(a / b).log() for a, b in zip(p, q, strict=True) if a
         ),
         check=at_most(
             lambda formula, p, q, beta: (formula(p, q), divergence(p, q, beta)),
-            [(p, q, Fraction(101, 100)) for p, q in PAIRS],
+            [(p, q, Fraction(101, 100)) for p, q in [*PAIRS, CERTAIN]],
             "enclosure",
         ),
     ),
@@ -229,7 +246,12 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda alpha, beta, first, second: (
             (alpha - alpha / beta) / (alpha - 1) * first + second
         ),
-        check=at_most(_same_order, _CASES, "enclosure"),
+        check=at_most(
+            _same_order,
+            # β = 2 at α = 4/3, p = 3/2 and q = 3
+            [*_CASES, (law(8, 1), law(1, 8), law(2, 1), Fraction(4, 3))],
+            "enclosure",
+        ),
     ),
     Statement(
         id="mironov2017.appendix.not-a-metric",

@@ -19,6 +19,7 @@ from dpverify.ledger.oracles import number
 
 __all__ = [
     "ALIKE",
+    "CERTAIN",
     "PAIRS",
     "Event",
     "Law",
@@ -52,6 +53,8 @@ PAIRS: list[tuple[Law, Law]] = [
     (law(1, 5, 14), law(8, 8, 4)),
 ]
 ALIKE = (law(1, 2, 1), law(1, 2, 1))
+CERTAIN = (law(1, 0), law(1, 1))
+"""P/Q is one number wherever P is: all divergences of P from Q are ln 2."""
 
 
 def events(outcomes: int) -> list[Event]:
@@ -67,7 +70,8 @@ def mass(p: Law, event: Event) -> Fraction:
 def divergence(p: Sequence[Fraction], q: Sequence[Fraction], order: Any) -> Any:
     """Rényi's divergence of an order other than 1, ln Σ p·e^((α − 1)·ln(p/q)) over α − 1."""
     less = number(order) - 1
-    terms = (number(a) * (less * number(a / b).log()).exp() for a, b in zip(p, q, strict=True))
+    possible = ((a, b) for a, b in zip(p, q, strict=True) if a)
+    terms = (number(a) * (less * number(a / b).log()).exp() for a, b in possible)
     return sum(terms, arb(0)).log() / less
 
 

@@ -117,8 +117,8 @@ CLAIMS: tuple[Statement, ...] = (
         text="Flipped bits tell very small distances with less relative error than middling.",
         printed=lambda: [(1, 2)],
         check=wherever(_told_better, "enumeration"),
-        reason="The variance of flipped bits is the same at every distance, so that the relative "
-        "error falls as the distance grows. Very small distances are told worst.",
+        reason="The variance of flipped bits is the same at every distance, so that by absolute "
+        "error none is told better. By relative error very small distances are told worst.",
         instead="Use flipped bits for large distances only.",
     ),
     Statement(

@@ -187,25 +187,6 @@ CLAIMS: tuple[Statement, ...] = (
         ),
     ),
     Statement(
-        id="slides2025.appendix-f.rank",
-        where="appendix F, row-wise DP, as in appendix D",
-        text="The covariance of a projected row changes by a matrix of rank one, as in D.",
-        printed=lambda a: 1,
-        corrections={
-            "rank two": Correction(
-                lambda a: 2, proof="a record a that becomes b changes AᵀA by bbᵀ − aaᵀ"
-            )
-        },
-        check=equals(
-            lambda a: max(_rank(_added(_gram(b), _gram(a), -1)) for b in _neighbours(a)),
-            [(_A,), (_B,)],
-            "enumeration",
-        ),
-        reason="One record that changes changes AᵀA by a matrix of rank two. Appendix D’s "
-        "argument, one eigendirection that changes, doesn’t carry over as it stands.",
-        instead="Bound the change of the covariance in both of its directions.",
-    ),
-    Statement(
         id="slides2025.appendix-f.translation",
         where="appendix F, data translation",
         text="An offset raises all singular values of A to w or more.",

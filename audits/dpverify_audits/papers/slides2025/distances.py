@@ -175,8 +175,8 @@ _CASES = [
 _N = (_A, _B)
 _DEVIATIONS = [
     (Fraction(jl), Fraction(c), Fraction(n), k, Fraction(s), Fraction(10))
-    for jl, c, n in (("1/4", "1", "1"), ("2/5", "2", "2"))
-    for k in (16, 64)
+    for jl, c, n in (("2/5", "2", "2"), ("9/20", "3", "3"))
+    for k in (64, 256)
     for s in ("1/2", "5")
 ]
 
@@ -289,10 +289,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="The variance formula holds for P of the slides' kinds.",
         conditions="not stated: the law of P's entries",
         printed=lambda entries, v, k, sigma: _printed_variance(v, k, sigma),
-        corrections={
-            "for normal entries": Correction(
+        readings={
+            "for normal entries": Reading(
                 lambda entries, *case: _printed_variance(*case) if entries == "normal" else None,
-                proof="entries enter by their fourth moment, which is 3 for normal ones",
+                place="appendix C, whose projection has entries “∼ N(0,1)”",
+                covers="the projection of the appendices and of the paper that they summarise",
             )
         },
         check=equals(
@@ -374,7 +375,13 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda: [(20, Fraction(4))],
         readings={
             "for λ below 1": Reading(
-                lambda: [(r, Fraction(x)) for r in (2, 20, 100) for x in ("1/10", "1/2", "99/100")],
+                lambda: [
+                    (r, Fraction(x))
+                    for r, x in (
+                        *((20, "99/100"), (100, "1/2"), (100, "99/100")),
+                        *((1000, "1/10"), (1000, "1/2")),
+                    )
+                ],
                 place="page 8: “ϵ is the allowed distortion”, a share of a length",
                 covers="the η of the graphs, a share of a cut",
             )
