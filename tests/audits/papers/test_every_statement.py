@@ -285,6 +285,21 @@ def test_no_formula_survives_a_wrong_oracle(statement: Statement) -> None:
             assert after != before, name
 
 
+def of_a_probability(statement: Statement) -> bool:
+    bound = statement.check is not None and statement.check.bound
+    return bound and re.search(r"P\(|probability", statement.text) is not None
+
+
+@each([statement for statement in CHECKED if of_a_probability(statement)])
+def test_bounds_on_probabilities_say_something(statement: Statement) -> None:
+    """A probability is at most 1: half of the cases at least have a bound that isn't above that."""
+    numbers = evidence(statement)["printed"].numbers.values()
+    compared = (re.fullmatch(r"(\S+) (?:of at most|above) (\S+)", one) for one in numbers)
+    ends = [(Fraction(one[1]), Fraction(one[2])) for one in compared if one]
+    empty = [(value, bound) for value, bound in ends if value <= 1 < bound]
+    assert 2 * len(empty) <= len(ends) or any(value > bound for value, bound in ends)
+
+
 def sides(statement: Statement) -> Iterator[tuple[str, set[FunctionType], list[str]]]:
     """The functions that the truth alone calls, and each formula; and what they are tried on."""
     said = {name: reached(formula) for name, formula in statement.formulas.items()}
