@@ -35,8 +35,8 @@ def first() -> dict[str, tuple[str, str]]:
 def now() -> dict[str, str]:
     """By id, the verdict on the page of statements."""
     found = {}
-    parts = _HEADING.split((ROOT / "docs" / "claims.md").read_text("utf-8"))
-    for heading, part in zip(parts[1::2], parts[2::2], strict=True):
+    parts = ["", *_HEADING.split((ROOT / "docs" / "claims.md").read_text("utf-8"))]
+    for heading, part in zip(parts[::2], parts[1::2], strict=True):
         for entry in _ENTRY.finditer(part):
             found[entry["failing"] or entry["id"]] = entry["verdict"] or heading
     return found
