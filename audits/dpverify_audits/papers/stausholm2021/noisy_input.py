@@ -259,10 +259,10 @@ CLAIMS: tuple[Statement, ...] = (
                 f(k, d, q, x, y, step),
             ),
             [
-                (k, 2, q, (0, 0), y, step)
+                (k, 2, q, x, y, step)
                 for k in (1, 2)
                 for q in _QS[:2]
-                for y in ((0, 0), (2, 0), (2, -1))
+                for x, y in (((0, 0), (2, 0)), ((0, 0), (2, -1)), ((1, 0), (1, 1)))
                 for step in (1, 2)
             ],
             "enumeration",
