@@ -21,14 +21,14 @@ _MARKED = re.compile(r"^#+ (?P<heading>.*)$|\$\$[\s\S]+?\$\$", re.MULTILINE)
 _SECTION = re.compile(r"\W*((?:[A-F]|\d+)(?:\.\d+)*)\b")
 _WORDS = re.compile(r" (?:a|and|be|by|for|if|in|is|of|that|the|to|we|where|with) ")
 _LABEL = re.compile(
-    r"^[#* ]*(Fig|Table|Remark|Note)(?:ure|\.)? (\d+(?:\.\d+)?|I+)(?:[:.]\W*|$\s*)"
+    r"^[#* ]*(Fig|Table|Remark|Note)(?:u\we|\.)? (\d+(?:\.\d+)?|I+)(?:[:.]\W*|$\s*)"
     r"(\w.*(?:\n(?=\w)(?!Remark).*)*)",
     re.MULTILINE | re.IGNORECASE,
 )
 _PART = re.compile(
     r"\W*(?:(?P<abstract>Abstract)\b\W*|(?P<all>A PPENDIX)"
     r"|(?:(?<=# )|Appendix |0\.)(?:Appendix )?(?:0\.)?(?P<letter>[A-F](?:\.\d)*)\b.*"
-    r"|(?P<end>References|R EFERENCES|Contents|1 Introduction|I\. I NTRO).*)"
+    r"|(?P<end>References|R E\w+S|Contents|1 Introduction|I\. I NTRO).*)"
 )
 _FOOTNOTE = re.compile(
     r"^<sup>(?:&</sup>lt;sup>|&lt;sup>)?(\d)</sup>(.*)$|[a-z](\d)\3\3([A-Z].*?\.)(?= [a-z])",
