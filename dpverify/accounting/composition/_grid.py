@@ -50,7 +50,7 @@ from dpverify.accounting.losses.base import (
     sum_string,
 )
 from dpverify.enclosure import Enclosure, to_arb
-from dpverify.errors import NumericalError
+from dpverify.errors import NumericalError, ParameterError
 
 __all__ = ["GridDirection"]
 
@@ -213,7 +213,7 @@ class _Grid:
         nodes = 1 << bits
         counts = [count for _, count in losses]
         if sum(counts) > _MOST:
-            raise NumericalError(f"{sum(counts)} releases are more than {_MOST}")
+            raise ParameterError("times", sum(counts), f"at most {_MOST} in all on samples")
         tail = log_size - _TAIL - math.log(sum(counts))
         cells = [Cells.of(loss, tail) for loss, _ in losses if isinstance(loss, TailedLoss)]
         if len(cells) < len(losses):
@@ -320,6 +320,8 @@ def _product(
     for law, count in zip(laws, counts, strict=True):
         logs = np.log(law.weights) + c * unit * law.places
         peak = float(logs.max())
+        if not math.isfinite(peak):
+            raise NumericalError(f"a moment of {count} releases is beyond all doubles")
         log_moment = peak + math.log(float(np.exp(logs - peak).sum()))
         tilted = np.exp(logs - log_moment)
         here = int(np.argmax(tilted))

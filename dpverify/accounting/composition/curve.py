@@ -11,7 +11,8 @@ is computed depends on what the losses are:
  - Laplace losses with few such atoms: a closed form for each of their sums (`laplace_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
  - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`);
- - where a loss is known by its tails alone, between two laws on a lattice (`grid`).
+ - where a loss is known by its tails alone, between two laws on a lattice (`grid`);
+ - where none of these has an answer, by what the parts cost apart (`apart`).
 
 f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
 """
@@ -30,6 +31,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
+from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
 from dpverify.accounting.composition._grid import GridDirection
@@ -88,6 +90,7 @@ _MOST_TIMES = 2**64
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
 _MOST_ON_LATTICE = 32  # different shifts, up to which Laplace's own lattice is narrower
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
+_MOST_EPSILON = 2**500
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
 
 
@@ -167,10 +170,17 @@ class Composed(PrivacyCurve):
         closed = self._closed()
         if closed is not None:
             return closed.delta_at(epsilon)
+        if epsilon > _MOST_EPSILON:  # δ falls
+            least = max(escaping(self._losses), escaping(_reversed(self._losses)))
+            most = self._delta(Fraction(_MOST_EPSILON)).upper
+            return Enclosure(Enclosure.of_exact(least).lower, most)
         found: list[Enclosure] = []
-        for direction in self._directions():
-            if not any(direction.is_below(epsilon, Fraction(other.lower)) for other in found):
-                found.append(direction.delta_at(epsilon))
+        try:
+            for direction in self._directions():
+                if not any(direction.is_below(epsilon, Fraction(other.lower)) for other in found):
+                    found.append(direction.delta_at(epsilon))
+        except NumericalError:
+            return delta_apart(self._parts(), epsilon)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
@@ -182,12 +192,29 @@ class Composed(PrivacyCurve):
         if closed is not None and (delta or not isinstance(closed, Gaussian)):
             return closed.epsilon_at(delta)
         found: list[Enclosure] = []
-        for direction in self._directions():
-            if any(math.isinf(other.lower) for other in found):
-                break  # nothing is larger
-            if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
-                found.append(direction.epsilon_at(delta))
+        try:
+            for direction in self._directions():
+                if any(math.isinf(other.lower) for other in found):
+                    break  # nothing is larger
+                if not any(direction.is_below(Fraction(other.lower), delta) for other in found):
+                    found.append(direction.epsilon_at(delta))
+        except NumericalError:
+            return epsilon_apart(self._parts(), delta)
         return Enclosure(max(e.lower for e in found), max(e.upper for e in found))
+
+    def _parts(self) -> list[tuple[PrivacyCurve, PrivacyCurve]]:
+        """Each kind of loss apart, with what it is no less than, where no method adds them up.
+
+        Raises the error that is being handled where there is one kind, and no sample in it.
+        """
+        if len(self._losses) > 1:
+            kinds = [Composed(losses=(pair,)) for pair in self._losses]
+            return [(kind, kind) for kind in kinds]
+        ((loss, count),) = self._losses
+        whole = unsampled(loss)
+        if whole is None or count == 1:
+            raise  # noqa: PLE0704  # of a NumericalError
+        return [(Composed(losses=((whole, count),)), Composed(losses=((loss, 1),)))]
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
         """P[L ≥ threshold] on both sides, by the normal law with the loss's mean and variance.

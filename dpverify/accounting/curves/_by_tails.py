@@ -25,6 +25,10 @@ def delta_by_tails(loss: TailedLoss, epsilon: Fraction) -> Enclosure:
         before = delta_by_tails(loss, Fraction(math.nextafter(end.lower, -math.inf)))
         return Enclosure(infinite.lower, before.upper)
 
+    with ctx.workprec(_PRECISION):
+        if loss.tails(to_arb(epsilon))[0] < arb(2) ** -1074:  # no double's probability
+            return Enclosure(0.0, 5e-324)
+
     def value() -> arb:
         own, other = loss.tails(to_arb(epsilon))
         return own - to_arb(epsilon).exp() * other

@@ -72,6 +72,7 @@ from dpverify.guarantee import PrivacyCurve
 __all__ = ["PoissonReplaced"]
 
 _PRECISION = 256
+_MOST_EPSILON = 2**500
 _NARROW = 1e-8  # of the place of the least value
 _CHORDS = (1e-7, 1e-5, 1e-3, 1e-1)  # how far apart three points are
 
@@ -122,6 +123,9 @@ class PoissonReplaced(PrivacyCurve):
         return f"{self.curve}.poisson_sampled(rate={number_string(self.rate)}, replaced=True)"
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
+        if epsilon > _MOST_EPSILON:  # δ falls
+            least = amplified_delta(self.curve, self.rate, epsilon).lower
+            return Enclosure(least, self._delta(Fraction(_MOST_EPSILON)).upper)
         loss = self._known_loss()
         return self._least(epsilon) if loss is None else delta_by_tails(loss, epsilon)
 

@@ -49,6 +49,7 @@ __all__ = [
     "amplified_delta",
     "amplified_epsilon",
     "amplified_rates",
+    "delta_near",
     "mirrored_pairs",
     "single_loss",
     "to_rate",
@@ -83,8 +84,13 @@ def amplified_delta(curve: PrivacyCurve, rate: Fraction, epsilon: Fraction) -> E
     if rate == 1:
         return curve.delta_at(epsilon)
     with ctx.workprec(_PRECISION):
-        q = to_arb(rate)
-        return Enclosure.of_ball(q * delta_near(curve, (to_arb(epsilon).expm1() / q).log1p()))
+        q, exact = to_arb(rate), to_arb(epsilon)
+        if epsilon > 1:  # where the exponential may be beyond all balls
+            inner = exact - q.log() + (-(1 - q) * (-exact).exp()).log1p()
+        else:
+            inner = (exact.expm1() / q).log1p()
+        found = Enclosure.of_ball(q * delta_near(curve, inner))
+    return Enclosure(max(found.lower, 0.0), found.upper)
 
 
 def delta_near(curve: PrivacyCurve, epsilon: arb) -> arb:

@@ -1,0 +1,82 @@
+"""Where no method resolves a sum: bounds by its parts, against sums that are known."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import dpverify as dpv
+from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
+from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.curves.poisson_sampled import PoissonSampled
+from dpverify.errors import NumericalError
+
+
+@pytest.mark.parametrize("other", ["1", "30"])
+def test_parts_bound_a_sum_that_is_known(other: str) -> None:
+    parts = [dpv.Gaussian(sigma="0.5"), dpv.Gaussian(sigma=other)]
+    whole, bounds = parts[0] + parts[1], [(part, part) for part in parts]
+    epsilon, delta = whole.epsilon_at("1e-6"), whole.delta_at(8)
+    for found, truth in (
+        (epsilon_apart(bounds, Fraction("1e-6")), epsilon),
+        (delta_apart(bounds, Fraction(8)), delta),
+    ):
+        assert found.lower < truth.lower
+        assert truth.upper < found.upper
+    if other == "30":
+        assert epsilon_apart(bounds, Fraction("1e-6")).upper < 1.1 * epsilon.upper
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        dpv.Gaussian(sigma=1).poisson_sampled(rate="0.5"),
+        dpv.Gaussian(sigma=1).poisson_sampled(rate=1, replaced=True),
+        dpv.Laplace(scale=1).poisson_sampled(rate=1, replaced=True),
+        dpv.Laplace(scale=1).sampled_without_replacement(size=1, out_of=2),
+    ],
+    ids=str,
+)
+def test_a_record_that_is_surely_read_costs_no_less(step: dpv.PrivacyCurve) -> None:
+    ((loss, _),) = step.losses()
+    whole = unsampled(loss)
+    assert whole is not None
+    assert unsampled(whole) is None
+    for epsilon in ("0.1", "1", "1.9"):
+        most = Composed(losses=((whole, 1),)).delta_at(epsilon).upper
+        assert step.delta_at(epsilon).lower <= most * (1 + 1e-9)
+
+
+def test_noise_that_is_far_too_small_for_a_sample_to_matter() -> None:
+    noise = dpv.Gaussian(sigma="0.001")
+    step = noise.poisson_sampled(rate="0.01")
+    found = (2 * step).epsilon_at("1e-6")
+    assert step.epsilon_at("1e-6").lower <= found.lower
+    assert found.upper <= (2 * noise).epsilon_at("1e-6").upper * (1 + 1e-12)
+    beside = step + dpv.Gaussian(sigma=1000).poisson_sampled(rate="0.1")
+    assert beside.epsilon_at("1e-6").width < 1e-3
+    assert beside.delta_at(500_000).width < 1e-3
+
+
+def test_where_not_even_one_release_is_resolved_the_error_stays() -> None:
+    step = dpv.Gaussian(sigma="1e-30").sampled_without_replacement(size=1, out_of=2)
+    with pytest.raises(NumericalError):
+        (2 * step).epsilon_at("1e-6")
+
+
+@pytest.mark.parametrize("epsilon", [1e308, 10**400], ids=["double", "none"])
+def test_an_epsilon_beyond_all_doubles(epsilon: int) -> None:
+    """What has no end but the probability to show everything."""
+    points = 2 * dpv.ApproxDP(epsilon=1, delta="1e-4") + dpv.Gaussian(sigma=1)
+    shown = 1 - (1 - Fraction("1e-4")) ** 2
+    found = points.delta_at(epsilon)
+    assert found.lower <= shown <= found.upper
+    assert found.width < 1e-9
+    step = PoissonSampled(curve=dpv.Gaussian(sigma=1), rate="0.1")
+    noise = dpv.Gaussian(sigma=9, adjacency=dpv.AddRemove())
+    assert (10 * step + noise).delta_at(epsilon).upper < 1e-300
+    for single in (step, PoissonSampled(curve=dpv.Laplace.of_row([1, 2], scale=1), rate="0.1")):
+        assert single.delta_at(epsilon).upper < 1e-300
+        replaced = single.curve.poisson_sampled(rate="0.1", replaced=True)
+        assert replaced.delta_at(epsilon).upper < 1e-300
