@@ -46,11 +46,12 @@ def _share(b: int, level: Any, epsilon: int) -> tuple[Any, Any]:
 
 def _errors(k: int, q: Any, estimate: Callable[[int], Any]) -> tuple[Any, Any]:
     """E|estimate − ½|, cut to [0, 1], over the binomial law; and its error over 100 runs."""
-    mass, mean, square = (1 - q) ** k, arb(0), arb(0)
+    mass, odds, mean, square = (1 - q) ** k, q / (1 - q), arb(0), arb(0)
     for n in range(k + 1):
         error = abs(estimate(n).max(arb(0)).min(arb(1)) - _HALF)
-        mean, square = mean + mass * error, square + mass * error**2
-        mass *= (k - n) * q / ((n + 1) * (1 - q))
+        share = mass * error
+        mean, square = mean + share, square + share * error
+        mass *= odds * (k - n) / (n + 1)
     return mean, ((square - mean**2) / 100).sqrt()
 
 
