@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import gc
 import inspect
 import random
 import signal
@@ -167,6 +168,7 @@ def noticed(
         raise TimeoutError
 
     handler = signal.signal(signal.SIGVTALRM, stop)
+    gc.disable()  # what is raised in a callback of the collector is lost
     signal.setitimer(signal.ITIMER_VIRTUAL, 5)
     try:
         with _swapped(function, code):
@@ -177,6 +179,7 @@ def noticed(
         return True
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        gc.enable()
         signal.signal(signal.SIGVTALRM, handler)
 
 
