@@ -171,12 +171,16 @@ def place(path: Iterable[str | int]) -> str:
 
 
 def _text(value: object) -> str:
-    """As a user would write it: a fraction as its decimal, where that has at most 28 digits."""
+    """As a user would write it, on one line; else what it is.
+
+    A fraction is written as its decimal, where that has at most 28 digits.
+    """
     if isinstance(value, Fraction) and value.denominator > 1:
         decimal = Decimal(value.numerator) / Decimal(value.denominator)
         value = decimal if decimal == value else value
     try:
-        return str(value)
+        text = str(value)
+        return f"a {type(value).__name__}" if "\n" in text else text
     except ValueError:  # Python prints no whole number of more than 4,300 digits
         return f"a {type(value).__name__} of too many digits"
 

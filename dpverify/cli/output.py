@@ -194,7 +194,7 @@ def key_values(given: Sequence[str]) -> dict[str, str]:
     """Read ``key=value`` options."""
     values: dict[str, str] = {}
     for item in given:
-        name, sign, text = item.partition("=")
+        name, sign, text = item.removeprefix("=").partition("=")  # also written -p=key=value
         if not sign:
             raise ConfigurationError(f"{item} has no value: write {item}=…")
         if name in values:

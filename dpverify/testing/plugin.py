@@ -31,7 +31,7 @@ from dpverify.auditing.settings import (
     checked,
     settle,
 )
-from dpverify.errors import ConfigurationError, DPVerifyError
+from dpverify.errors import ConfigurationError, DPVerifyError, did_you_mean
 
 if TYPE_CHECKING:
     from dpverify.auditing.finding import Verdict
@@ -155,10 +155,11 @@ class Auditor:
             number = 1  # the same example gives the same draws, in whatever order it comes
         marker = item.get_closest_marker("dp_audit")
         marked = dict(marker.kwargs) if marker else {}
-        if (marker and marker.args) or not marked.keys() <= set(_WORDS):
+        if marker and marker.args:
             _refuse(f"the marker dp_audit takes only {', '.join(_WORDS)}, by name.")
-        if not words.keys() <= set(_WORDS):
-            _refuse(f"dp_audit takes a mechanism or function, expect, and {', '.join(_WORDS)}.")
+        for called, given in (("the marker dp_audit", marked), ("dp_audit", words)):
+            for name in given.keys() - set(_WORDS):
+                _refuse(f"{called} doesn't take {name}. {did_you_mean(name, _WORDS)}")
         marked |= {name: value for name, value in words.items() if value is not None}
         settings = {n: s.value for n, s in self.config.stash[_SETTINGS].items()}
         try:

@@ -37,6 +37,7 @@ def run(*arguments: str) -> int:
         (("design", "dp-oporp", "--at", "1", "k=8"), "write -p k=8"),
         (("account", "gaussian", "--delta", "1e-6"), "sigma is missing, the standard deviation"),
         (("account", "gaussian", "-p", "sigm=3", "--delta", "0.1"), "Did you mean sigma?"),
+        (("account", "gaussian", "-p=sigm=3", "--delta", "0.1"), "no parameter sigm. Did you mean"),
         (("account", "compose", "year.cvs", "--delta", "1e-6"), "Did you mean .csv?"),
         (("account", *OPORP, "-p", "adjacency=a", "-p", "adjacency.kind=b", *TARGET), "the same"),
         (("account", *OPORP, "-p", "adjacency.kind=recrd", *TARGET), "Did you mean record?"),

@@ -187,6 +187,8 @@ MISTAKES = {
     "dp_audit(laplace, epsilon=1, **ONE, kinds=['black box'])": "*Did you mean black-box?",
     "dp_audit(laplace, epsilon=1, **ONE, kinds=['white-box'])": "kinds=white-box must be among*",
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[7])": "pair=7 must be a Pair*",
+    "dp_audit(laplace, epsilon=1, **ONE, pairs=['1\\n2'])": "pair=a str must be a Pair*",
+    "dp_audit(laplace, epsilonn=1, **ONE)": "dp_audit doesn't take epsilonn. Did you mean epsilon?",
     "dp_audit(laplace, epsilon=1, **ONE, pairs=[])": "pairs=* must be at least one*",
     "dp_audit(laplace, epsilon=1, **ONE | {'adjacency': Record()})": "domain=None must*",
     "dp_audit(MINE, attributes=2)": "attributes=given must be left out for a mechanism*",
@@ -215,7 +217,7 @@ def test_marker(dp_audit):
     assert len(shown) <= 2 * (len(MISTAKES) + 1) + 2
     result.stdout.fnmatch_lines(
         [
-            "the marker dp_audit takes only*",
+            "the marker dp_audit doesn't take sigma. *",
             *(f"{says}*" for says in MISTAKES.values()),
         ]
     )
