@@ -7,13 +7,14 @@ nearest 10, 100 and 1,000 sketches. The search is exact, so that what is lost is
 noise.
 
     pip install faiss-cpu
-    python examples/million_neighbours.py
+    python examples/million_neighbours.py --out out/million.svg
 """
 
 from __future__ import annotations
 
 import argparse
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -76,8 +77,11 @@ def released(rows: Rows, epsilon: Fraction, beta: Fraction) -> Rows:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10**6)
-    rows = patches(parser.parse_args().rows)
+    parser.add_argument("--out", type=Path, default=Path("out/million.svg"))
+    given = parser.parse_args()
+    rows = patches(given.rows)
     gold = nearest(rows, GOLD)
+    curves: dict[str, list[float]] = {}
 
     def off(found: NDArray[np.int64]) -> NDArray[np.float32]:
         distances: NDArray[np.float32] = ((rows[found] - rows[:QUERIES, None]) ** 2).sum(axis=2)
@@ -88,8 +92,9 @@ def main() -> None:
     def line(name: str, searched: Rows) -> None:
         found = nearest(searched, FOUND[-1])
         right = off(found) <= farthest + 1e-6
-        shares = (right[:, :count].sum(axis=1).clip(max=GOLD).mean() / GOLD for count in FOUND)
+        shares = [right[:, :count].sum(axis=1).clip(max=GOLD).mean() / GOLD for count in FOUND]
         print(f"{name:<44}" + "".join(f"{share:9.4f}" for share in shares), flush=True)
+        curves[name] = [float(share) for share in shares]
 
     print(
         f"{f'{len(rows):,} patches: recall among the nearest':<44}"
@@ -104,7 +109,29 @@ def main() -> None:
             released(rows, Fraction(epsilon), tenth),
         )
     line("epsilon = 10, a pixel, whatever it becomes", released(rows, Fraction(10), Fraction(1)))
-    print(f"{'chance':<44}" + "".join(f"{count / len(rows):9.4f}" for count in FOUND))
+    curves["chance"] = [count / len(rows) for count in FOUND]
+    print(f"{'chance':<44}" + "".join(f"{share:9.4f}" for share in curves["chance"]))
+    _draw(given.out, curves)
+
+
+def _draw(path: Path, curves: dict[str, list[float]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot()
+    for marker, (name, shares) in zip("osD^v<x", curves.items(), strict=True):
+        axes.plot(FOUND, shares, "--" if name == "chance" else "-", marker=marker, label=name)
+    axes.set(xlabel="nearest of what is searched", ylabel="recall of the 10 nearest patches")
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=1e-4)  # a recall may be 0
+    axes.set_ylim(0, 1.5)
+    axes.set_xticks(FOUND, [f"{count:,}" for count in FOUND])
+    axes.minorticks_off()
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    print(f"figure: {path}")
 
 
 if __name__ == "__main__":
