@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -32,6 +32,7 @@ _CONSTANT = 1000  # equal releases, of each side, before copies are asked
 _COPIES = 20
 _SEVERAL = 4  # copies that give another number where all of 1,000 releases give one
 _ALIKE = 20  # releases of each copy that are compared with those of others
+_LATER = 100  # releases of a copy as it is now, and of one as it was
 _CHANCE = 1e-8
 _OWN = __name__.partition(".")[0]
 
@@ -117,35 +118,47 @@ def shares_noise(
     """Say so if releases of one copy are more alike than those of different copies.
 
     Asked only of a mechanism whose state is another one after its first releases; generators
-    change too, but copies then start with the same ones, and are alike. By the test of Kruskal and
-    Wallis at 1e-8 over all columns: it is asymptotic, and nobody is accused by it.
+    change too, but copies then start with the same ones, and are alike. What adds up from one
+    release to the next is the same in such copies: it shows beside a copy of the mechanism as it is
+    now. By the test of Kruskal and Wallis at 1e-8 over all columns: it is asymptotic, and nobody
+    is accused by it.
 
     Parameters and return value are those of `remembers`.
     """
     now = copier(mechanism)
     if now is None or _packed(now) == _packed(copied):
         return ""
-    from scipy.stats import kruskal  # takes half a second, and few mechanisms keep anything
+
+    def draws(made: Callable[[], Mechanism], number: int, size: int) -> NDArray[Any]:
+        key = (config.seed, "copies", 0, number)
+        return one_side(made(), pair, 0, size, key, config.time_limit)
 
     try:
-        draws = [
-            one_side(copied(), pair, 0, _ALIKE, (config.seed, "copies", 0, n), config.time_limit)
-            for n in range(_COPIES)
+        several = [draws(copied, number, _ALIKE) for number in range(_COPIES)]
+        sooner_and_later = [
+            draws(made, _COPIES + number, _LATER) for number, made in enumerate((copied, now))
         ]
     except DrawError:
         return ""
-    if len({each.shape for each in draws}) > 1 or any(each.dtype == object for each in draws):
-        return ""
-    columns = np.stack(draws).reshape(_COPIES, _ALIKE, -1).transpose(2, 0, 1).astype(np.float64)
-    tested = [column for column in columns if np.unique(column).size > 1]
-    if not any(kruskal(*column).pvalue < _CHANCE / len(tested) for column in tested):
+    if not (_differ(several) or _differ(sooner_and_later)):
         return ""
     return (
-        f"{display_name(mechanism)} keeps noise from one release to the next, on the pair "
-        f"{pair.name!r}: those of one copy are more alike than those of different ones, and an "
-        "audit's draws must be independent. Give it a function that makes the mechanism anew, with "
-        "nothing kept, and releases once."
+        f"{display_name(mechanism)} keeps noise, or what adds up, from one release to the next, on "
+        f"the pair {pair.name!r}: those of one copy are more alike than those of different ones, "
+        "and an audit's draws must be independent. Give it a function that makes the mechanism "
+        "anew, with nothing kept, and releases once."
     )
+
+
+def _differ(groups: Sequence[NDArray[Any]]) -> bool:
+    """Whether groups of numbers have different laws, in some column."""
+    from scipy.stats import kruskal  # takes half a second, and few mechanisms keep anything
+
+    if len({each.shape for each in groups}) > 1 or any(each.dtype == object for each in groups):
+        return False
+    columns = np.stack(groups).reshape(len(groups), len(groups[0]), -1).transpose(2, 0, 1)
+    tested = [column for column in columns.astype(np.float64) if np.unique(column).size > 1]
+    return any(kruskal(*column).pvalue < _CHANCE / len(tested) for column in tested)
 
 
 def _packed(copied: Callable[[], Mechanism]) -> bytes:

@@ -12,6 +12,9 @@ import pytest
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
+from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.memory import copier, shares_noise
+from dpverify.auditing.outputs.samples import one_side
 from dpverify.auditing.report import Report
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
@@ -155,6 +158,17 @@ class Offset:
         return float(x[0] + self.noise + rng.laplace(scale=0.05))
 
 
+class AddsUp:
+    """Each release is a little larger than the last."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        self.count += 1
+        return float(x[0] + rng.laplace() + self.count * 2e-3)
+
+
 class Counts:
     """Keeps how often it released, and nothing of its noise."""
 
@@ -166,7 +180,7 @@ class Counts:
         return float(x[0] + rng.laplace(scale=0.5))
 
 
-def test_noise_that_is_shared_by_releases_is_noticed() -> None:
+def test_what_releases_share_is_noticed() -> None:
     said: dict[str, Any] = {
         "epsilon": 1,
         "adjacency": Attribute(beta=Fraction(1)),
@@ -179,5 +193,27 @@ def test_noise_that_is_shared_by_releases_is_noticed() -> None:
     }
     report = audit(Offset(), **said)
     assert report.verdict == "inconclusive"
-    assert report.failed[0].startswith("Offset keeps noise from one release to the next")
+    assert report.failed[0].startswith("Offset keeps noise, or what adds up, from one release")
     assert audit(Counts(), **said).verdict == "violation"
+
+
+class Own:
+    """Keeps a generator."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+
+    def __call__(self, x: Any, rng: Any) -> float:
+        return float(x[0] + self.rng.laplace(scale=5) + rng.laplace())
+
+
+@pytest.mark.parametrize("made", [AddsUp, Counts, Own])
+def test_what_adds_up_is_noticed(made: Callable[[], Any]) -> None:
+    adjacency, claim = Attribute(beta=Fraction(1)), ApproxDP(epsilon=1)
+    mechanism = adapt(made(), adjacency=adjacency, claim=claim, of="record")
+    config = AuditConfig(workers=1)
+    copied = copier(mechanism)
+    assert copied is not None
+    one_side(mechanism, PAIR, 0, 1000, (0, "search"), config.time_limit)
+    said = shares_noise(mechanism, PAIR, copied, config)
+    assert said.startswith("AddsUp keeps noise, or what adds up,") == (made is AddsUp)
