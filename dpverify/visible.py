@@ -40,7 +40,8 @@ def escaped(text: str, *, lines: bool = False) -> str:
 
 def raised(error: BaseException) -> str:
     """What a foreign exception says, with its type: short, even where saying it fails."""
-    return f"{type(error).__name__}: {_short(str, error)}"
+    said = _short(str, error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def shown(value: object) -> str:

@@ -19,7 +19,7 @@ from dpverify.certificate.configuration import load_configuration
 from dpverify.cli import _run
 from dpverify.cli.output import emit_json, emit_table, say
 from dpverify.errors import ConfigurationError
-from dpverify.visible import escaped, hidden
+from dpverify.visible import escaped, hidden, raised
 from tests.conftest import CONFIGURATION
 
 HIDDEN = ["\x1b", "\x00", "\r", "\b", "\x7f", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028"]
@@ -128,3 +128,8 @@ def test_a_reason_over_two_lines_is_one(tmp_path: Path) -> None:
     answer = "[owner.trust-model]\nanswer = 'pass'\nreason = '''The owner\n  says so.'''\n"
     path.write_text(CONFIGURATION + answer)
     assert load_configuration(path).owner["trust-model"].reason == "The owner says so."
+
+
+def test_an_exception_without_words_is_its_type() -> None:
+    assert raised(MemoryError()) == "MemoryError"
+    assert raised(ValueError("x: ")) == "ValueError: x: "

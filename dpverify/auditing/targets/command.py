@@ -36,7 +36,7 @@ import numpy as np
 
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError, require
-from dpverify.visible import escaped
+from dpverify.visible import escaped, raised
 
 __all__ = ["Command"]
 
@@ -223,8 +223,13 @@ class _Process:
         self.buffer = rest
         try:
             return json.loads(line)
-        except ValueError:
+        except (json.JSONDecodeError, UnicodeDecodeError):
             raise _Failure("wrote a line that isn't JSON: " + _shown(line)) from None
+        except (ValueError, RecursionError) as error:  # of thousands of digits, or of brackets
+            reason = raised(error)
+            raise _Failure(
+                f"wrote a line that Python can't read ({reason}): {_shown(line)}"
+            ) from None
 
     def _status(self) -> str:
         """Its exit status, if it has ended; it may have closed its output alone."""

@@ -74,6 +74,8 @@ def test_a_seed_decides_all() -> None:
 
 BROKEN = {
     "rubbish": ("print('done.', flush=True)", "wrote a line that isn't JSON: done."),
+    "digits": ("print('9' * 5000, flush=True)", "wrote a line that Python can't read (ValueError"),
+    "depth": ("print('[' * 10**5, flush=True)", "Python can't read (RecursionError"),
     "two lines": ("print(1); print(2, flush=True)", "wrote a line that no request asked for"),
     "ends": (
         "sys.exit('no money left')",
