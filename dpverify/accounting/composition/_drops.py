@@ -33,6 +33,7 @@ __all__ = ["Drops", "has_drops"]
 
 _CELLS = 1 << 12
 _FIRST_LOOK, _PRECISION = 2048, 192
+_MOST = 10**9  # losses, of which each may be off by a cell
 
 _Tails = tuple[list[arb], list[arb]]
 
@@ -57,8 +58,8 @@ class Drops:
 
 
 def has_drops(losses: Losses) -> bool:
-    """Whether all losses are bounded, of laws that can be put on a grid."""
-    return all(
+    """Whether all losses are bounded, few enough for a grid, of laws that can be put on one."""
+    return sum(count for _, count in losses) <= _MOST and all(
         has_drops(loss.losses)
         if isinstance(loss, PositionLoss)
         else isinstance(loss, AtomicLoss | LaplaceLoss)

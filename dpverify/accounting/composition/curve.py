@@ -471,7 +471,7 @@ class _Sums:
             return cls(sums=(Drops(losses=losses),))
         raise NumericalError(
             f"delta near epsilon={eps!r} needs more than {MOST_NODES} nodes or {MOST_WORK} "
-            "factors: the losses are too few to be smoothed and too many to be enumerated"
+            "factors: the losses are too few to be smoothed, or too many for any lattice"
         )
 
     @classmethod

@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["read_frame"]
+__all__ = ["Parts", "read_frame"]
 
 _MOST = 4096  # frames that differ in more than numbers of columns
 _EXACT = 2**53

@@ -80,3 +80,8 @@ def test_an_epsilon_beyond_all_doubles(epsilon: int) -> None:
         assert single.delta_at(epsilon).upper < 1e-300
         replaced = single.curve.poisson_sampled(rate="0.1", replaced=True)
         assert replaced.delta_at(epsilon).upper < 1e-300
+
+
+def test_more_answers_than_any_lattice_holds_are_refused_at_once() -> None:
+    with pytest.raises(NumericalError, match="too many for any lattice"):
+        (10**12 * dpv.RandomizedResponse(keep="0.75")).epsilon_at("1e-6")
