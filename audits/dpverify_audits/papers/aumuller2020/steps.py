@@ -212,7 +212,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "for ε of at least 1": Correction(
                 lambda ratio, e: number(ratio / e).sqrt() if e >= 1 else None,
-                proof="none: it is tried",
+                proof="tried at some settings, and not proven",
             )
         },
         check=at_most(

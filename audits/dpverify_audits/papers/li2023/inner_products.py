@@ -218,7 +218,7 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda p, k, s2: Fraction(p, k),
         check=at_most(
             lambda formula, p, k, s2: _limit_gap(formula, "", p, k, s2),
-            [(10**4, 100, Fraction(10**6)), (10**9, 100, Fraction(1, 100))],
+            [(10**4, 100, Fraction(10**6)), (10**9, 10, Fraction(1, 10))],
             "points",
         ),
         corrections={
@@ -230,7 +230,7 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         reason="It is true for large σ. For large p and fixed σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) "
-        "stays: ¼ at σ = 1/10 and k = 100.",
+        "stays: ¼ at σ² = 1/10, which ε = 19 asks for, and k = 10.",
         instead="Use R itself, not its limit.",
     ),
     Statement(

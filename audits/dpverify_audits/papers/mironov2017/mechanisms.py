@@ -363,7 +363,7 @@ CLAIMS: tuple[Statement, ...] = (
                 lambda n, epsilon, log, baseline: (
                     (2 * epsilon * (n * log).sqrt()).exp() if baseline < Fraction(1, 10) else None
                 ),
-                proof="none: it is tried",
+                proof="tried at some settings, and not proven",
             )
         },
         check=at_most(_outperformed, _SETTINGS, "enclosure"),

@@ -265,7 +265,9 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
         corrections={
-            "for ε of at most 4": Correction(lambda: _MODERATE, proof="none: it is tried")
+            "for ε of at most 4": Correction(
+                lambda: _MODERATE, proof="tried at some settings, and not proven"
+            )
         },
         check=wherever(_composes, "enclosure"),
         reason="At ε = 60 and δ = 10⁻⁶ 100 rows can have 1.9 times that δ; at δ = 1/10 they "

@@ -145,7 +145,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         mechanisms=_USED_BY,
-        reason="With note 1’s smaller noise δ < 1.25·exp(−√(7/4)·s) is needed, see note 5. With "
+        reason="With note 1’s smaller noise δ < 1.25·exp(−√(7/4)·s) is needed. With "
         "theorem 1’s it holds as printed.",
         instead="Compare both variances at your δ when σ is note 1’s.",
     ),
