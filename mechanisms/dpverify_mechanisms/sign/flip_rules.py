@@ -152,9 +152,12 @@ class CoinRule(FlipRule):
 
     def positive(self, sums: Sums, divisors: Sums) -> list[Fraction]:
         """As every rule's, exactly: of equal probabilities there is one object."""
-        flips = self.numerators(sums, divisors)
-        kept = np.uint64(0) - flips  # from `UNIT`, modulo 2**64
-        return list(map(_of_unit, np.where(sums >= 0, kept, flips)[0].tolist()))
+        flips = self.numerators(sums, divisors)[0].tolist()
+        positive = (sums[0] >= 0).tolist()
+        return [
+            _of_unit(UNIT - flip if sign else flip)
+            for flip, sign in zip(flips, positive, strict=True)
+        ]
 
 
 @frozen(kw_only=True)
