@@ -163,7 +163,8 @@ CLAIMS: tuple[Statement, ...] = (
                 for j in (Fraction(0), Fraction(1, 2))
             ]
             + [(1, 50, Fraction(1, 25), Fraction(1, 100), Fraction(0))]
-            + [(5, 2, Fraction(51, 100), Fraction(19, 20), Fraction(0))],
+            + [(5, 2, Fraction(51, 100), Fraction(19, 20), Fraction(0))]
+            + [(23, 2, Fraction(3, 4), Fraction(1, 20), Fraction(0))],  # K just above 3B ln(2/δ)
             "enclosure",
         ),
         reason=(

@@ -28,6 +28,7 @@ _TAILS = [
     (20, 2, Fraction(1, 50), Fraction(1, 10**4)),
     # Kp = 25, just under what the proof needs; without the 1 - 1/B it would be enough
     (500, 2, Fraction(1, 10), Fraction(1, 10**4)),
+    (560, 2, Fraction(1, 10), Fraction(1, 10**4)),  # and Kp = 28, just above it
 ]
 
 

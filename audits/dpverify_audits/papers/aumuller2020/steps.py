@@ -134,6 +134,7 @@ _TAILS = [
     (1000, 2, Fraction(1, 10), _TINY),
     # Kp = 25, just under what the proof needs; without the 1 - 1/B it would be enough
     (500, 2, Fraction(1, 10), _TINY),
+    (600, 2, Fraction(1, 10), _TINY),  # and Kp = 30, just above it
 ]
 
 CLAIMS: tuple[Statement, ...] = (
