@@ -27,7 +27,7 @@ from dpverify.cli.output import (
 from dpverify.cli.releases import Facts, Written, named, read, total_of
 from dpverify.cli.risk import report_risk, risk_options, risk_wanted
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import ParameterError
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["account", "calibrate"]
@@ -154,13 +154,6 @@ def compose(
         risks({})
         return
     together = target.of(total.curve)
-    if together.lower == math.inf:
-        raise ParameterError(
-            "delta",
-            delta,
-            "at least the probability with which these releases show everything",
-            "At a smaller one no epsilon is finite.",
-        )
     if wanted:
         risks(target.with_answer(together))
         return
@@ -279,7 +272,11 @@ class _Target:
     def of(self, curve: PrivacyCurve) -> Enclosure:
         if self.given == "epsilon":
             return curve.delta_at(self.value)
-        return curve.epsilon_at(self.value)
+        found = curve.epsilon_at(self.value)
+        rule = "at least the probability with which everything is shown"
+        hint = "At a smaller one no epsilon is finite."
+        require(found.lower < math.inf, "delta", self.text, rule, hint)
+        return found
 
     def point(self, curve: PrivacyCurve) -> dict[str, Enclosure]:
         return self.with_answer(self.of(curve))

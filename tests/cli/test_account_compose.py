@@ -171,7 +171,7 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
         ("gaussian sigma=4 size=3 out_of=2", "size=3 must be at most out_of=2"),
         ("gaussian sigma=4 size=1.5 out_of=2", "size=1.5 must be a whole number"),
         ("approximate-dp epsilon=1 delta=1", "delta=1 must be in [0, 1)"),
-        ("approximate-dp epsilon=1 delta=1e-4", "at least the probability with which these"),
+        ("approximate-dp epsilon=1 delta=1e-4", "at least the probability with which everything"),
         ("  ", "must be written as"),
         ("3 gaussian sigma=4", 'must be written as "10 x gaussian sigma=4"'),
         (f"gaussian sigma=4 rate=0.1;{OPORP}", "the same for all releases"),

@@ -38,6 +38,17 @@ def run(*arguments: str) -> int:
         (("account", "gaussian", "--delta", "1e-6"), "sigma is missing, the standard deviation"),
         (("account", "gaussian", "-p", "sigm=3", "--delta", "0.1"), "Did you mean sigma?"),
         (("account", "gaussian", "-p=sigm=3", "--delta", "0.1"), "no parameter sigm. Did you mean"),
+        (
+            ("account", "truncated-laplace", "-p", "scale=1", "-p", "bound=2", "--delta", "1e-6"),
+            "delta=1e-6 must be at least the probability with which everything is shown",
+        ),
+        (
+            ("account", "compose", "3 x gaussian sigma=4 rate=0.1", "--delta", "0"),
+            "delta=0 must be at least the probability with which everything is shown",
+        ),
+        (("account", "compose", "gaussian sigma=1 rate=1.1", "--delta", "1e-6"), "in (0, 1]"),
+        (("account", "compose", "0 x gaussian sigma=1", "--delta", "1e-6"), "count=0 must be"),
+        (("budget", "new", "", "--epsilon", "1"), "path=. must be the name of a file"),
         (("account", "compose", "year.cvs", "--delta", "1e-6"), "Did you mean .csv?"),
         (("account", *OPORP, "-p", "adjacency=a", "-p", "adjacency.kind=b", *TARGET), "the same"),
         (("account", *OPORP, "-p", "adjacency.kind=recrd", *TARGET), "Did you mean record?"),
