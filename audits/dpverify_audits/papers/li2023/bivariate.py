@@ -14,7 +14,7 @@ from flint import acb, arb, arb_series, ctx
 from dpverify.ledger.checks import equals
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import cdf, density, integral, number
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 __all__ = ["CLAIMS"]
 
@@ -383,9 +383,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
-        corrections={
-            "for r of at most 1": Correction(
-                lambda r: _F(1) if r <= 1 else None, proof="|X| is r|Y| at the boundary"
+        readings={
+            "for r of at most 1": Reading(
+                lambda r: _F(1) if r <= 1 else None,
+                place="lemma 4.2, part 1, whose proof it concludes: “When r ≤ 1”",
+                covers="the r of lemma 4.3, β/‖u‖ up to 1",
             )
         },
         # both signs of Y at one value, the law of |Y| doesn't matter
