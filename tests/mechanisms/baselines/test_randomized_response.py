@@ -222,6 +222,15 @@ def test_flips_are_as_frequent_as_claimed() -> None:
     assert abs(int(released) - 400_000 * share) < 5 * math.sqrt(400_000 * share * (1 - share))
 
 
+@pytest.mark.parametrize("value", [-1.0, 2.0, math.nan])
+def test_records_are_in_the_domain(value: float) -> None:
+    x = bits(3, 11)
+    x[2, 4] = value
+    for records in (x, sparse.csr_array(x)):
+        with pytest.raises(RecordsError, match="record 2, attribute 4"):
+            make(p=11).release(records)
+
+
 @pytest.mark.parametrize("value", [0.5, 1e-300, 0.9999999])
 def test_records_must_be_bits(value: float) -> None:
     x = bits(3, 11)
