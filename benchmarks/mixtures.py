@@ -100,7 +100,7 @@ def report(asked: list[Cell], ours: list[list[Answer]], theirs: dict[str, Any]) 
     widths = [b / a - 1 for a, b in zip(low, high, strict=True) if a > 0]
     print(
         f"{len(asked)} cells; dpverify: width median {median(widths):.1e}, at most "
-        f"{max(widths):.1e}, above 1e-9 in {sum(width > 1e-9 for width in widths)}; 0 or more in "
+        f"{max(widths):.1e}, above 1e-9 in {sum(width > 1e-9 for width in widths)}; lower end 0 in "
         f"{sum(a == 0 < b for a, b in zip(low, high, strict=True))}; "
         f"{sum(b == math.inf for b in high)} failed; {_milliseconds(spent)} ms, more than 1 s in "
         f"{sum(seconds > 1 for seconds in spent)}"
