@@ -68,14 +68,14 @@ def digits(matrix: NDArray[Any]) -> Digits:
     """
     rows = matrix[np.linspace(0, len(matrix) - 1, min(_ROWS, len(matrix))).astype(int)]
     low, high = np.quantile(rows, [0.25, 0.75], axis=0)
+    with np.errstate(over="ignore"):
+        wide = high - low
     spread = np.flatnonzero(high > low)
     blocks = [spread[at : at + _TOGETHER] for at in range(0, len(spread), _TOGETHER)]
     made = [
         each
         for block in blocks
-        for each in _made(
-            rows, block, high[block] - low[block], np.abs(matrix[:, block]).max(axis=0)
-        )
+        for each in _made(rows, block, wide[block], np.abs(matrix[:, block]).max(axis=0))
     ]
     chosen = sorted(sorted(made)[:_MOST], key=lambda each: each[1:])
     return Digits(tuple(each[1] for each in chosen), tuple(each[2] for each in chosen))
@@ -94,7 +94,7 @@ def _made(
     """
     with np.errstate(over="ignore"):  # is too large too
         large = size[:, None] * _FACTORS > _LARGEST
-    places, powers = np.nonzero((wide[:, None] * _FACTORS >= _WIDE) & ~large)
+        places, powers = np.nonzero((wide[:, None] * _FACTORS >= _WIDE) & ~large)
     remainders = _remainders(rows[:, block[places]], _FACTORS[powers])
     bins = np.floor((remainders + _HALF) * _BINS).astype(int) + _BINS * np.arange(len(places))
     counts = np.bincount(bins.ravel(), minlength=_BINS * len(places)).reshape(-1, _BINS)
