@@ -20,6 +20,7 @@ import rfc8785
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.accounting.budget import Budget
+from dpverify.catalogue import family_of
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY
 from dpverify.certificate.checklist import answers, check_answerable
@@ -62,10 +63,11 @@ from dpverify.data.atomic_files import (
 )
 from dpverify.data.domain import is_sparse
 from dpverify.data.encoding import encoded, numbers
-from dpverify.data.frame import located
-from dpverify.data.frames import frame_of
+from dpverify.data.frame import ending, located
+from dpverify.data.frames import DATABASES, frame_of
 from dpverify.data.loading import load_source, open_frame_of, open_records
 from dpverify.data.records import Table, scaled
+from dpverify.data.text_files import TEXTS
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
 from dpverify.execution.versions import drawing_versions, versions
@@ -353,6 +355,7 @@ def document_digest(fields: dict[str, Any]) -> str:
 def _load(configuration: Configuration, base: Path, given: Any) -> Table:
     data = configuration.data
     where = given if data.path is None or given is not None else located(data.path, base)
+    _refuse_unread(data, data.path or where)
     if isinstance(where, Empty):
         width = sum(len(column.attributes) for column in data.released())
         return Table(shape=(where.rows, width), read=lambda: iter(()))
@@ -372,6 +375,23 @@ def _load(configuration: Configuration, base: Path, given: Any) -> Table:
     return scaled(table, ends, refuse=data.outside != "clip")
 
 
+def _refuse_unread(data: DataSettings, where: Any) -> None:
+    """Refuse what is said of a file and read of no such file."""
+    kind = ending(where) if isinstance(where, Path | str) else ""
+    origin = where if kind else "data that are given"
+    of_others = {
+        "table": (data.table, DATABASES),
+        "encoding": (data.encoding != "utf-8", tuple(TEXTS)),
+        "separator": (data.separator, tuple(TEXTS)),
+    }
+    for name, (said, kinds) in of_others.items():
+        if said and kind not in kinds:
+            raise ConfigurationError(
+                f"data.{name} is read of {', '.join(kinds)} alone, and not of {origin}: leave it "
+                "out."
+            )
+
+
 def _numbers_of(where: Any, data: DataSettings) -> Table:
     """Records that are numbers alone, without declared columns."""
     if where is None:
@@ -388,12 +408,18 @@ def _numbers_of(where: Any, data: DataSettings) -> Table:
 def _inputs(configuration: Configuration, table: Table) -> Inputs:
     privacy, audit, data = configuration.privacy, configuration.audit, configuration.data
     purpose = configuration.purpose
+    seed, name = configuration.projection.seed, configuration.mechanism.name
+    if seed and not family_of(name).seeded:
+        raise ConfigurationError(
+            f"projection.seed={seed} is read by nothing: {name} makes nothing public from a seed. "
+            "Leave it out."
+        )
     parameters = {
         name: _parameter(name, value)
         for name, value in configuration.mechanism.parameters().items()
     }
     return Inputs.checked(
-        mechanism=configuration.mechanism.name,
+        mechanism=name,
         parameters=parameters,
         rows=table.shape[0],
         attributes=table.shape[1],
@@ -404,7 +430,7 @@ def _inputs(configuration: Configuration, table: Table) -> Inputs:
         adjacency=KindInput.of(*ADJACENCIES.describe(configuration.adjacency())),
         epsilon=privacy.epsilon,
         delta=privacy.delta,
-        projection_seed=configuration.projection.seed,
+        projection_seed=seed,
         alpha=audit.alpha,
         draws=audit.draws,
         moment_draws=audit.moment_draws or PILOT,

@@ -219,8 +219,9 @@ def test_a_table_as_it_comes(tmp_path: Path, encoding: str) -> None:
     lines = [re.sub(r"    #.*", "", line) for line in text.splitlines()]
     for line in PROPOSED.replace("cp1252", encoding).splitlines():
         assert line in lines
+    words = text.replace(str(tmp_path), "")  # the name of a folder has numbers of its own
     for value in ("P-1", "1.204", "17,5", "2020", "31", "Müller"):
-        assert value not in text
+        assert value not in words
     with pytest.raises(ConfigurationError, match=r"data\.columns\.Patient\.categories"):
         load_configuration(tmp_path / "hospital.toml")
 
