@@ -329,7 +329,6 @@ RELATIONS: Mapping[str, str] = {
     "aumuller2020.section-6.1.integers": "of L, which says where the error rises",
     "kenthapadi2013.lemma-2.rows": "of the least k that the lemma asks for",
     "kenthapadi2013.section-4.3.3.far": "of one variance at two distances",
-    "li2023.definition-2.6": "of one guarantee by data set and over all data sets",
     "li2023.lemma-4.3.monotone": "of one bound at two arguments",
     "slides2025.appendix-e.matrix": "of the Laplacian of other weights",
     "slides2025.appendix-e.additive.logarithm": "of the number of rows, a parameter",

@@ -213,8 +213,9 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "quadrature"),
-        reason="Both arguments are printed with r + ρ; the first should have r − ρ. The next "
-        "lines, A₁ and A₂, use the right arguments.",
+        reason="Both arguments are printed with r + ρ; the first should have r − ρ. The text at "
+        "hand also has σx/σy without |t|, and x/σx for t; we lay that to the extraction and "
+        "judge the sign alone. The next lines, A₁ and A₂, use the right arguments.",
         instead="Use A₁ and A₂, which are right.",
     ),
     Statement(
@@ -240,7 +241,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.appendix-a.2.p-bracket",
-        where="appendix A.2, P before P₁ and P₂; the conditional density of the tail bound",
+        where="appendix A.2, the conditional density of the tail bound",
         text="P(|Y| < |x| given x) = Φ(z) − Φ(−z) with z = (r|t| − ρt)/√(1 − ρ²).",
         printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(
             number(r * abs(t) - rho * t) / (1 - number(rho) ** 2).sqrt()
@@ -261,6 +262,14 @@ CLAIMS: tuple[Statement, ...] = (
         reason="The second argument should have r|t| + ρt. The integrals over t and −t together "
         "come out the same, so that P and the tail stand.",
         instead="Nothing: P stands.",
+    ),
+    Statement(
+        id="li2023.appendix-a.2.p-integral",
+        where="appendix A.2, P before P₁ and P₂",
+        text="P = ∫φ(t)(Φ(z) − Φ(−z))dt over all t, with z = (r|t| − ρt)/√(1 − ρ²).",
+        printed=lambda r, rho: (_bracketed(r, rho, _F(0), 0) + _bracketed(r, -rho, _F(0), 0)) / 2,
+        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "quadrature"),
+        reason="the bracket is another one at each t, see appendix-a.2.p-bracket",
     ),
     Statement(
         id="li2023.appendix-a.2.p1",
@@ -380,7 +389,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.appendix-a.2.boundary",
         where="appendix A.2, last lines: ρ = ±1",
-        text="P(|X| < |Y|) = 1, that is P(|X| > |Y|) = 0; by |X| = r|Y|.",
+        text="P(|X| > |Y|) = 0, that is P(|X| ≤ |Y|) = 1; by |X| = r|Y|.",
         conditions="not stated: r ≤ 1",
         printed=lambda r: _F(1),
         readings={

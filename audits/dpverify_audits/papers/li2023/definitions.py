@@ -242,9 +242,9 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-2.rademacher",
         where="section 1.1, below equation 2; section 3.4",
-        text="At s = 1 entries are ±1: their fourth moment is 1, the least there is.",
-        printed=lambda: _F(1),
-        check=equals(lambda: _power_mean(_F(1), 4), [()], "enumeration"),
+        text="At s = 1 entries are ±1, each with probability ½.",
+        printed=lambda w: _HALF,
+        check=equals(lambda w: _sparse(_F(1), 1)[w,], [(-1,), (1,)], "enumeration"),
     ),
     Statement(
         id="li2023.equation-5.mean",
@@ -281,13 +281,13 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-1.3.unnormalised",
         where="section 1.3 (ii), un-normalised",
         text="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
-        conditions="not stated: normal projected values; Σ uᵢ²vᵢ² comes off for signs",
+        conditions="not stated: normal projected values; 2Σ uᵢ²vᵢ² comes off for signs",
         printed=lambda kind, rho: 1 + rho**2,
         readings={
             "for normal values": Reading(
                 lambda kind, rho: 1 + rho**2 if kind == "normal" else None,
                 place="the same sentence: “essentially from (1 + ρ²)/k”",
-                covers="normal values; for signs of flat records what comes off is about 1/p",
+                covers="normal values; for signs of flat records what comes off is about 2/p",
             )
         },
         check=equals(
@@ -295,9 +295,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(kind, _F(r, 5)) for kind in ("normal", "signs") for r in (3, -4)],
             "enumeration",
         ),
-        reason="With signs Σ uᵢ²vᵢ² comes off: at u = (1, 0) it is 1 − ρ². The printed 1 + ρ² is "
-        "that of normal entries.",
-        instead="Take Σ uᵢ²vᵢ² off when the entries are signs.",
+        reason="With signs 2Σ uᵢ²vᵢ² comes off, as in equation 12: at u = (1, 0) 1 − ρ² is left. "
+        "The printed 1 + ρ² is that of normal entries.",
+        instead="Take 2Σ uᵢ²vᵢ² off when the entries are signs.",
     ),
     Statement(
         id="li2023.definition-2.1",
@@ -405,13 +405,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.definition-2.6",
         where="section 2.3, definition 2.6 and below",
-        text="The least δ of DP is the largest of iDP over the data sets; tried on a path.",
-        printed=lambda laws, factor: max(_individual(laws, factor, i) for i in range(len(laws))),
-        check=equals(
-            _least_delta,
-            [(_PATH, factor) for factor in (_F(1), _F(2))],
-            "enumeration",
-        ),
+        text="(ε, δ)-iDP for U: definition 2.1 for U and its neighbours, in both directions.",
+        reason="a definition, and the usual one; DP is iDP for every data set by the words alone",
     ),
     Statement(
         id="li2023.definition-2.6.weaker",

@@ -19,7 +19,7 @@ from operator import add, mul
 from typing import Any, Literal
 
 from dpverify.ledger.checks import Check, at_most, equals
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Reading, Statement
 
 __all__ = [
     "CLAIMS",
@@ -143,9 +143,10 @@ def ratio(p: int, k: int, s2: Fraction) -> Fraction:
     return (2 * s2 + p * s2**2) / (2 * s2 + k * s2**2 + Fraction(1, k))
 
 
-def _limit_gap(formula, kind: str, p: int, k: int, s2: Fraction):  # type: ignore[no-untyped-def]
+def _limit_gap(formula: Any, p: int, k: int, s2: Fraction) -> Any:
     """Relative distance of the ratio from its limit, far out, against one thousandth."""
-    return abs(ratio(p, k, s2) / formula(p, k, s2) - 1), Fraction(1, 1000)
+    limit = formula(p, k, s2)
+    return None if limit is None else (abs(ratio(p, k, s2) / limit - 1), Fraction(1, 1000))
 
 
 _EQUATION = {"raw": 11, "dense": 12, "oporp": 14}
@@ -216,21 +217,26 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.6, equation 15",
         text="The ratio R of the variances is about p/k where σ or p is large.",
         printed=lambda p, k, s2: Fraction(p, k),
+        conditions="not stated: for large p, that k grows with p",
         check=at_most(
-            lambda formula, p, k, s2: _limit_gap(formula, "", p, k, s2),
-            [(10**4, 100, Fraction(10**6)), (10**9, 10, Fraction(1, 10))],
+            _limit_gap,
+            [
+                (10**4, 100, Fraction(10**6)),
+                (10**9, 10**7, Fraction(1, 10)),
+                (10**9, 10, Fraction(1, 10)),
+            ],
             "points",
         ),
-        corrections={
-            "for large p: the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays": Correction(
-                lambda p, k, s2: (
-                    Fraction(p, k) * (k * s2**2 / (2 * s2 + k * s2**2 + Fraction(1, k)))
-                ),
-                proof="2σ² is little beside pσ⁴, and nothing else goes away",
+        readings={
+            "k is a share of p, as in figure 3": Reading(
+                lambda p, k, s2: Fraction(p, k) if 100 * k >= p else None,
+                place="figure 3: “We choose k values with k/p ∈ {0.01, 0.05, 0.1, 0.5}”",
+                covers="the shares of figure 3, from 0.01 on",
             )
         },
-        reason="It is true for large σ. For large p and fixed σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) "
-        "stays: ¼ at σ² = 1/10, which ε = 19 asks for, and k = 10.",
+        reason="It is true for large σ, and for large p where k is a share of p. For large p at "
+        "a fixed k and σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays: ¼ at k = 10 and σ² = 1/10, "
+        "which ε = 19 asks for.",
         instead="Use R itself, not its limit.",
     ),
     Statement(
@@ -243,6 +249,6 @@ CLAIMS: tuple[Statement, ...] = (
             [()],
             "points",
         ),
-        reason="at k = 500 R is 2.9 there, and below 1 from σ = 0.045 down",
+        reason="at k = 500 R is 1.66 there, and below 1 for σ up to 0.0447",
     ),
 )

@@ -339,6 +339,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.theorem-6.2",
         where="section 6.2, theorem 6.2 (p = k = 1, u = ¼, u′ = −¼ or ¾, β = ½)",
         text="Randomized response on the noise set alone is ε-iDP: largest ratio at most r.",
+        conditions="printed of “Algorithm 6”, where the algorithm of section 6.2 is meant",
         printed=lambda u, x: abs(x) <= _HALF,
         check=at_most(
             lambda f, v: (_noise_set_ratio(f, _HALF / 2, v), R),

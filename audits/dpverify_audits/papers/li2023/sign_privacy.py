@@ -62,16 +62,28 @@ def _above(k: int, q: Any, bound: Any) -> arb:
     return sum((comb(k, i) * q**i * (1 - q) ** (k - i) for i in range(least, k + 1)), arb(0))
 
 
-def _one_pair(f: Any, norm: int, k: int, delta: Fraction, kind: str) -> Any:
+def _delta_if_all_differ(most: arb, k: int, odds: Fraction) -> arb:
+    """δ at ε = ⌈N₊⌉·ln(odds) of k signs that all differ, each kept with these odds."""
+    keep = odds / (odds + 1)
+    laws = [
+        [comb(k, i) * a ** (k - i) * (1 - a) ** i for i in range(k + 1)] for a in (keep, 1 - keep)
+    ]
+    return number(hockey_stick(laws[0], laws[1], odds ** int(most.ceil().unique_fmpz())))
+
+
+def _one_pair(f: Any, norm: Any, k: int, delta: Fraction, kind: str) -> Any:
     """P(more signs differ than N₊), β = 1: for one neighbour, or for any (p = 2, u = (1, 1)·c).
 
     One neighbour: the angle is at most asin(β/‖u‖), and N₊ is least for p = 2. Any, at β = ‖u‖:
-    max |wᵢ| ≥ |w₁ + w₂|/√2 with the probability of `largest_of_two`.
+    max |wᵢ| ≥ |w₁ + w₂|/√2 with the probability of `largest_of_two`. Short records, ±(½, 0), are
+    neighbours all of whose signs differ: the value is their δ.
     """
-    share = maximum_bound(_F(1, norm), 2)
+    share = maximum_bound(1 / _F(norm), 2)
     said = f(share, k, delta, kind)
     if said is None:
         return None
+    if kind == "short":
+        return _delta_if_all_differ(said, k, R**6), delta
     changed = number(_F(1, norm)).asin() / arb.pi() if kind == "one" else largest_of_two()
     return _above(k, changed, said), delta
 
@@ -79,7 +91,7 @@ def _one_pair(f: Any, norm: int, k: int, delta: Fraction, kind: str) -> Any:
 _COUNTED = [
     (norm, k, d, "one") for norm in (1, 10) for k in (8, 200) for d in (_F(1, 10), _F(1, 10**6))
 ]
-_COUNTED += [(1, 1000, _F(1, 10), "any")]
+_SHORT = (_HALF, 400, _F(1, 10), "short")
 
 
 def _few_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[arb, Fraction]:
@@ -90,14 +102,10 @@ def _few_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[
 def _all_differ(most: Any, norm: int, p: int, k: int, delta: Fraction) -> tuple[Any, Fraction]:
     """δ at ε = ⌈N₊⌉·ln r, r = 3, where all k signs differ, each kept with odds r.
 
-    For p > k the known W has a record, of any norm, whose k projected values are as near to 0 as
+    For p > k the known W has a record, of norm 10, whose k projected values are as near to 0 as
     one likes, each on the side from which a change of one attribute moves it away.
     """
-    keep = R / (R + 1)
-    laws = [
-        [comb(k, i) * a ** (k - i) * (1 - a) ** i for i in range(k + 1)] for a in (keep, 1 - keep)
-    ]
-    return number(hockey_stick(laws[0], laws[1], R ** int(most.ceil().unique_fmpz()))), delta
+    return _delta_if_all_differ(most, k, R), delta
 
 
 _LEVELS = [pair for pair in sorted({(smooth(x), smooth(y)) for x, y in _MOVES}) if all(pair)]
@@ -135,10 +143,14 @@ def _noise_for(epsilon: Fraction, delta: Fraction, width: Fraction) -> arb:
 
 
 def _changeable(kind: str) -> arb:
-    """P(a change of one attribute by 1 reaches the other sign), or less: 100 ones, 924 zeros."""
-    if kind == "signs":  # where the sum of 100 signs is 0
+    """P(a change of one attribute by 1 changes the sign): 100 ones, 924 zeros.
+
+    Of any attribute for w of signs: where the sum of 100 signs is 0. Of a given one for a Gaussian
+    w: at most the largest angle between neighbours, asin(1/10), over π.
+    """
+    if kind == "signs":
         return number(_F(comb(100, 50), 2**100))
-    return maximum_bound(_F(1, 10), 924)
+    return number(_F(1, 10)).asin() / arb.pi()
 
 
 _SIGMA = _noise_for(_F(1), _F(1, 10**6), _HALF)
@@ -173,10 +185,20 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.theorem-4.1",
         where="section 4.1, theorem 4.1, with N₊ of equation 19",
         text="Algorithm 6 is (ε, δ)-DP: more than N₊ signs differ with probability at most δ.",
-        conditions="over the draw of W, for records chosen before it; p ≥ 2",
+        conditions="over the draw of W, for records chosen before it; not stated: m is at least β",
         printed=lambda share, k, delta, kind: n_plus(share, k, delta),
-        check=at_most(_one_pair, _COUNTED[:-1], "quadrature"),
+        readings={
+            "norms of at least β": Reading(
+                lambda share, k, delta, kind: None if kind == "short" else n_plus(share, k, delta),
+                place="proposition 4.5, which computes N₊: “Suppose u ∈ [−1, 1]^p and β ≤ ‖u‖”",
+                covers="section 4.2’s m = 10 at β = 1, figure 5; for m = 0 remark 4.1 has N₊ = k",
+            )
+        },
+        check=at_most(_one_pair, [*_COUNTED, _SHORT], "quadrature"),
         mechanisms=("dp-signrp-rr",),
+        reason="At m = β/2 the records ±(½, 0) are neighbours all of whose signs differ, and N₊ is "
+        "below k. From m = β on more than N₊ signs differ with probability at most δ.",
+        instead="Set N₊ = k where m is below β, as remark 4.1 does for m = 0.",
     ),
     public_draw(
         id="li2023.theorem-4.1.realised",
@@ -188,7 +210,7 @@ CLAIMS: tuple[Statement, ...] = (
         realised=_all_differ,
         cases=[(10, 1024, k, _F(1, 10**6)) for k in (256, 512)],
         mechanisms=("dp-signrp-rr",),
-        reason="Where p > k a known W has records of every norm that change all k signs with one "
+        reason="Where p > k a known W has records of norm 10 that change all k signs with one "
         "attribute; their δ at ε is 0.69 and more. Who takes W as known must set N₊ = k, as "
         "remark 4.1 does.",
         instead="Set N₊ = k where W is known, as remark 4.1 does.",
@@ -269,10 +291,11 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="one neighbour that is chosen before W is drawn",
             )
         },
-        check=at_most(_one_pair, _COUNTED, "quadrature"),
+        check=at_most(_one_pair, [*_COUNTED, (1, 1000, _F(1, 10), "any")], "quadrature"),
         mechanisms=("dp-signrp-rr",),
-        reason="Over all neighbours at once more than N₊ signs change almost surely at norm 1. "
-        "The proof counts columns where any neighbour differs, by lemma 4.3, which is false.",
+        reason="Over all neighbours at once more than N₊ signs change at norm 1 with probability "
+        "0.97 at k = 1000. The proof counts columns where any neighbour differs, by lemma 4.3, "
+        "which is false.",
         instead="Set N₊ = k, or count the signs that any neighbour changes under the W that was "
         "drawn.",
     ),
@@ -321,10 +344,10 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-4.1.2.n-plus",
         where="section 4.1.2, optimal projection dimension, N₊ ≈ Fk within 5 %",
         text="N₊ is about F·k.",
-        conditions="not stated: how large k is; F = 0.3",
+        conditions="not stated: how large k is; F = 0.3; the 5 %, and so the 10⁵, are ours",
         printed=lambda k: number(_F(3, 10) * k),
         readings={
-            "for k of at least 10⁵": Reading(
+            "k sufficiently large, tried from 10⁵ on": Reading(
                 lambda k: number(_F(3, 10) * k) if k >= 10**5 else None,
                 place="the next sentence but one: “When k is sufficiently large, we have the "
                 "approximation”",
@@ -595,24 +618,15 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.section-7.flip-number",
         where="section 7, third paragraph; ‖u‖ = 10β as in section 4.2",
-        text="A neighbour may change a sign with probability below 0.1; tried at 100 ones and "
-        "924 zeros, β = 1.",
-        conditions="“depends on the choice of the distribution of w”",
+        text="The probability that u′ changes a sign can be below 0.1; tried at 100 ones and 924 "
+        "zeros, β = 1.",
         printed=lambda kind: _F(1, 10),
-        readings={
-            "w of signs": Reading(
-                lambda kind: _F(1, 10) if kind == "signs" else None,
-                place="the same sentence: “depends on the choice of the distribution of w”",
-                covers="w of signs, which section 4.3 recommends",
-            )
-        },
         check=at_most(
-            lambda f, kind: None if f(kind) is None else (_changeable(kind), f(kind)),
+            lambda f, kind: (_changeable(kind), f(kind)),
             [("signs",), ("gaussian",)],
-            "quadrature",
+            "enclosure",
         ),
-        reason="0.080 for signs, exactly. For a Gaussian w it is 0.26 or more, by the 924 zeros "
-        "alone: their entries of w are independent of wᵀu.",
-        instead="Use signs for w.",
+        reason="0.080 for w of signs and any neighbour, 0.032 for a Gaussian w and a given one. "
+        "For some neighbour a Gaussian w has 0.26 or more.",
     ),
 )
