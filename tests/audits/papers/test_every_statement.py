@@ -76,10 +76,8 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda u, x: abs(x) <= Fraction(1, 8),
-    "slides2025.page-15.outperforms": lambda: [(10**4, 64, 100)],
     "slides2025.page-15.randomized-response.large": lambda: [(2, 4)],
     "slides2025.page-15.randomized-response.small": lambda: [(2, 1)],
-    "slides2025.page-17.weight": lambda: [(10**4, Fraction(1), Fraction(1, 10**6))],
     "slides2025.page-20.similar": lambda: [(100, 1)],
     "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
         3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()

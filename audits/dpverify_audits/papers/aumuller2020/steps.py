@@ -323,7 +323,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.theorem-5.1.third-term",
         where="section 5, proof of theorem 5.1",
-        text="D > (B − 1)(P + √P) for ε > 1, so that the third term is below the second.",
+        text="D > (B − 1)(P + √P) for ε > 1.",
         conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
         printed=lambda: [(Fraction(e),) for e in (2, 10, 100)],
         corrections={
@@ -338,9 +338,10 @@ CLAIMS: tuple[Statement, ...] = (
         check=wherever(lambda e: _far_down(1000, _TINY, Fraction(10), e), "enclosure"),
         reason=(
             "D falls as ε grows, so that the condition has to be an upper bound on ε, not a lower "
-            "one. At ε = 100 the third term is above the second."
+            "one. The terms that it compares are KD² and D(P + √(3P ln(2/δ))): the third is above "
+            "the second from KD below P + √(3P ln(2/δ)) on, here from ε of about 17,000."
         ),
-        instead="Keep all three terms of the error when ε is large.",
+        instead="Keep the third term where KD is below (B − 1)(P + √(3P ln(2/δ))).",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.b",

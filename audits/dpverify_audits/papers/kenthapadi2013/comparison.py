@@ -130,15 +130,23 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-4.2.order",
         where="section 4.2",
-        text="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ where σ ≥ 1.",
-        conditions="σ ≥ 1",
+        text="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ.",
+        conditions="not stated: σ of at least 1, or of any other constant",
         printed=lambda w, s: 32 * (s * s / w) ** 2 * w,
+        corrections={
+            "8(1 + σ²)²μ": Correction(
+                lambda w, s: 8 * (1 + s * s / w) ** 2 * w,
+                proof="2r⁴/k + 8σ²r² + 8σ⁴k at k = μ and the largest r² = 2μ",
+            )
+        },
         check=at_most(
             lambda f, w, s: (distance_moments(w, 2 * w, s)[1], f(w, s)),
-            [(1, Fraction(1)), (1, Fraction(2)), (2, Fraction(2))],
+            [(1, Fraction(1, 2)), (1, Fraction(1)), (1, Fraction(2)), (2, Fraction(2))],
             "enumeration",
         ),
-        reason="the largest for weights up to μ is at r² = 2μ; σ² is s²/k; lemma 2's σ is above 1 "
-        "where δ is above e^(−16)",
+        reason="As σ goes to 0 the variance stays above 8μ, so that no constant does; 32 does "
+        "where σ ≥ 1. Lemma 2's σ = 4√ln(1/δ)/ε is below 1 for ε above 4√ln(1/δ), which it allows "
+        "where δ < e^(−16).",
+        instead="Read O((1 + σ²)²μ).",
     ),
 )

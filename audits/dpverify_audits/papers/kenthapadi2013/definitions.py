@@ -186,14 +186,17 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-2.3.concentrated",
         where="section 2.3, last sentence",
-        text="Gaussian noise for (ε, δ) has less variance than Laplace noise for (ε, 0).",
-        conditions="not stated: on how many numbers; P of ±1/√k, ε = 1, δ = 10⁻⁶",
+        text="Gaussian noise for (ε, δ) is more concentrated than Laplace noise for (ε, 0), by "
+        "variance.",
+        conditions="not stated: on how many numbers, and by which measure; P of ±1/√k, δ = 10⁻⁶",
         printed=lambda: [(1, Fraction(1), _TINY)],
         readings={
-            "for 15 numbers and more": Reading(
-                lambda: [(k, Fraction(1), _TINY) for k in (15, 64, 1000)],
+            "for the k of lemma 2": Reading(
+                lambda: [
+                    (k, Fraction(e), _TINY) for k in (30, 64, 1000) for e in ("1/10", "1", "13")
+                ],
                 place="lemma 2, which asks for “k > 2(ln d + ln(2/δ))”",
-                covers="lemma 2 has 30 numbers and more at δ = 10⁻⁶",
+                covers="every k, ε and δ that lemma 2 allows: 2 ln(2/δ) is above ln(1/2δ) + ε",
             )
         },
         check=wherever(_gaussian_is_smaller, "enclosure"),

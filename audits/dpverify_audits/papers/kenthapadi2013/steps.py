@@ -15,7 +15,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, order, wherever
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import density, gaussian_delta, integral, number
-from dpverify.ledger.statements import Correction, Reading, Statement
+from dpverify.ledger.statements import Reading, Statement
 
 from .privacy import sigma_needed
 from .utility import distance_moments, error, variance
@@ -324,19 +324,21 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.optimal-k.error",
         where="section 3.2.2, below the items on the optimal dimension",
-        text="With k of the first item (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
-        conditions="log(1/μ) far below k",
+        text="With this choice of k (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
+        conditions="not stated: which item's k is meant; log(1/μ) far below k",
         printed=lambda r, s, x: x * r * r / s**2,
-        corrections={
-            "k = r²/σ²": Correction(
-                lambda r, s, x: r * r / s**2, proof="each term of (4) is of the order λσr there"
+        readings={
+            "k of the second item": Reading(
+                lambda r, s, x: r * r / (2 * s**2),
+                place="the next sentence: “The variance of the estimator when k = ‖x − y‖²/(2σ²)”",
+                covers="the only k that the paragraph goes on with",
             )
         },
         check=at_most(
             lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
         ),
-        reason="With the factor λ in k the error grows as σλ^(3/2)·r. With k of the second item "
-        "it is as printed.",
+        reason="With k of the first item, λr²/σ², the error grows as σλ^(3/2)·r. With k of the "
+        "second item it is as printed.",
         instead="Take k = r²/(2σ²), the second item.",
     ),
     Statement(
@@ -409,10 +411,14 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: how much smaller; δ = 10⁻⁶, w₂(P) = 1, k = μ",
         printed=lambda: [(1000, 10, Fraction(1), _TINY), (3000, 10, Fraction(1, 10), _TINY)],
         readings={
-            "300 times smaller, ε of at least 1": Reading(
-                lambda: [(300 * w, w, Fraction(e), _TINY) for w in (10, 1000) for e in ("1", "5")],
+            "μσ² = o(n), here n of 100μσ² and more": Reading(
+                lambda: [
+                    (n * w, w, Fraction(e), _TINY)  # σ² is 2644, 28.2 and 1.45
+                    for w in (10, 1000)
+                    for n, e in ((264_500, "1/10"), (2825, "1"), (145, "5"))
+                ],
                 place="the sentence before: “if μσ² = o(n)”",
-                covers="weights 300 times below the number of users at ε of 1 and more",
+                covers="that condition, whose o leaves the constant open: 1/100 is one where σ ≥ 1",
             )
         },
         check=wherever(_projection_wins, "enclosure"),

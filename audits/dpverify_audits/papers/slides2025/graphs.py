@@ -182,14 +182,6 @@ def _composed(epsilon: Fraction, delta: Fraction, rows: int, e0: Any, d0: Any) -
     return 1 - (1 - number(d0)) ** rows * (1 - total)
 
 
-def _composition(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
-    return _composed(e, d, rows, f(e, d, rows), row_delta(d, rows)), d
-
-
-def _composition_delta(f: Any, e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
-    return _composed(e, d, rows, row_epsilon(e, d, rows), f(d, rows)), d
-
-
 def _composes(e: Fraction, d: Fraction, rows: int) -> tuple[arb, Fraction]:
     return _composed(e, d, rows, row_epsilon(e, d, rows), row_delta(d, rows)), d
 
@@ -243,25 +235,9 @@ CLAIMS: tuple[Statement, ...] = (
         ),
     ),
     Statement(
-        id="slides2025.appendix-d.row-epsilon",
-        where="appendix D, row-wise DP and last item",
-        text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r are (ε, δ)-private together.",
-        conditions="ε ≤ 4",
-        printed=row_epsilon,
-        check=at_most(_composition, _MODERATE, "enclosure"),
-    ),
-    Statement(
-        id="slides2025.appendix-d.row-delta",
-        where="appendix D, row-wise DP and last item",
-        text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r have at most δ together, at ε.",
-        conditions="ε ≤ 4",
-        printed=row_delta,
-        check=at_most(_composition_delta, _MODERATE, "enclosure"),
-    ),
-    Statement(
         id="slides2025.appendix-d.composition",
-        where="appendix D, last item",
-        text="Rows that are (ε₀, δ₀)-private compose to (ε, δ) for every ε.",
+        where="appendix D, row-wise DP and last item",
+        text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r compose to (ε, δ), for every ε.",
         conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
         corrections={

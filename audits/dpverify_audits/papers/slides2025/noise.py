@@ -161,7 +161,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.page-10.concentration",
         where="Mechanisms for Differential Privacy",
         text="Gaussian noise for (ε, δ) is more concentrated around 0 than Laplace noise for "
-        "(ε, 0): P(|noise| > t) is smaller.",
+        "(ε, 0), here by P(|noise| > t).",
         conditions="not stated: for how many numbers; ε = 1, δ = 10⁻⁶, the noise of appendix A",
         printed=lambda: [
             (Fraction(t), Fraction(28), scale) for t in (1, 4, 8) for scale in (_LAPLACE, arb(8))

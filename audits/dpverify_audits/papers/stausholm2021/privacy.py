@@ -417,11 +417,10 @@ CLAIMS: tuple[Statement, ...] = (
         text="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
         conditions="printed with O(·) for every δ > 0; noise by note 5",
         printed=_lemma_4,
-        readings={
-            "δ of at most ½": Reading(
+        corrections={
+            "δ of at most ½": Correction(
                 lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None,
-                place="the abstract: “for sufficiently small δ”",
-                covers="every δ in use, with the constant 56, which the Laplace noise has anyway",
+                proof="there ln(1.25/δ) is at most 1.33 ln(1/δ), so that 8σ⁴ is below 56 ln²(1/δ)",
             )
         },
         check=at_most(_chosen, _LEMMA_4, "enclosure"),
