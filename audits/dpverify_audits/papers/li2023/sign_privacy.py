@@ -494,6 +494,28 @@ CLAIMS: tuple[Statement, ...] = (
         ),
     ),
     Statement(
+        id="li2023.section-4.3.smaller-value",
+        where="section 4.3, end of the first paragraph, of the second of the “both quantities”, L",
+        text="The smaller of two L has the smaller flipping probability 1/(e^(Lε/k) + 1).",
+        printed=lambda low, high: low,
+        corrections={
+            "the larger one": Correction(
+                lambda low, high: high,
+                place="the end of the section: “larger L_j leads to smaller probability of sign "
+                "flipping”",
+                change="larger for smaller",
+            )
+        },
+        check=equals(
+            lambda low, high: min((low, high), key=lambda level: 1 / (R**level + 1)),
+            [(1, 2), (2, 5)],
+            "enumeration",
+        ),
+        reason="The probability falls as L grows: at e^(ε/k) = 3 it is 1/4 for L = 1 and 1/10 for "
+        "L = 2. Of N₊, the first quantity, the sentence is right.",
+        instead="Want L large and N₊ small.",
+    ),
+    Statement(
         id="li2023.section-4.3.rademacher",
         where="section 4.3, below figure 7, by equations 23 and 24",
         text="2Φ(β/‖u‖) − 1 is less than P₊(β/‖u‖, p) for p from 10 to 1000.",
