@@ -246,9 +246,9 @@ CLAIMS: tuple[Statement, ...] = (
             reason=note,
         )
         for items, text, note in (
-            (50, "0.43", "0.41 at K = 10, 0.43 at K = 20; of 100 runs within 0.04 agrees"),
-            (500, "0.18", "0.21, at K = 30; of 100 runs within 0.04 agrees"),
-            (2000, "0.1", "0.11; of 100 runs within 0.02 agrees"),
+            (50, "0.43", "0.41 at K = 10, 0.43 at K = 20; a figure of 100 runs agrees within 0.04"),
+            (500, "0.18", "0.21, at K = 30; a figure of 100 runs agrees within 0.04"),
+            (2000, "0.1", "0.11; a figure of 100 runs agrees within 0.02"),
         )
     ),
     Statement(

@@ -346,7 +346,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.section-7.noise-at-input",
-        where="section 7, last sentence but one",
+        where="section 7, “Clearly, Kenthapadi et al. always”",
         text="For k < d noise on i.i.d. projections adds less variance than noise at the fast "
         "input.",
         conditions="not stated: whether σ is that of theorem 1 or of note 1; the fast transform "

@@ -420,7 +420,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "δ of at most ½": Correction(
                 lambda *c: _lemma_4(*c) if c[3] <= _F(1, 2) else None,
-                proof="there ln(1.25/δ) is at most 1.33 ln(1/δ), so that 8σ⁴ is below 56 ln²(1/δ)",
+                proof="there σ² = 2 ln(1.25/δ) is below 2.645 ln(1/δ), and 8σ⁴ below 56 ln²(1/δ)",
             )
         },
         check=at_most(_chosen, _LEMMA_4, "enclosure"),
