@@ -17,7 +17,6 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from benchmarks.peers.protocol import Case, Reply
+from benchmarks.peers.protocol import Case, Reply, answered
 from benchmarks.truth import truth
 from dpverify.enclosure import Enclosure
 
@@ -129,17 +128,7 @@ def ask(
     """Put all cases to a library, in a process of its own on one core."""
     cases = [asdict(case) for case in asked]
     question = json.dumps({"limit": limit, "repeat": repeat, "cases": cases})
-    done = subprocess.run(  # noqa: S603  # the interpreter is the user's choice
-        [python, "-m", f"benchmarks.peers.{library}"],
-        input=question,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(answered(python, library, question=question))
     return [
         Answers(
             library=library.replace("_", "-"),

@@ -19,14 +19,13 @@ import json
 import math
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.peers.mixtures import Answer, Cell, Release
+from benchmarks.peers.protocol import answered
 
 SLACK = 1e-8  # relative, of dp-accounting's round-off
 
@@ -80,17 +79,9 @@ def sampled_cells(count: int) -> list[Cell]:
 
 def ask(python: str, library: str, asked: list[Cell]) -> list[list[Answer]]:
     """Answers of a library, in a process of its own."""
-    done = subprocess.run(  # noqa: S603  # the interpreter is the user's choice
-        [python, "-m", "benchmarks.peers.mixtures", library],
-        input=json.dumps([cell.as_json() for cell in asked]),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )
-    return [[Answer(*one) for one in row] for row in json.loads(done.stdout.splitlines()[-1])]
+    question = json.dumps([cell.as_json() for cell in asked])
+    found = answered(python, "mixtures", library, question=question).splitlines()[-1]
+    return [[Answer(*one) for one in row] for row in json.loads(found)]
 
 
 def report(asked: list[Cell], ours: list[list[Answer]], theirs: dict[str, Any]) -> None:

@@ -12,15 +12,17 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Literal
 
-__all__ = ["Case", "Method", "Reply", "serve"]
+__all__ = ["Case", "Method", "Reply", "answered", "serve"]
 
 _MEMORY_LIMIT = 6 << 30  # bytes of address space
 
@@ -74,6 +76,28 @@ class Reply:
     error: str
     seconds: float
     memory: int
+
+
+def answered(python: str, module: str, *arguments: str, question: str) -> str:
+    """What a module of these prints, in a process of its own on one core.
+
+    Parameters
+    ----------
+    python : the interpreter of an environment that has the library
+    module, arguments : what is run: one of `benchmarks.peers`
+    question : its standard input
+    """
+    done = subprocess.run(  # noqa: S603  # the interpreter is the user's choice
+        [python, "-m", f"benchmarks.peers.{module}", *arguments],
+        input=question,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    return done.stdout
 
 
 def serve(package: str, methods: dict[str, Method]) -> None:
