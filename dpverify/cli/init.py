@@ -60,10 +60,7 @@ delta = "$undecided"
 # Whose privacy? One of these, in place of "$undecided":
 $units
 adjacency = "$undecided"
-
-[projection]
-seed = 0              # public; any number
-
+$public
 [audit]
 alpha = 0.01          # the audits accuse a correct mechanism with at most this probability
 draws = $draws# more draws would find smaller mistakes
@@ -129,6 +126,10 @@ noise = "laplace"          # least for cells; without this line Gaussian, for wh
 _SKETCH = """\
 name = "dp-oporp"     # a sketch that keeps distances between records
 k = %-18d# numbers kept of each record; the report shows the error against k"""
+_PUBLIC = """
+[projection]
+seed = 0              # public; any number
+"""
 _HASHES = """\
 name = "rr-min-hash"  # hash values that tell how alike two sets are
 k = 32                # of each set; dpverify plan shows the error of other numbers
@@ -159,7 +160,8 @@ class Draft:
 
     Attributes
     ----------
-    data, mechanism, units, pure : lines of the configuration; the last says what δ = 0 needs
+    data, mechanism, units, public, pure : lines of the configuration; the last says what δ = 0
+        needs, `public` has the seed of a mechanism that makes something public from one
     estimated : by the mechanism
     draws : on each side of each pair of neighbours, for audits of a few minutes
     decide : what is left open, by key
@@ -168,6 +170,7 @@ class Draft:
     data: str
     mechanism: str
     units: str
+    public: str = ""
     pure: str = '0 needs noise = "laplace".'
     estimated: str = "squared distances of records"
     draws: int = 100_000
@@ -197,6 +200,7 @@ def draft(shape: Shape, proposals: Proposals | None = None) -> Draft:
                 data=_SETS,
                 mechanism=_HASHES,
                 units=_ITEMS,
+                public=_PUBLIC,
                 pure="0 needs far more noise.",
                 estimated="Jaccard similarities of sets",
                 draws=20_000,
@@ -222,11 +226,13 @@ def draft(shape: Shape, proposals: Proposals | None = None) -> Draft:
                 **_TARGET,
                 unit: "whose privacy: of one attribute of a record, or of all of it",
             }
+            sketched = shape.attributes >= _SKETCHED
             least = {range_: "the least and the largest value that an attribute may have"}
             return Draft(
                 data=(_BITS if kind == "bits" else _BOX) + _OUTSIDE,
-                mechanism=_SKETCH % size if shape.attributes >= _SKETCHED else _RAW,
+                mechanism=_SKETCH % size if sketched else _RAW,
                 units=_ATTRIBUTES,
+                public=_PUBLIC if sketched else "",
                 decide=decide if kind == "bits" else least | decide,
             )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from dpverify.catalogue import family_of
 from dpverify.certificate.checklist import check_answerable
 from dpverify.certificate.configuration import UNDECIDED, load_configuration
 from dpverify.cli import _run
@@ -207,6 +210,15 @@ Alter = { type = "whole", low = "DECIDE", high = "DECIDE", missing = "DECIDE" }
 Raucher = { type = "boolean" }
 "Ärztin" = { type = "category", categories = "DECIDE", missing = "DECIDE" }
 """
+
+
+@pytest.mark.parametrize("attributes", [4, 100])
+@pytest.mark.parametrize("kind", ["numbers", "bits", "sets", "graph"])
+def test_a_seed_is_proposed_where_something_reads_it(kind: Any, attributes: int) -> None:
+    shape = Shape(rows=100, attributes=attributes, kind=kind)
+    text = configuration_text(shape, draft(shape), path="x.npz", config="x.toml")
+    tables = tomllib.loads(text)
+    assert ("projection" in tables) == family_of(tables["mechanism"]["name"]).seeded
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
