@@ -18,7 +18,6 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TypeVar
 
-import scipy
 from attrs import field, frozen
 from attrs.converters import optional
 from flint import ctx
@@ -146,7 +145,9 @@ class Target:
                 )
             return noise_for(threshold, delta)
 
-        best = scipy.optimize.minimize_scalar(
+        from scipy import optimize  # takes its time, and only noise of two numbers needs it
+
+        best = optimize.minimize_scalar(
             lambda threshold: -advantage(at(Fraction(threshold))),
             bounds=(0.0, float(end) * (1 - 2.0**-30)),
             method="bounded",

@@ -12,11 +12,10 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import attrs
 import numpy as np
-import scipy
 from attrs import field, frozen
 from attrs.converters import optional
 from numpy.typing import NDArray
@@ -25,6 +24,9 @@ from dpverify.enclosure import short_string
 from dpverify.errors import RecordsError, require
 from dpverify.numbers import to_count, to_rational
 from dpverify.sampling.words import Words
+
+if TYPE_CHECKING:
+    import scipy
 
 __all__ = [
     "LARGEST",
@@ -244,7 +246,7 @@ class Sets:
 
     def admit(self, records: Any, *, attributes: int | None = None) -> scipy.sparse.csr_array:
         """Sets as a CSR array of ones with sorted indices, of shape (rows, attributes)."""
-        x = _in_rows(as_matrix(records, attributes=attributes))
+        x = _csr(as_matrix(records, attributes=attributes))
         if np.any(x.data == 0):
             x = x.copy()
             x.eliminate_zeros()
@@ -269,7 +271,7 @@ class Sets:
 
     def count_outside(self, records: Any) -> int:
         """Number of sets of another size: a fact about the data, never to be published."""
-        x = scipy.sparse.csr_array(as_matrix(records))
+        x = _csr(as_matrix(records))
         return int(self._wrong(np.diff(x.indptr)).size)
 
     def _wrong(self, sizes: NDArray[Any]) -> NDArray[np.intp]:
@@ -337,9 +339,7 @@ Domain = Vectors | Graphs
 def indicator(items: NDArray[Any], attributes: int) -> scipy.sparse.csr_array:
     """A set as one sparse row of ones, of shape (1, attributes)."""
     columns = np.sort(items)
-    return scipy.sparse.csr_array(
-        (np.ones(columns.size), columns, np.array([0, columns.size])), shape=(1, attributes)
-    )
+    return _csr((np.ones(columns.size), columns, np.array([0, columns.size])), (1, attributes))
 
 
 def uniform(count: int, rng: Words) -> NDArray[np.float64]:
@@ -365,7 +365,7 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     if np.iscomplexobj(records.data if is_sparse(records) else records):
         raise RecordsError("records must be real numbers, and these are complex.")
     if is_sparse(records):
-        x: Any = _in_rows(records)
+        x: Any = _csr(records)
         try:
             x.check_format()
         except ValueError as error:
@@ -393,17 +393,21 @@ def as_matrix(records: Any, *, attributes: int | None = None) -> Any:
     return x
 
 
-def _in_rows(x: Any) -> scipy.sparse.csr_array:
-    """The same as a CSR array of doubles: itself, if it is one."""
-    if isinstance(x, scipy.sparse.csr_array) and x.dtype == np.float64:
-        return x
-    return scipy.sparse.csr_array(x, dtype=np.float64)
+def _csr(entries: Any, shape: Any = None) -> scipy.sparse.csr_array:
+    """Entries as a CSR array of doubles: themselves, if they are one."""
+    from scipy import sparse  # takes its time, and most domains see dense records alone
+
+    if isinstance(entries, sparse.csr_array) and entries.dtype == np.float64:
+        return entries
+    array: scipy.sparse.csr_array = sparse.csr_array(entries, shape=shape, dtype=np.float64)
+    return array
 
 
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse array; a plain bool, by which the stubs narrow nothing."""
     # There is none before that is loaded, which scipy does when it is first asked for.
-    return "scipy.sparse" in sys.modules and bool(scipy.sparse.issparse(x))
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(x))
 
 
 def dense(x: Any) -> NDArray[Any]:
@@ -446,4 +450,4 @@ def first_where(x: Any, wrong: Any) -> tuple[int, int, float]:
 
 
 def _with_values(x: Any, values: NDArray[np.float64]) -> Any:
-    return scipy.sparse.csr_array((values, x.indices, x.indptr), shape=x.shape)
+    return _csr((values, x.indices, x.indptr), x.shape)
