@@ -59,6 +59,7 @@ OTHERS: Mapping[str, Formula] = {
     "kenthapadi2013.section-3.1.3.sparse": lambda d: (
         Fraction(3, 2) * (2 - Fraction(4, 9) ** d - Fraction(8, 9) ** d)
     ),
+    "kenthapadi2013.section-3.2.2.matrices": lambda: [("normal", 1, (1, 1, 0))],
     "kenthapadi2013.section-4.3.3.projection-better": lambda: crossover._range(Fraction(99, 100)),
     "kenthapadi2013.section-4.3.3.responses-better": lambda: [
         (10**14, 256, 100, Fraction(1), Fraction(101, 100))
@@ -77,7 +78,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda u, x: abs(x) <= Fraction(1, 8),
     "slides2025.page-15.randomized-response.large": lambda: [(2, 4)],
-    "slides2025.page-15.randomized-response.small": lambda: [(2, 1)],
     "slides2025.page-20.similar": lambda: [(100, 1)],
     "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
         3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()
@@ -335,7 +335,6 @@ RELATIONS: Mapping[str, str] = {
     "stausholm2021.appendix-c.fourth-moment": "of moments of one enumerated law",
     "stausholm2021.equation-12": "of moments of one enumerated law",
     "stausholm2021.appendix-c.squared-mean": "of moments of one enumerated law",
-    "stausholm2021.appendix-c.noise-terms": "of moments of one enumerated law",
     "stausholm2021.equation-5": "of a sparsity that stands on both sides",
     "stausholm2021.equation-7": "of moments of one enumerated law",
     "stausholm2021.equation-8": "of E[η²], which the formula names",

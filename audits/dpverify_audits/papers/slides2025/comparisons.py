@@ -79,12 +79,10 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.page-15.randomized-response.small",
         where="Comparisons, randomized response",
-        text="Flipped bits tell very small distances with less relative error than middling.",
-        printed=lambda: [(1, 2)],
-        check=wherever(_told_better, "enumeration"),
-        reason="The variance of flipped bits is the same at every distance, so that by absolute "
-        "error none is told better. By relative error very small distances are told worst.",
-        instead="Use flipped bits for large distances only.",
+        text="Flipped bits are good for very small differences.",
+        reason="No measure of the error is named. By relative error very small distances are told "
+        "worst; by the absolute one all alike, or the smallest and the largest best where "
+        "estimates are cut to [0, d].",
     ),
     Statement(
         id="slides2025.page-15.randomized-response.large",

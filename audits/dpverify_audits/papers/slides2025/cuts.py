@@ -211,8 +211,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "2·s·w·η": Correction(
                 lambda w, s, width: 2 * s * w * width,
-                place="the second form on the same line, which has the factor w",
-                change="a factor w",
+                proof="for w ≤ n/2 the error w·s·η·(n − s)/(n − w) is at most that",
             )
         },
         check=at_most(

@@ -309,20 +309,10 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-d.determinants",
         where="appendix D, matrix-level bounds, third item",
         text="√(det L_H′/det L_H) ≤ e^(ε₀/2).",
-        conditions="not stated: w",
-        printed=lambda e, d, r: arb(1),
-        readings={
-            "w of the paper": Reading(
-                published_floor,
-                place="the end of the slide: “See Section 3.1 of Blocki et al. for derivation”, "
-                "which has the w",
-                covers="the w with which the algorithm smooths",
-            )
-        },
+        conditions="the w of Blocki et al., which the slides don't state",
+        printed=published_floor,
         check=at_most(_determinant_bound, _MODERATE, "enclosure"),
-        reason="For w = 1 the ratio is 1.73 where 1.007 is claimed. With the w of the summarised "
-        "paper it holds.",
-        instead="Take w from Blocki et al.; the slide doesn’t state it.",
+        reason="for w = 1 the ratio would be 1.73 where 1.007 is claimed",
     ),
     Statement(
         id="slides2025.appendix-d.density-ratio",

@@ -15,7 +15,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, order
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import integral, number, rounded
-from dpverify.ledger.statements import Correction, Reading, Statement
+from dpverify.ledger.statements import Correction, Statement
 
 from .transforms import (
     GAUSSIAN,
@@ -351,11 +351,11 @@ CLAIMS: tuple[Statement, ...] = (
         text="For δ below e^(−s), s = Δ₁²/Δ₂², Laplace noise gives the smaller variance.",
         conditions="σ = Δ₂√(2 ln(1.25/δ))/ε",
         printed=lambda s, k, norm: (-number(s)).exp(),
-        readings={
-            "with constants, δ < 1.25·exp(−√(7/4)·s)": Reading(
+        corrections={
+            "δ < 1.25·exp(−√(7/4)·s)": Correction(
                 lambda s, k, norm: number(Fraction(5, 4)) * (-_LARGER * number(s)).exp(),
-                place="note 5, to which the sentence refers: “Ignoring constants”",
-                covers="every δ but those within the constant √(7/4) of the threshold",
+                proof="there σ² = 2 ln(1.25/δ) is at least 2√(7/4)·s, so that 8σ² is above 16s "
+                "and 8σ⁴ at least 56s², Laplace noise's two terms",
             )
         },
         check=at_most(lambda f, *c: _crossing(f(*c), *c), _CROSSINGS, "enclosure"),
