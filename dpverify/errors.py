@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 __all__ = [
+    "PASSING",
     "BudgetError",
     "BudgetExceededError",
     "CertificateError",
@@ -23,6 +24,7 @@ __all__ = [
     "DPVerifyError",
     "DrawError",
     "EntropyError",
+    "Interruption",
     "KeyFileError",
     "MissingExtraError",
     "NumericalError",
@@ -34,6 +36,14 @@ __all__ = [
     "place",
     "require",
 ]
+
+
+class Interruption(BaseException):
+    """What stops foreign code from outside: a time limit, say. `except Exception` lets it pass."""
+
+
+PASSING = (KeyboardInterrupt, Interruption)
+"""What foreign code raises, of whatever base, is its own, but for these."""
 
 
 class DPVerifyError(Exception):

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from dpverify.errors import PASSING
+
 __all__ = ["escaped", "hidden", "raised", "shown"]
 
 _LONGEST = 1000
@@ -52,7 +54,9 @@ def shown(value: object) -> str:
 def _short(text_of: Callable[[Any], str], value: object) -> str:
     try:
         text = text_of(value)
-    except Exception as error:  # foreign code, or a whole number of too many digits
+    except PASSING:
+        raise
+    except BaseException as error:  # foreign code, or a whole number of too many digits
         return f"({type(value).__name__}, which can't be shown: {type(error).__name__})"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 

@@ -26,7 +26,7 @@ from dpverify.auditing.finding import Finding, Verdict
 from dpverify.auditing.formatting import jsonable
 from dpverify.auditing.replay import call_code
 from dpverify.enclosure import Enclosure, Real, decimal_string, rational
-from dpverify.errors import require
+from dpverify.errors import PASSING, require
 from dpverify.guarantee import PrivacyBound
 from dpverify.visible import raised, shown
 
@@ -277,7 +277,9 @@ def _cell(
     verdict: CellVerdict
     try:
         claim, problem = _read(accountant(**parameters))
-    except (Exception, SystemExit) as error:  # whatever foreign code does
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever foreign code does
         problem = f"it raised {raised(error)}"
     if claim is None or claim < 0 or (math.isinf(claim) and math.isfinite(truth.upper)):
         verdict, said = "failed", problem or f"{solves} {float(claim or 0):.6g} is claimed"

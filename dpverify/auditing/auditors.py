@@ -23,7 +23,7 @@ from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.replay import call_code
 from dpverify.auditing.statistics.clopper_pearson import judge_at_most
 from dpverify.enclosure import Enclosure, rational
-from dpverify.errors import require
+from dpverify.errors import PASSING, require
 from dpverify.numbers import count
 from dpverify.visible import raised, shown
 
@@ -307,7 +307,9 @@ def _runs(
         own, other = null.law(scores, rng)
         try:
             value = float(bound(own, other, delta=delta, alpha=float(level)))
-        except (Exception, SystemExit) as error:  # whatever foreign code does
+        except PASSING:
+            raise
+        except BaseException as error:  # whatever foreign code does
             return replace(made, failure=f"it raised {raised(error)}")
         if math.isnan(value):
             return replace(made, failure=f"it returned {shown(value)}")

@@ -79,6 +79,7 @@ from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.targets.pairs import known_pairs, space_of
 from dpverify.errors import (
+    PASSING,
     ClusterError,
     DPVerifyError,
     DrawError,
@@ -293,9 +294,9 @@ def _claim(mechanism: Mechanism) -> PrivacyCurve:
     rule = "a privacy curve, with `delta_at` and `epsilon_at`"
     try:
         curve = mechanism.privacy()
-    except DPVerifyError:
+    except (DPVerifyError, *PASSING):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise ParameterError("privacy()", f"it raised {raised(error)}", rule) from error
     whole = hasattr(curve, "delta_at") and hasattr(curve, "epsilon_at")
     require(whole, "privacy()", shown(curve), rule)

@@ -37,6 +37,7 @@ from dpverify.auditing.outputs.samples import copied, display_name, foreign_code
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
+from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 from dpverify.visible import escaped
@@ -106,9 +107,12 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
 
 def _tried(release: Callable[[], Any]) -> bool:
     """Whether it returns, and nothing but None."""
-    with suppress(Exception, SystemExit):  # what is raised is an output, which others look at
+    try:
         return release() is None
-    return False
+    except PASSING:
+        raise
+    except BaseException:  # what is raised is an output, which others look at
+        return False
 
 
 def _unread(mechanism: Any, pair: Pair, config: AuditConfig) -> tuple[str, ...]:
@@ -118,9 +122,12 @@ def _unread(mechanism: Any, pair: Pair, config: AuditConfig) -> tuple[str, ...]:
         return ()
 
     def names() -> tuple[str, ...]:
-        with suppress(Exception, SystemExit):
+        try:
             return fitted.unread(copied(pair.record))
-        return ()
+        except PASSING:
+            raise
+        except BaseException:
+            return ()
 
     with _watching():
         return foreign_code(names, mechanism, pair, 0, (), config.time_limit)

@@ -43,7 +43,7 @@ from dpverify.cli.where import where_options
 from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
-from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.errors import PASSING, ConfigurationError, did_you_mean, require
 from dpverify.privacy import Pair
 from dpverify.visible import raised
 
@@ -392,7 +392,9 @@ def _found(target: str) -> Any:
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         found: Any = import_module(module)
-    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever a module does when it is imported
         raise ConfigurationError(f"TARGET {target} can't be loaded: {raised(error)}.") from error
     for part in name.split("."):
         if not hasattr(found, part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -112,6 +113,40 @@ def test_one_kind_that_fails_makes_the_whole_inconclusive() -> None:
         "inconclusive",
     ]
     assert report.verdict == "inconclusive"
+
+
+class FoundError(BaseException):
+    """Of no base that `except Exception` catches."""
+
+
+@pytest.mark.parametrize("base", [FoundError, asyncio.CancelledError, GeneratorExit])
+@pytest.mark.parametrize("kind", ["black-box", "determinism", "grey-box"])
+def test_what_is_raised_is_an_output_of_whatever_base(
+    base: type[BaseException], kind: AuditKind
+) -> None:
+    def tells(data: Any, rng: Any) -> float:
+        if data[0]:
+            raise base("found")
+        return float(rng.laplace())
+
+    assert audit(tells, kinds=[kind], draws=100, **CLAIM).verdict == "violation"
+
+
+def test_what_is_always_raised_is_said() -> None:
+    def cancelled(data: Any, rng: Any) -> float:
+        raise asyncio.CancelledError("no")
+
+    report = audit(cancelled, draws=100, **CLAIM)
+    assert report.verdict == "inconclusive"
+    assert "raised CancelledError: no" in str(report)
+
+
+def test_an_interruption_from_the_keyboard_ends_the_audit() -> None:
+    def interrupted(data: Any, rng: Any) -> float:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(interrupted, draws=100, **CLAIM)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

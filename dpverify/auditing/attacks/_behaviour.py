@@ -14,7 +14,7 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, Finding
 from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
 from dpverify.auditing.outputs.values import Value, kept, value_of
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
 
@@ -119,9 +119,9 @@ class Trial:
                     array = np.asarray(output)
                     behaviour = f"{type(released).__name__} {array.dtype} {array.shape}"
                     value = content(array)
-            except DrawError:  # no output: it couldn't be drawn from
+            except (DrawError, *PASSING):  # no output: it couldn't be drawn from
                 raise
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 behaviour = f"raised {type(error).__name__}"
                 value = b""  # the text is for the owner, and may well name a value
             runs.labels["behaviour"].append(behaviour.encode())

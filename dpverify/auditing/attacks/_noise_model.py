@@ -141,7 +141,7 @@ class Raised:
     yes: bool
 
     def __call__(self, released: Any) -> bool:
-        return isinstance(released, (Exception, SystemExit)) == self.yes
+        return isinstance(released, BaseException) == self.yes
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import unlucky
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.data.domain import is_sparse
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -229,7 +229,7 @@ def confirm(
 
 def numbers(released: Any) -> NDArray[np.float64] | None:
     """A release as an array of numbers; None where it is none, an exception say."""
-    if isinstance(released, (Exception, SystemExit)):
+    if isinstance(released, BaseException):
         return None
     try:
         output = np.asarray(released.toarray() if is_sparse(released) else released)
@@ -275,9 +275,9 @@ def _chunk(
         for _ in range(size):
             try:
                 released: Any = release()
-            except DrawError:
+            except (DrawError, *PASSING):
                 raise
-            except (Exception, SystemExit) as error:  # what it raises is an output too
+            except BaseException as error:  # what it raises is an output too
                 released = error
             seen.append(event.holds(released))
 

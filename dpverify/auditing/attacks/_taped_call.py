@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks._recording import placed
 from dpverify.auditing.outputs.journal import fingerprint
 from dpverify.auditing.targets.primitives import Declaration
+from dpverify.errors import Interruption
 
 __all__ = ["REUSED", "Diverged", "Noise", "TapedCall", "digest", "measured"]
 
@@ -22,8 +23,8 @@ REUSED = "noise that is used twice"
 Array = NDArray[np.float64]
 
 
-class Diverged(BaseException):
-    """A replay asks for something else than was recorded; `except Exception` lets it pass."""
+class Diverged(Interruption):
+    """A replay asks for something else than was recorded."""
 
 
 @dataclass(slots=True)

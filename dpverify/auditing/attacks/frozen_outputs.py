@@ -77,7 +77,7 @@ from dpverify.auditing.outputs.samples import alone, copied, display_name, forei
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
 from dpverify.enclosure import rational
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Pair
 from dpverify.sampling.words import ReplayableWords
@@ -379,7 +379,9 @@ def _run(mechanism: Any, data: Any, tape: Tape) -> _Run:
             output = alone(partial(function, copied(data)))()
         except Diverged as differing:
             run.diverged = str(differing)
-        except (Exception, SystemExit) as error:
+        except PASSING:
+            raise
+        except BaseException as error:
             run.raised = raised(error)
         else:
             run.output = digest(output)

@@ -71,7 +71,7 @@ from dpverify.auditing.finding import Finding, NoiseEvidence
 from dpverify.auditing.outputs.samples import alone, display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
 from dpverify.auditing.settings import AuditKind
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -429,7 +429,9 @@ def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
     try:
         # A copy: a run that changes its argument must not change the next one's.
         output, said = numbers(alone(partial(function, copy.deepcopy(data), source))()), ""
-    except (Exception, SystemExit) as error:  # whatever a mechanism raises is part of what it does
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever a mechanism raises is part of what it does
         output, said = None, raised(error)
     return _Run(
         output=np.zeros(0) if output is None else output.ravel(),

@@ -35,7 +35,7 @@ from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power
 from dpverify.auditing.statistics.two_sample_binomial import Counts
-from dpverify.errors import ClusterError, DrawError, require
+from dpverify.errors import PASSING, ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
 from dpverify.sampling.words import ReplayableWords
@@ -170,9 +170,9 @@ def count_events(
     for index, pair in enumerate(pairs):
         try:
             own, other = _scores(mechanism, pair, index, config, progress)
-        except (DrawError, ClusterError):
+        except (DrawError, ClusterError, *PASSING):
             raise
-        except (Exception, SystemExit) as error:  # whatever a mechanism raises, or its pickling
+        except BaseException as error:  # whatever a mechanism raises, or its pickling
             raise DrawError(
                 f"{type(mechanism).__name__} can't be attacked at the pair “{pair.name}”: "
                 f"{raised(error)}"

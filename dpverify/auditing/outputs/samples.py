@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.auditing.outputs.values import Value, kept, objects, types_of, value_of
-from dpverify.errors import DrawError, require
+from dpverify.errors import PASSING, DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords, Words
@@ -374,9 +374,9 @@ def _releasing(
     def release() -> None:
         try:
             output: Any = kept(released())
-        except DrawError:
+        except (DrawError, *PASSING):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             output = Value.of_raised(error)
         outputs.append(output)
 
@@ -409,9 +409,9 @@ def foreign_code(
         late = f"took longer than {time_limit:g} s for one release"
         reason = late if time_left() > 0 else OVERDUE
         raise _error(mechanism, pair, reason, side) from None
-    except passed:
+    except (passed, *PASSING):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         reason = f"raised {raised(error)}"
         raise _error(mechanism, pair, reason, side) from error
 

@@ -10,15 +10,21 @@ that another thread took and hasn't told the interpreter yet finds no handler th
 calls nothing, and prints that it ignores a signal (of 10⁵ contexts under load, with a tick each
 30 µs, less than once).
 
+Who swallows `Late` (`except BaseException` in a loop, say) gets it again with the next tick, and
+from then on wherever the interpreter looks for signals: also between what swallows it and the next
+attempt. Where ``work`` returns nevertheless, `Late` is raised after it. What blocks or replaces the
+signal isn't stopped.
+
 **The thread.** It raises at most once, and then ends. `_Clock.stop` waits for that end, and since
 the interpreter looks for what is to be raised whenever such a wait is over, `Late` has arrived when
 `stop` is left. It is called twice: where `Late` arrives within the first call, no more can come in
 the second. (Taking back what was raised and hasn't arrived would be shorter, but leaves CPython
-3.11 looking for it at every step.)
+3.11 looking for it at every step.) Who swallows it goes on, and is told to be late when it returns.
 """
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import math
 import signal
@@ -31,12 +37,16 @@ from time import perf_counter
 from types import FrameType
 from typing import TypeVar
 
+from dpverify.errors import Interruption
+
 __all__ = ["Late", "ending", "time_left", "within"]
 
 _T = TypeVar("_T")
 
 _FINEST = 1e-3
 """Seconds between two ticks at the least: a handler must end before it is called again."""
+_ORDERLY = (__name__.partition(".")[0], "contextlib")
+"""Packages whose code may be restoring what it changed: there nothing is raised a second time."""
 
 
 _end: ContextVar[float] = ContextVar("_end", default=math.inf)
@@ -58,8 +68,8 @@ def time_left() -> float:
     return _end.get() - perf_counter()
 
 
-class Late(BaseException):
-    """A time limit was passed; no `except Exception` of a mechanism swallows it."""
+class Late(Interruption):
+    """A time limit was passed."""
 
 
 def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
@@ -67,10 +77,11 @@ def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
 
     So does a tick after the end that `ending` set; and after it ``work`` isn't called at all.
 
-    A tick each time limit costs nothing an output; a late one is stopped before twice its limit.
-    In the main thread of a POSIX system the clock is the alarm signal, which also ends a wait in
-    the system. In other threads, as on a cluster's worker, it is a thread, which stops between two
-    instructions of Python alone. Neither ends a computation outside the interpreter.
+    A tick each time limit costs nothing an output; a late one is stopped before twice its limit,
+    one that swallows `Late` before three times. In the main thread of a POSIX system the clock is
+    the alarm signal, which also ends a wait in the system. In other threads, as on a cluster's
+    worker, it is a thread, which stops between two instructions of Python alone. Neither ends a
+    computation outside the interpreter.
 
     Parameters
     ----------
@@ -100,13 +111,21 @@ def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
 
 def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     """A process has one alarm: whoever else set it, gets it back with the seconds it had left."""
-    seen, running = -1, False
+    seen, running, late = -1, False, False
 
     def tick(number: int, frame: FrameType | None) -> None:
-        nonlocal seen
+        nonlocal seen, late
         if not running or frame is None or frame.f_code is _by_alarm.__code__:
             return
+        if late:
+            restoring = frame.f_globals.get("__name__", "").partition(".")[0] in _ORDERLY
+            # A call would look for signals itself, and find the one that it makes.
+            for _ in map(_thread.interrupt_main, [number]):
+                if restoring:
+                    return
+                raise Late
         if len(outputs) == seen or time_left() <= 0:
+            late = True
             raise Late
         seen = len(outputs)
 
@@ -116,7 +135,10 @@ def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
     try:
         signal.setitimer(signal.ITIMER_REAL, time_limit, time_limit)
         running = True
-        return work()
+        result = work()
+        if late:
+            raise Late
+        return result
     finally:
         running = False
         # Each step is made even where another signal's handler (Ctrl-C) raises in the one before.
@@ -140,7 +162,10 @@ def _by_thread(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
         try:
             clock.thread.start()
             clock.running = True
-            return work()
+            result = work()
+            if clock.late:
+                raise Late
+            return result
         finally:
             clock.stop()
     finally:
@@ -164,6 +189,7 @@ class _Clock:
     gate: threading.Lock = field(default_factory=threading.Lock)
     thread: threading.Thread = field(init=False)
     running: bool = False
+    late: bool = False
 
     def __post_init__(self) -> None:
         self.gate.acquire()
@@ -181,6 +207,7 @@ class _Clock:
 
     def raise_late(self) -> None:
         """Have it raised where the watched thread is, or will be next."""
+        self.late = True
         raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
         raise_in(ctypes.c_ulong(self.watched), ctypes.py_object(Late))
 

@@ -62,7 +62,7 @@ from dpverify.auditing.outputs.beside import beside
 from dpverify.auditing.outputs.frames import read_frame
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
-from dpverify.errors import DrawError
+from dpverify.errors import PASSING, DrawError
 from dpverify.visible import raised, shown
 
 __all__ = ["MOST", "Block", "Leaf", "Value", "kept", "objects", "types_of", "value_of"]
@@ -282,7 +282,9 @@ def _said(value: Any, way: Callable[[Any], str] = repr) -> str:
     """What a foreign object says of itself, without its place in memory."""
     try:
         return _PLACE.sub("", way(value))
-    except Exception:  # whatever it raises
+    except PASSING:
+        raise
+    except BaseException:  # whatever it raises
         return _PLACE.sub("", shown(value))
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -65,6 +66,48 @@ def test_an_output_that_never_comes(place: Callable[[Callable[[], object]], obje
         place(lambda: within(LIMIT, [], hang))
     with pytest.raises(DrawError, match=r"took longer than 0\.1 s for one release"):
         place(lambda: foreign_code(hang, hang, HALVED.pair, 0, [], LIMIT))
+
+
+def swallowing_at_once() -> None:
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:  # noqa: S110  # whatever it is
+            pass
+
+
+def swallowing_in_a_context() -> None:
+    while True:
+        with suppress(BaseException):
+            time.sleep(FOREVER)
+
+
+def swallowing_twice() -> None:
+    while True:
+        with suppress(BaseException):
+            swallowing_at_once()
+
+
+@pytest.mark.parametrize(
+    "swallowing", [swallowing_at_once, swallowing_in_a_context, swallowing_twice]
+)
+def test_who_swallows_what_the_alarm_raises_is_stopped(swallowing: Callable[[], None]) -> None:
+    with pytest.raises(Late):
+        within(LIMIT / 10, [], swallowing)
+
+
+def test_what_was_swallowed_is_said_afterwards(
+    place: Callable[[Callable[[], object]], object],
+) -> None:
+    def swallowing_once() -> str:
+        with suppress(BaseException):
+            while True:
+                pass
+        return "an output"
+
+    with pytest.raises(Late):
+        place(lambda: within(LIMIT / 10, [], swallowing_once))
 
 
 def test_outputs_that_come_are_left_alone(place: Callable[[Callable[[], object]], object]) -> None:
