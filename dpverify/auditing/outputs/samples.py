@@ -518,7 +518,7 @@ def _whole(output: Any) -> Iterator[int]:
     if type(output) is float or (type(output) is np.ndarray and output.dtype.kind == "f"):
         return  # nearly all outputs, sooner than by the patterns
     match output:
-        case list() | tuple():
+        case list() | tuple() if set(map(type, output)) != {float}:
             for part in output:
                 yield from _whole(part)
         case np.ndarray() if output.dtype.kind in "iu":

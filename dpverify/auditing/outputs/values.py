@@ -37,6 +37,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Hashable,
     Iterable,
     Iterator,
@@ -172,13 +173,18 @@ def _is_number(output: Any) -> bool:
     return isinstance(output, _NUMBERS) and not getattr(output, "__dict__", None)
 
 
+def _of_plain_numbers(parts: Collection[Any]) -> bool:
+    """Whether all parts are numbers of types that can have nothing beside them."""
+    return _ALONE.issuperset(map(type, parts))
+
+
 def types_of(output: Any) -> Hashable:
     """The types of what `kept` gave and of its parts, with the shapes and orders of its arrays."""
     kind: Any = type(output)
     if kind is np.ndarray:
         return kind, output.dtype, output.shape, np.isfortran(output)
     if kind in (list, tuple):
-        return kind, tuple(map(types_of, output))
+        return kind, tuple(map(type if _of_plain_numbers(output) else types_of, output))
     if kind in (set, frozenset):
         return kind, frozenset(map(type, output)) - _APART
     types: Hashable = kind
@@ -241,6 +247,8 @@ def _numbers(output: Any, depth: int = _DEPTH) -> Any:
         return output.copy(order="K")
     if type(output) not in (list, tuple) or depth == 0:
         return None
+    if _of_plain_numbers(output):
+        return output[:]
     parts = []
     for part in output:
         number = _numbers(part, depth - 1)
@@ -274,6 +282,8 @@ def _exactly(output: Any, array: NDArray[Any]) -> bool:
 
 def _flattened(output: Any) -> list[Any]:
     if isinstance(output, list | tuple):
+        if _of_plain_numbers(output):
+            return list(output)
         return [number for part in output for number in _flattened(part)]
     return output.ravel().tolist() if isinstance(output, np.ndarray) else [output]
 
