@@ -120,7 +120,7 @@ def _by_alarm(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
         if late:
             restoring = frame.f_globals.get("__name__", "").partition(".")[0] in _ORDERLY
             # A call would look for signals itself, and find the one that it makes.
-            for _ in map(_thread.interrupt_main, [number]):
+            for _ in map(_thread.interrupt_main, [signal.SIGALRM]):
                 if restoring:
                     return
                 raise Late
