@@ -62,6 +62,7 @@ _TRAINED = 2  # training draws for each that is counted
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
+_UNSEEN = 2.0  # and for an event that training never showed on the other side
 _STEP = 1.2  # between the ranks of thresholds at each end
 _DETECTION = 0.99
 _KINDS = tuple(product((True, False), (False, True)))
@@ -97,8 +98,14 @@ class Choice:
 
     @property
     def caution(self) -> float | None:
-        """That of the test's ordering: a rare event is to have next to no false hits."""
-        return _FEW if self.rare else None
+        """That of the test's ordering, None for the level's own.
+
+        It is small where few false hits are expected: of a rare event, and of one that training
+        never showed on the other side.
+        """
+        if self.rare:
+            return _FEW
+        return _UNSEEN if self.q == 0 else None
 
     @property
     def event(self) -> str:

@@ -10,10 +10,13 @@ import pytest
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.audit import audit
 from dpverify.auditing.config import fitting_delta
 from dpverify.auditing.statistics.claim_test import curve_lines, floor
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
+from dpverify.data.adjacency import AddRemove
 from dpverify.guarantee import PrivacyCurve
+from dpverify.privacy import Pair
 from tests.helpers.attacks import evidence_of
 from tests.helpers.profiles import day_and_night
 from tests.helpers.rare_events import FACTOR, SUBJECTS, Rare, finds, whole
@@ -96,3 +99,26 @@ def test_an_event_begins_where_a_frequent_value_ends() -> None:
     own = np.where(np.arange(20_000) < 51, np.linspace(6, 900, 20_000), 0.0)[:, None]
     chosen = choose(own, other, delta=1e-3, lines=claim_lines(1.0, 1e-3)[:1])
     assert (chosen.p, chosen.q) == (51 / 20_000, 0)
+
+
+def test_what_the_other_side_never_shows_is_found_at_two_in_a_hundred() -> None:
+    """Under a pure claim, at which no event is rare beside δ."""
+
+    def sometimes_exact(rows: list[float], draws: int, rng: np.random.Generator) -> list[float]:
+        noise = rng.laplace(scale=10, size=draws)
+        return (sum(rows) + np.where(rng.random(draws) < 0.02, 0.0, noise)).tolist()  # type: ignore[no-any-return]
+
+    report = audit(
+        sometimes_exact,
+        epsilon=1,
+        adjacency=AddRemove(),
+        pairs=[Pair(name="one more", record=[1.0], neighbour=[1.0, 0.02])],
+        search=False,
+        many=True,
+        kinds=["black-box"],
+        draws=2000,
+        alpha=1e-4,
+        workers=1,
+    )
+    assert report.verdict == "violation"
+    assert report.epsilon_lower > 1.1
