@@ -8,6 +8,7 @@ and no less than any part. That is narrow where one part costs nearly all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -27,11 +28,13 @@ _Parts = Sequence[tuple[PrivacyCurve, PrivacyCurve]]
 
 
 def epsilon_apart(parts: _Parts, delta: Fraction) -> Enclosure:
-    """Encloses ε(δ): each part has an even share of δ."""
+    """Encloses ε(δ): each part has an even share of δ, with which its own ε may be infinite."""
     share = delta / len(parts)
-    upper = sum((Fraction(most.epsilon_at(share).upper) for most, _ in parts), Fraction(0))
+    needs = [most.epsilon_at(share).upper for most, _ in parts]
     lower = max(least.epsilon_at(delta).lower for _, least in parts)
-    return Enclosure(lower, Enclosure.of_exact(upper).upper)
+    if math.inf in needs:
+        return Enclosure(lower, math.inf)
+    return Enclosure(lower, Enclosure.of_exact(sum(map(Fraction, needs), Fraction(0))).upper)
 
 
 def delta_apart(parts: _Parts, epsilon: Fraction) -> Enclosure:

@@ -29,14 +29,14 @@ def root(
     From the ceiling on, f is 0. Where its balls are exact but for round-off, a wide enclosure is a
     failure.
     """
-    log_target = float(target.log().mid())
     least = min(scale, 1.0)  # below it, ε is resolved absolutely: near δ(0) a target leaves no more
 
     def excess(eps: float) -> float:
         if eps >= ceiling:
             return -1e6
         upper = value(arb(eps)).upper()
-        return float(upper.log().mid()) - log_target if upper > 0 else -1e6
+        # By balls, as where f hardly falls doubles of both logarithms are the same.
+        return float((upper / target).log().mid()) if upper > 0 else -1e6
 
     low = high = guess
     reach = scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -26,6 +27,13 @@ def test_parts_bound_a_sum_that_is_known(other: str) -> None:
         assert truth.upper < found.upper
     if other == "30":
         assert epsilon_apart(bounds, Fraction("1e-6")).upper < 1.1 * epsilon.upper
+
+
+def test_a_part_that_may_lose_all_leaves_no_bound() -> None:
+    parts = [dpv.ApproxDP(epsilon=1, delta="0.4"), dpv.Gaussian(sigma=1)]
+    found = epsilon_apart([(part, part) for part in parts], Fraction(1, 2))
+    assert found.upper == math.inf
+    assert found.lower == parts[0].epsilon_at("0.5").lower
 
 
 @pytest.mark.parametrize(

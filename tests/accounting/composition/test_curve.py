@@ -147,6 +147,19 @@ def test_targets_near_the_largest_delta(parts: tuple[str, ...]) -> None:
     assert near.width < 1e-4
 
 
+@pytest.mark.parametrize(("keep", "other"), [("0.57", "1e-17"), ("0.999999", "5e-20")])
+def test_targets_next_to_the_largest_delta_where_it_hardly_falls(keep: str, other: str) -> None:
+    """In doubles δ is the same for some way; as one curve the answers have a closed form."""
+    parts, whole = (
+        times * RandomizedResponse(keep=keep, other=other, positions=10 // times)
+        for times in (5, 1)
+    )
+    target = F(whole.delta_at(0).lower)
+    expected, found = whole.epsilon_at(target), parts.epsilon_at(target)
+    assert max(expected.lower, found.lower) <= min(expected.upper, found.upper)
+    assert found.width < 1e-9
+
+
 def test_the_worse_direction_counts() -> None:
     """A rare output with a large ratio: one direction loses much more than the other."""
     pairs = ((F(1, 10), F(1, 1000)), (F(9, 10), F(999, 1000)))
