@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.peers.install import known
 from benchmarks.speed.table import Growth, Row, growths, markdown
 
-AREAS = ("accounting", "auditing", "sketching", "roofline", "noise", "waits", "growth")
+AREAS = ("accounting", "auditing", "sketching", "roofline", "noise", "draws", "waits", "growth")
 HEADING = """# Benchmarks
 
 Printed by `python -m benchmarks` (`make bench`), which also writes `out/benchmarks.json`. Every row

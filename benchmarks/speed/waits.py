@@ -21,10 +21,10 @@ from time import perf_counter
 
 from benchmarks.speed.table import Row
 
-__all__ = ["rows"]
+__all__ = ["HERE", "rows", "trees"]
 
 AREA = "waits"
-_HERE = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parents[2]
 _START = ("python", "-c", "pass")
 _PYTEST = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
 _SUITE = "def test_nothing():\n    assert True\n"
@@ -143,14 +143,20 @@ class Taken:
     processor: float
 
 
+def trees() -> Mapping[str, Path]:
+    """Our checkout and, where DPVERIFY_BEFORE names one, that of an earlier version."""
+    found = {"dpverify": HERE}
+    if earlier := os.environ.get("DPVERIFY_BEFORE"):
+        found[_version(Path(earlier))] = Path(earlier).resolve()
+    return found
+
+
 def rows() -> Iterator[Row]:
     """Each wait beside its aim, and beside the earlier version."""
-    trees = {"dpverify": _HERE}
-    if earlier := os.environ.get("DPVERIFY_BEFORE"):
-        trees[_version(Path(earlier))] = Path(earlier).resolve()
+    checkouts = trees()
     with tempfile.TemporaryDirectory() as folder:
         for wait in WAITS:
-            found = _measured(wait, trees, Path(folder))
+            found = _measured(wait, checkouts, Path(folder))
             ours = found.pop("dpverify")
             peers = {} if wait.aim is None else {"aim": Taken(wait.aim, wait.aim)}
             for peer, theirs in (peers | found).items():
@@ -165,7 +171,7 @@ def rows() -> Iterator[Row]:
                     aim=1 if peer == "aim" else None,
                     note=f"of the processor, in all processes: {ours.processor:.3g}{told} s",
                 )
-    drawn = {name: json.loads(_answer(tree, _DRAW)) for name, tree in trees.items()}
+    drawn = {name: json.loads(_answer(tree, _DRAW)) for name, tree in checkouts.items()}
     ours, profile = drawn.pop("dpverify")
     for peer, (theirs, other) in drawn.items():
         yield Row(

@@ -22,6 +22,7 @@ from benchmarks.peers.protocol import Case, Reply
 from benchmarks.peers.sniper import snipe
 from benchmarks.speed.accounting import bits, compared, medians
 from benchmarks.speed.auditing import LADDER, by_release, by_the_million, reaching
+from benchmarks.speed.draws import asked, irreducible
 from benchmarks.speed.growth import costs
 from benchmarks.speed.table import Growth, Row, growths, markdown
 from dpverify.accounting.curves.gaussian import Gaussian
@@ -207,6 +208,14 @@ def _laplace(shift: float, seed: int) -> Any:
         return np.asarray(rng.laplace(side * shift, 1.0, (count, 1)))
 
     return draw
+
+
+def test_a_draw_is_taken_apart_into_streams_words_and_noise() -> None:
+    name, given = asked(HERE.parents[1] / "examples" / "mechanisms" / "raw-data-g-opt.toml")
+    cost, what = irreducible(name, given)
+    assert (name, given["attributes"], given["adjacency"]) == ("raw-data-g-opt", "4", "record")
+    assert what == "4 words, 4 of them rounded to noise, 0.002 streams a draw"
+    assert cost > 0
 
 
 def test_sniping_finds_what_is_there_and_accuses_nobody() -> None:
