@@ -58,7 +58,7 @@ for line in sys.stdin:
     start = process_time()
     scores = _chunk(*task, (7, "white-box", 0, 0, turn), 60.0)
     taken = process_time() - start
-    print(json.dumps([taken / CHUNK * 1e6, float(scores.sum()).hex()]), flush=True)
+    print(json.dumps([taken / CHUNK * 1e6, f"{scores.sum():.9g}"]), flush=True)
 """
 """Draws a chunk for each line, in a version that doesn't have this file."""
 

@@ -56,7 +56,7 @@ _COARSE_SCALE = 2.0**40  # beyond, the coarse polynomials leave more than one wo
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _FEW = 20  # draws that Python makes sooner than numpy
 _BLOCK = 16_384  # draws a block: less pays for more calls, much more leaves the caches
-_SHARED = 1024  # draws a call, up to which calls of a replayed stream share a block
+_SHARED = 4096  # draws a call, up to which calls of a replayed stream share a block
 
 _MANTISSA_BITS = 52
 _LAST_OCTAVE = 1023 + 63
@@ -86,7 +86,7 @@ class Law:
 def decide_word(law: Law, scale: float, word: int, *, rng: Words) -> int:
     """Draw that belongs to one word, by ball arithmetic alone."""
     cell, bits = word >> 1, 64
-    while (size := _rounded_quantile(law, cell, bits, Fraction(scale))) is None:
+    while (size := _rounded_quantile(law, cell, bits, scale)) is None:
         cell, bits = (cell << 64) | int(rng.words(1)[0]), bits + 64
     return -size if word & 1 else size
 
@@ -387,7 +387,7 @@ def _taylor(law: Law, value: arb, unit: arb, degree: int) -> list[arb]:
     return z[: degree + 1]
 
 
-def _rounded_quantile(law: Law, cell: int, bits: int, scale: Fraction) -> int | None:
+def _rounded_quantile(law: Law, cell: int, bits: int, scale: float) -> int | None:
     """round(s·z(p)) if it is one number for all p in the cell [cell, cell + 1)·2^−bits, else None.
 
     Almost always the quantile of the whole cell, as one ball, says which. Otherwise the draw is n
@@ -395,13 +395,14 @@ def _rounded_quantile(law: Law, cell: int, bits: int, scale: Fraction) -> int | 
     its end.
     """
     with ctx.workprec(bits + 32):
-        factor, unit = to_arb(scale), arb(2) ** -(bits + 1)
-        draws = (factor * law.quantile(arb(2 * cell + 1, 1) * unit) + 0.5).floor().unique_fmpz()
+        factor, middle, half = arb(scale), (2 * cell + 1, -bits - 1), (1, -bits - 1)
+        draws = (factor * law.quantile(arb(middle, half)) + 0.5).floor().unique_fmpz()
         if draws is not None:
             return int(draws)
-        guess = max(0, int(float((factor * law.quantile((2 * cell + 1) * unit)).mid().floor())))
+        guess = max(0, int(float((factor * law.quantile(arb(middle))).mid().floor())))
+    exact = Fraction(scale)
     while True:
-        above = _side(law, cell, bits, Fraction(2 * guess + 1, 2) / scale)
+        above = _side(law, cell, bits, Fraction(2 * guess + 1, 2) / exact)
         if above == 0:
             return None
         if above > 0:
@@ -409,7 +410,7 @@ def _rounded_quantile(law: Law, cell: int, bits: int, scale: Fraction) -> int | 
             continue
         if guess == 0:
             return 0
-        below = _side(law, cell, bits, Fraction(2 * guess - 1, 2) / scale)
+        below = _side(law, cell, bits, Fraction(2 * guess - 1, 2) / exact)
         if below == 0:
             return None
         if below > 0:

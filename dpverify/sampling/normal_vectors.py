@@ -42,6 +42,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy
@@ -53,7 +54,7 @@ from dpverify.errors import NumericalError, require
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import Words
 
-__all__ = ["LARGEST_ENTRY", "rounded_normals"]
+__all__ = ["LARGEST_ENTRY", "RoundedNormals"]
 
 LARGEST_ENTRY = 2**62
 """Bound on the integers of a covariance."""
@@ -70,10 +71,8 @@ _LARGEST_ERROR = 0.25
 _OUTWARDS = 1 + 2.0**-30
 
 
-def rounded_normals(
-    matrix: NDArray[np.int64], *, scale: Fraction, least: Fraction, rows: int, rng: Words
-) -> NDArray[np.int64]:
-    """Independent draws of round(N(0, scale·matrix)), coordinate by coordinate, exactly.
+class RoundedNormals:
+    """Distribution of round(N(0, scale·matrix)), coordinate by coordinate, sampled exactly.
 
     Parameters
     ----------
@@ -81,41 +80,62 @@ def rounded_normals(
     scale : > 0, exact; with it the covariance is in squared grid steps
     least : > 0, proven lower bound on the smallest eigenvalue of scale·matrix. The proof needs it
         to be true.
-    rows : number of vectors
-    rng : words; the cells of all rows are drawn first, then, row by row, what undecided ones need
-
-    Returns
-    -------
-    (rows, n) int64 array
 
     Raises
     ------
     NumericalError
         If the Cholesky factor can't be enclosed: the condition number is near 2⁵³.
     """
-    n = matrix.shape[0]
-    require(matrix.shape == (n, n) and 0 < n < 2**20, "matrix", matrix.shape, "square, not empty")
-    require(least > 0, "least", least, "positive")
-    require(rows >= 1, "rows", rows, "at least 1")
-    key = matrix.tobytes(), n, scale, least
-    factor = _factor(*key, 0)
-    cells = _CELLS.sample((rows, n), rng=rng)
-    known = cells * 2.0**-_CELL_BITS  # exact: a power of two, and fewer than 53 bits
-    product = known @ factor.doubles.T
-    slack = math.sqrt(n) * 2.0 ** -(_CELL_BITS + 1)
-    gamma = n * _UNIT_ROUNDOFF / (1 - n * _UNIT_ROUNDOFF)
-    norms = np.sqrt(np.vecdot(known, known))
-    bound = ((factor.error * (norms + slack) + slack + gamma * norms) * _OUTWARDS)[:, None]
-    nearest = np.rint(product)
-    # The subtraction is exact below 2⁵¹; the first condition fails for anything beyond or NaN.
-    decided = (np.abs(product) < 2.0**51) & (
-        np.abs(product - nearest) < 0.5 - bound * (factor.norms * _OUTWARDS) - _UNIT_ROUNDOFF
-    )
-    drawn = np.where(decided, nearest, 0).astype(np.int64)
-    for row in np.flatnonzero(~decided.all(axis=1)).tolist():
-        open_ones = np.flatnonzero(~decided[row]).tolist()
-        drawn[row, open_ones] = _settle(cells[row].tolist(), open_ones, key, rng)
-    return drawn
+
+    def __init__(self, matrix: NDArray[np.int64], *, scale: Fraction, least: Fraction) -> None:
+        n = matrix.shape[0]
+        rule = "square, not empty"
+        require(matrix.shape == (n, n) and 0 < n < 2**20, "matrix", matrix.shape, rule)
+        require(least > 0, "least", least, "positive")
+        self._key = matrix.tobytes(), n, scale, least
+        self._factor = _factor(*self._key, 0)
+
+    def sample(self, rows: int, *, rng: Words) -> NDArray[np.int64]:
+        """Independent vectors, of shape (rows, n).
+
+        Parameters
+        ----------
+        rows : number of vectors
+        rng : words; the cells of all rows are drawn first, then, row by row, what undecided ones
+            need
+        """
+        require(rows >= 1, "rows", rows, "at least 1")
+        factor, n = self._factor, self._key[1]
+        cells = _CELLS.sample((rows, n), rng=rng)
+        known = cells * 2.0**-_CELL_BITS  # exact: a power of two, and fewer than 53 bits
+        product = known @ factor.doubles.T
+        slack = math.sqrt(n) * 2.0 ** -(_CELL_BITS + 1)
+        gamma = n * _UNIT_ROUNDOFF / (1 - n * _UNIT_ROUNDOFF)
+        norms = np.sqrt(np.vecdot(known, known))
+        bound = (factor.error * (norms + slack) + slack + gamma * norms) * _OUTWARDS
+        nearest = np.rint(product)
+        product -= nearest  # exact below 2⁵¹
+        away = np.abs(product, out=product)
+        outwards = factor.norms * _OUTWARDS
+        # Nearly always one comparison decides all; a NaN is the largest.
+        if away.max() < _room(bound.max() * outwards.max()) and _small(nearest).all():
+            return nearest.astype(np.int64)
+        decided = _small(nearest) & (away < _room(bound[:, None] * outwards))
+        drawn = np.where(decided, nearest, 0).astype(np.int64)
+        for row in np.flatnonzero(~decided.all(axis=1)).tolist():
+            open_ones = np.flatnonzero(~decided[row]).tolist()
+            drawn[row, open_ones] = _settle(cells[row].tolist(), open_ones, self._key, rng)
+        return drawn
+
+
+def _small(nearest: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where a distance to the nearest integer has no round-off."""
+    return np.abs(nearest) < 2.0**51
+
+
+def _room(distance: Any) -> Any:
+    """How far from its nearest integer a product may be that is off by so much."""
+    return 0.5 - distance - _UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +230,9 @@ def _settle(
     for level in range(1, _MOST_LEVELS):
         factor = _factor(*key, level)
         bits = _CELL_BITS + digits + 8
-        centres, radius = _points(cells, places, digits, bits)
+        # L is lower triangular: once it costs something, only what the last one needs is refined.
+        needed = max(coordinates) + 1 if digits else len(cells)
+        centres, radius = _points(cells[:needed], places[:needed], digits, bits)
         for index in coordinates:
             if index not in settled:
                 low, high = _ends(factor, index, centres, radius, bits)
@@ -227,8 +249,11 @@ def _settle(
 def _ends(
     factor: _Factor, index: int, centres: list[int], radius: int, bits: int
 ) -> tuple[int, int]:
-    """Nearest integers to the two ends of what y_i may be, given g to `radius`·2^−bits."""
-    row = factor.integers[index]
+    """Nearest integers to the two ends of what y_i may be, given g to `radius`·2^−bits.
+
+    Coordinates of g behind the i-th may be left out.
+    """
+    row = factor.integers[index][: len(centres)]
     value = Fraction(
         sum(a * b for a, b in zip(row, centres, strict=True)), 1 << (factor.bits + bits)
     )

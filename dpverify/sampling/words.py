@@ -22,7 +22,8 @@ __all__ = ["ReplayableWords", "SecureWords", "Words", "check_seed", "release_wor
 
 _T = TypeVar("_T")
 
-_AHEAD = 8192  # words at most that are drawn before they are asked for
+_AHEAD = 8192  # words at most that are drawn before they are asked for, if calls take few
+_CALLS = 4  # that share a block, if they take many
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
 _forks = [0]  # how many forks lie between the first process and this one
 
@@ -145,7 +146,7 @@ class ReplayableWords:
         """
         if count > self._ahead.size - self._next:
             kept = self._ahead[self._next :]
-            fresh = max(count - kept.size, min(self.taken, _AHEAD))
+            fresh = max(count - kept.size, min(self.taken, max(_AHEAD, _CALLS * count)))
             self._ahead = np.concatenate([kept, self._generator.random_raw(fresh)])
             self._next = 0
             self._made.clear()

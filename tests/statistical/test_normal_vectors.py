@@ -11,7 +11,7 @@ from scipy.stats import chi2, multivariate_normal
 
 from dpverify.errors import NumericalError
 from dpverify.sampling import normal_vectors
-from dpverify.sampling.normal_vectors import rounded_normals
+from dpverify.sampling.normal_vectors import RoundedNormals
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.words import ReplayableWords
 
@@ -58,7 +58,7 @@ def test_law(coarse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(normal_vectors, "_settle", counted)
     if coarse:
         coarse_cells(monkeypatch)
-    drawn = rounded_normals(MATRIX, scale=SCALE, least=LEAST, rows=DRAWS, rng=ReplayableWords(5))
+    drawn = RoundedNormals(MATRIX, scale=SCALE, least=LEAST).sample(DRAWS, rng=ReplayableWords(5))
     assert (len(settled) > DRAWS / 20) == coarse
     expected = probabilities(MATRIX * 0.5, 6)
     assert p_value(drawn, expected, 6) > LEVEL
@@ -78,17 +78,14 @@ def test_cells_without_digits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         ],
     )
     fine = Fraction(400)  # sixteen cells a step become many steps a cell
-    drawn = rounded_normals(
-        MATRIX, scale=SCALE * fine, least=LEAST * fine, rows=2000, rng=ReplayableWords(5)
-    )
+    normals = RoundedNormals(MATRIX, scale=SCALE * fine, least=LEAST * fine)
+    drawn = normals.sample(2000, rng=ReplayableWords(5))
     first = float(np.sqrt(2.5) * 20 / 16)  # one cell of the first coordinate, in steps
     off = np.abs(drawn[:, 0] - first * np.rint(drawn[:, 0] / first))
     assert off.max() <= 0.5  # a lattice, that the real law does not keep to:
     monkeypatch.undo()
     coarse_cells(monkeypatch)
-    drawn = rounded_normals(
-        MATRIX, scale=SCALE * fine, least=LEAST * fine, rows=2000, rng=ReplayableWords(5)
-    )
+    drawn = normals.sample(2000, rng=ReplayableWords(5))
     off = np.abs(drawn[:, 0] - first * np.rint(drawn[:, 0] / first))
     assert off.max() > 0.8
 
@@ -100,12 +97,8 @@ def test_same_vectors_on_a_finer_grid() -> None:
     x = rng.integers(-50, 50, (60, n))
     matrix = (x.T @ x + 400 * np.eye(n)).astype(np.int64)
     draws = [
-        rounded_normals(
-            matrix,
-            scale=Fraction(4) ** k,
-            least=400 * Fraction(4) ** k,
-            rows=200,
-            rng=ReplayableWords(9),
+        RoundedNormals(matrix, scale=Fraction(4) ** k, least=400 * Fraction(4) ** k).sample(
+            200, rng=ReplayableWords(9)
         )
         for k in (0, 4, 36)  # at the last one every coordinate is undecided
     ]
@@ -128,6 +121,4 @@ def test_level_of_the_factor_improves_and_is_proven() -> None:
 def test_nearly_singular_is_refused() -> None:
     matrix = np.array([[2**55, 2**55 - 1], [2**55 - 1, 2**55]], dtype=np.int64)
     with pytest.raises(NumericalError):
-        rounded_normals(
-            matrix, scale=Fraction(1), least=Fraction(1), rows=1, rng=ReplayableWords(1)
-        )
+        RoundedNormals(matrix, scale=Fraction(1), least=Fraction(1))

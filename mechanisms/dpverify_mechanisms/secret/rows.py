@@ -3,7 +3,7 @@
 The rows of the release are i.i.d. N(0, Σ), for Σ = floor·I + share·(quadratic form of the data).
 
 **What is released** is every coordinate rounded to a public grid of step h, exactly
-(`rounded_normals`): post-processing of the real rows. h² ≤ 2⁻³²·floor, so the rounding errors are
+(`RoundedNormals`): post-processing of the real rows. h² ≤ 2⁻³²·floor, so the rounding errors are
 uniform on a step's cube, independent of each other and of the row, up to Fourier coefficients of at
 most exp(−2π²·2³²): they add ‖c‖²h²/12 to the variance of c·y, which is removed, and change the
 estimators' variance by a relative 1e-10 at most.
@@ -35,7 +35,7 @@ from dpverify.errors import require
 from dpverify.guarantee import Guarantee
 from dpverify.numbers import to_count
 from dpverify.privacy import Certifiable, Estimator
-from dpverify.sampling.normal_vectors import rounded_normals
+from dpverify.sampling.normal_vectors import RoundedNormals
 from dpverify.sampling.words import Words, release_words
 
 __all__ = ["QuadraticForm", "SecretRows", "rows_for_accuracy"]
@@ -105,14 +105,8 @@ class SecretRows(Certifiable):
         def drawn() -> Callable[[], NDArray[np.int64]]:
             matrix, unit = self.covariance(records)
             square = self._grid_step() ** 2
-            return partial(
-                rounded_normals,
-                matrix,
-                scale=unit / square,
-                least=self.floor / square,
-                rows=self.sketch_rows,
-                rng=rng,
-            )
+            normals = RoundedNormals(matrix, scale=unit / square, least=self.floor / square)
+            return partial(normals.sample, self.sketch_rows, rng=rng)
 
         return lambda: drawn()()
 
@@ -131,15 +125,25 @@ class SecretRows(Certifiable):
     def log_likelihood_ratio(
         self, outputs: NDArray[np.int64], record: Any, neighbour: Any
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour) of the rows before rounding."""
-        y = outputs.reshape(len(outputs), -1, self.p) * float(self._grid_step())
-        first, second = (
-            matrix * float(unit) for matrix, unit in map(self.covariance, (record, neighbour))
-        )
-        form = np.linalg.inv(second) - np.linalg.inv(first)
+        """Ln p(output | record) − ln p(output | neighbour) of the rows before rounding.
+
+        For covariances S and S + D it is half of Σ yᵀ((S + D)⁻¹ − S⁻¹)y over the rows y, and of
+        their number times ln det(S + D) − ln det S. With the few eigenvalues λ of D and their
+        vectors u the first is −Σ λ·(yᵀS⁻¹u)(yᵀ(S + D)⁻¹u).
+        """
+        own, unit = self.covariance(record)
+        other, _ = self.covariance(neighbour)
+        first, second, moved = (matrix * float(unit) for matrix in (own, other, other - own))
+        touched = np.flatnonzero(moved.any(axis=1))
+        values, vectors = np.linalg.eigh(moved[np.ix_(touched, touched)])
+        few = np.abs(values) > 2.0**-40 * np.abs(values).max(initial=0.0)
+        directions = np.zeros((self.p, np.count_nonzero(few)))
+        directions[touched] = vectors[:, few] * float(self._grid_step())
+        solved = [np.linalg.solve(matrix, directions) for matrix in (first, second)]
+        along = outputs.reshape(len(outputs), -1, self.p) @ np.stack(solved)[:, None]
+        squares = -(along.prod(axis=0) @ values[few]).sum(axis=1)
         logs = np.linalg.slogdet(second)[1] - np.linalg.slogdet(first)[1]
-        squares = np.einsum("dri,ij,drj->d", y, form, y, optimize=True)
-        return np.asarray((squares + y.shape[1] * logs) / 2)
+        return np.asarray((squares + self.sketch_rows * logs) / 2)
 
     def estimators(self) -> Sequence[Estimator]:
         """The quadratic form of a public query."""
