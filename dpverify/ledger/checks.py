@@ -72,6 +72,7 @@ class Evidence:
     digits : of balls and quadrature, to how many digits the worst one is proven
     level : of a simulation, the probability that a true formula fails
     ratios : for a bound that holds, the least and the largest value over its bound
+    ends : degenerate cases, told apart when the check is made, at which a bound is reached
     numbers : what was computed, by name
     counterexample : the smallest one found, in words with numbers
     """
@@ -82,12 +83,13 @@ class Evidence:
     digits: int | None = None
     level: float | None = None
     ratios: tuple[float, float] | None = None
+    ends: tuple[str, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     counterexample: str = ""
 
     @property
     def tight(self) -> bool:
-        """Whether a bound is reached somewhere, within 10⁻⁹; an equality is."""
+        """Whether a bound is reached beside its ends, within 10⁻⁹; an equality is."""
         return self.ratios is None or self.ratios[1] > 1 - 1e-9
 
     @property
@@ -96,7 +98,8 @@ class Evidence:
         if self.ratios is None:
             return ""
         low, high = self.ratios
-        return f"{low:.3g} to {high:.3g} of the bound"
+        ends = f"; reached at {' and '.join(self.ends)}" if self.ends else ""
+        return f"{low:.3g} to {high:.3g} of the bound{ends}"
 
     @property
     def how(self) -> str:
@@ -129,6 +132,7 @@ class Check:
     compare : of a truth and a formula, what is found
     of : what is compared of a formula, where that isn't the formula itself
     bound : whether the truth gives a value and the bound on it
+    ends : cases at which nothing is at stake, and the printed bound is reached
     """
 
     oracle: Oracle
@@ -136,6 +140,7 @@ class Check:
     compare: Callable[..., Evidence]
     of: Callable[[Formula], Formula] | None = None
     bound: bool = False
+    ends: Sequence[Case] = ()
 
     def __post_init__(self) -> None:
         good = not (self.bound and self.oracle == "identity")
@@ -215,18 +220,20 @@ def at_most(
     oracle: Oracle,
     *,
     of: Callable[[Formula], Formula] | None = None,
+    ends: Sequence[Case] = (),
 ) -> Check:
     """A check that the truth of every case, given the formula, is at most its bound.
 
     ``truth(formula, *case)`` returns two numbers, the true value and the bound on it, or None where
-    the formula doesn't speak of the case.
+    the formula doesn't speak of the case. At `ends`, more cases, both are the same for a reason of
+    its own, as nothing is at stake there: a bound that is reached at ends alone is conservative.
     """
 
     def compare(truth: Formula, formula: Formula) -> Evidence:
         names = _parameters(truth)[1:] or _parameters(formula)
-        return _bounded(partial(truth, apart(formula)), cases, names, oracle)
+        return _bounded(partial(truth, apart(formula)), cases, names, oracle, ends)
 
-    return Check(oracle=oracle, truth=truth, compare=compare, of=of, bound=True)
+    return Check(oracle=oracle, truth=truth, compare=compare, of=of, bound=True, ends=ends)
 
 
 def wherever(truth: Formula, oracle: Oracle) -> Check:
@@ -242,21 +249,30 @@ def wherever(truth: Formula, oracle: Oracle) -> Check:
 
 
 def _bounded(
-    truth: Formula, cases: Sequence[Case], names: Sequence[str], oracle: Oracle
+    truth: Formula,
+    cases: Sequence[Case],
+    names: Sequence[str],
+    oracle: Oracle,
+    ends: Sequence[Case] = (),
 ) -> Evidence:
     numbers: dict[str, Any] = {}
     failed: list[str] = []
     ratios: list[float] = []
+    reached: list[str] = []
     digits = _Digits(oracle)
     with ctx.workprec(PRECISION):
-        for case in cases:
-            ends = digits.of(truth, *case)
-            if ends is None:
+        for case in (*cases, *ends):
+            pair = digits.of(truth, *case)
+            if pair is None:
                 continue
-            value, bound = (number(end) for end in ends)
+            value, bound = (number(part) for part in pair)
             place = _name(case, names)
             numbers[place] = f"{_show(value)} of at most {_show(bound)}"
-            if value <= bound or _same(value, bound):
+            if _same(value, bound) and case in ends:
+                reached.append(place)
+            elif _same(value, bound):
+                ratios.append(1.0)
+            elif value <= bound:
                 ratios.append(float(value) / float(bound))
             else:
                 failed.append(f"{_at(place)}{_show(value)} above {_show(bound)}")
@@ -265,7 +281,8 @@ def _bounded(
         oracle=oracle,
         cases=len(numbers),
         digits=digits.least,
-        ratios=(min(ratios), max(ratios)) if numbers and not failed else None,
+        ratios=(min(ratios), max(ratios)) if ratios and not failed else None,
+        ends=tuple(reached),
         numbers=numbers,
         counterexample=failed[0] if failed else "" if numbers else _UNSPOKEN,
     )

@@ -17,7 +17,6 @@ from typing import Any
 
 from dpverify.accounting import published
 from dpverify.accounting.composition.theorems import AdvancedBound
-from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.notions.renyi import RDP, FiniteRenyi, GaussianRenyi, LaplaceRenyi
 from dpverify.curves import Gaussian, Laplace, RandomizedResponse, RankOneNormal
 from dpverify.errors import ConfigurationError
@@ -28,7 +27,6 @@ __all__ = ["accountants", "relation", "relied_on", "users"]
 
 _COMPUTED: tuple[Any, ...] = (
     AdvancedBound,
-    DiscretePair,
     FiniteRenyi,
     Gaussian,
     GaussianRenyi,

@@ -9,12 +9,15 @@ to confirm. `judge` derives the verdict by one rule:
 |---|---|---|
 | an equality that holds, or a bound that is reached, exactly | – | confirmed_exactly |
 | the same, by simulation at a stated level | – | confirmed_statistically |
-| a bound that holds and is never reached | – | conservative |
+| a bound that holds and is reached at no case, or at named ends alone | – | conservative |
 | fails | a `Reading` holds | holds_under_reading |
 | fails | a `Correction` of the paper's own holds | misprint |
 | fails | nothing of the paper's holds | refuted |
 | no check is possible | – | not_checkable |
 
+- A condition that the paper doesn't have stands under no statement that holds: it is that of a
+  reading or a correction. A symbol that the text leaves open is no condition: it is taken from
+  where the text sends its reader for it, which `conditions` quotes.
 - A `Reading` needs the place of the paper that supports it, quoted, and why it covers the settings
   that the paper itself uses. A condition that the paper doesn't have is no reading.
 - A `Correction` is the paper's own if it changes one symbol, sign, constant or missing word of what
@@ -168,6 +171,9 @@ class Statement:
         told = bool(self.reason and self.instead)
         beside = bool(self.readings or self.corrections)
         require(told or not beside, "reason", self.id, "given, and `instead`, beside a correction")
+        ours = self.check is not None and "not stated" in self.conditions
+        rule = "the paper's own, where neither a reading nor a correction has it"
+        require(beside or not ours, "conditions", self.conditions, rule)
 
     @property
     def formulas(self) -> dict[str, Formula]:
@@ -340,7 +346,7 @@ def perturbed(statement: Statement, factor: Fraction) -> Statement:
     def changed(*arguments: Any, **named: Any) -> Any:
         return _changed(printed(*arguments, **named), factor)
 
-    return replace(statement, printed=changed, readings={}, corrections={})
+    return replace(statement, printed=changed, conditions="", readings={}, corrections={})
 
 
 def mistaken(statement: Statement, factor: Fraction) -> Statement:

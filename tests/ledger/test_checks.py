@@ -33,6 +33,18 @@ def test_a_bound_holds_wherever_it_is_said_to() -> None:
     assert found.counterexample == "at n=1/2: 1 above 0.25"
 
 
+def test_a_bound_that_is_reached_at_an_end_alone_is_not_tight() -> None:
+    def check(ends: list[tuple[int]]) -> Check:
+        return at_most(lambda f, n: (n, f(n)), [(1,), (2,)], "enumeration", ends=ends)
+
+    found = check([(0,)])(lambda n: 3 * n)
+    assert (found.holds, found.tight, found.ends) == (True, False, ("n=0",))
+    assert found.slack == "0.333 to 0.333 of the bound; reached at n=0"
+    assert check([])(lambda n: 2 if n == 2 else 9 * n).tight
+    assert not check([(0,)])(lambda n: 3 * n - 1).holds
+    assert check([(4,)])(lambda n: 3 * n).ends == ()
+
+
 def test_a_statement_on_nothing_does_not_hold() -> None:
     assert not wherever(lambda n: (n, n), "enumeration")(list).holds
 

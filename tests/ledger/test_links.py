@@ -28,6 +28,7 @@ UNLINKED = {
     "Composed": "a proof of this project",
     "DiscreteGaussian": "Canonne, Kamath and Steinke 2020",
     "DiscreteLaplace": "Ghosh, Roughgarden and Sundararajan 2009",
+    "DiscretePair": "Dwork and Roth 2014, definition 2.4, summed over the outcomes above ε",
     "FiniteTradeOff": "Dong, Roth and Su 2022",
     "GaussianTradeOff": "Dong, Roth and Su 2022",
     "GroupBound": "Dong, Roth and Su 2022, theorem 2.14",

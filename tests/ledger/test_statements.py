@@ -120,6 +120,12 @@ def test_the_verdict_comes_out_of_the_check(made: Statement, verdict: Verdict) -
     assert bool(found.reading()) is (verdict == "holds_under_reading")
 
 
+def test_a_condition_that_is_not_the_papers_stands_under_no_statement_that_holds() -> None:
+    with pytest.raises(ParameterError, match="conditions"):
+        statement(pairs, conditions="not stated: n of at least 2")
+    beside(conditions="not stated: n", corrections={"without the diagonal": own(pairs)})
+
+
 def test_a_simulation_has_a_seed_and_can_be_repeated() -> None:
     made = statement(within(pairs), DRAWN)
     first, again, other = (judge(made, seed=seed) for seed in (1, 1, 2))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -67,8 +66,6 @@ class DiscretePair(PrivacyCurve):
     >>> round(computed.epsilon_at(delta=1e-6).upper, 4)
     1.9459
     """
-
-    statements: ClassVar[tuple[str, ...]] = ("kenthapadi2013.definition-1",)
 
     p: Masses = field(converter=_to_masses)
     q: Masses = field(converter=_to_masses)

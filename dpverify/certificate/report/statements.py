@@ -31,7 +31,7 @@ MEANINGS: Mapping[Verdict, str] = {
     "another place of the paper has it",
     "holds_under_reading": "false as printed; true under a reading that the paper's own text "
     "supports and that covers its own settings",
-    "conservative": "true, and an inequality that is never reached",
+    "conservative": "true, and an inequality that is never reached, but at ends that are named",
     "confirmed_exactly": "true wherever it was tried, in letters, fractions or enclosures that "
     "agree to 12 digits or more",
     "confirmed_statistically": "agrees with simulation within a stated margin",

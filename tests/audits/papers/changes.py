@@ -51,7 +51,7 @@ _OURS = ("dpverify_audits", "dpverify.ledger", "tests.audits")
 
 def alone(statement: Statement, formula: Formula) -> Statement:
     """The statement as if this formula were printed, with nothing to fall back on."""
-    return replace(statement, printed=formula, readings={}, corrections={})
+    return replace(statement, printed=formula, conditions="", readings={}, corrections={})
 
 
 def scaled(statement: Statement, formula: Formula, factor: Fraction) -> Formula:

@@ -56,9 +56,6 @@ OTHERS: Mapping[str, Formula] = {
     "aumuller2020.section-6.2.comparison": lambda: [("NoisyMinHash", "RRMinHash")],
     "aumuller2020.section-6.2.sizes": lambda: [(100, 500, 50, 100)],
     "kenthapadi2013.section-2.4.dimension": lambda: [(1000, Fraction(4))],
-    "kenthapadi2013.section-3.1.3.sparse": lambda d: (
-        Fraction(3, 2) * (2 - Fraction(4, 9) ** d - Fraction(8, 9) ** d)
-    ),
     "kenthapadi2013.section-3.2.2.matrices": lambda: [("normal", 1, (1, 1, 0))],
     "kenthapadi2013.section-4.3.3.projection-better": lambda: crossover._range(Fraction(99, 100)),
     "kenthapadi2013.section-4.3.3.responses-better": lambda: [
@@ -77,8 +74,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-6.1": lambda u, x: abs(x) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda u, x: abs(x) <= Fraction(1, 8),
-    "slides2025.page-15.randomized-response.large": lambda: [(2, 4)],
-    "slides2025.page-20.similar": lambda: [(100, 1)],
     "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
         3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()
     ),

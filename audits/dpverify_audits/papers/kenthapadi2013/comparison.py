@@ -106,7 +106,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         reason="The squared distance of bit vectors is their Hamming distance, not the distance "
-        "itself. The bound on the variance that follows holds with it.",
+        "itself. At a Hamming distance of 2 the distance is 1.41.",
         instead="Take the squared distance for the Hamming distance.",
     ),
     Statement(

@@ -124,6 +124,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [(p, q, alpha) for p, q in PAIRS for alpha in _ORDERS],
             "enclosure",
+            ends=[(*ALIKE, Fraction(2))],
         ),
     ),
     Statement(
@@ -200,6 +201,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [(odds, alpha) for odds in _ODDS for alpha in _ORDERS],
             "enclosure",
+            ends=[(Fraction(1), Fraction(2))],
         ),
     ),
     Statement(
@@ -214,6 +216,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [(odds, alpha) for odds in _ODDS for alpha in _ORDERS],
             "enclosure",
+            ends=[(Fraction(1), Fraction(2))],
         ),
         reason="With .5 the proof of proposition 4 goes through; with 2 it doesn't.",
     ),
@@ -260,8 +263,8 @@ CLAIMS: tuple[Statement, ...] = (
                 (Fraction(100), Fraction(1), Fraction(1, 2)),
             ],
             "enclosure",
+            ends=[(Fraction(100), Fraction(1), Fraction(0))],
         ),
-        reason="reached at β = 0 alone",
     ),
     Statement(
         id="mironov2017.lemma-1.both",
@@ -351,6 +354,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             [(*case, alpha) for case in _COMPOSED[:2] for alpha in _ORDERS],
             "enclosure",
+            ends=[(4, Fraction(1), Fraction(2))],
         ),
     ),
     Statement(
@@ -358,7 +362,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proposition 4; section 7, the first of two statements",
         text="Of n mechanisms of ε, chosen adaptively, P(S) ≤ e^(2ε√(n ln(1/Q(S))))·Q(S).",
         printed=lambda n, epsilon, q: (2 * epsilon * (n * (1 / q).log()).sqrt()).exp(),
-        check=at_most(_gained, _COMPOSED, "enclosure"),
+        check=at_most(_gained, _COMPOSED, "enclosure", ends=[(4, Fraction(1))]),
         reason="True, with a step of its proof that isn't.",
     ),
     Statement(
@@ -420,6 +424,7 @@ CLAIMS: tuple[Statement, ...] = (
             ),
             _HIGH,
             "enclosure",
+            ends=[(20, Fraction(1), Fraction(1, 100))],
         ),
     ),
     Statement(

@@ -218,13 +218,10 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="mironov2017.section-2.not-pure",
         where="section 2, after definition 2",
-        text="The Gaussian mechanism is ε-private for no ε: its δ at ε is above 0.",
-        printed=lambda epsilon: Fraction(0),
-        check=at_most(
-            lambda formula, epsilon: (
-                number(formula(epsilon)),
-                gaussian_delta(number(epsilon), number(1)),
-            ),
+        text="The Gaussian mechanism is ε-private for no ε: the sign of its δ at ε is 1.",
+        printed=lambda epsilon: 1,
+        check=equals(
+            lambda epsilon: int(gaussian_delta(number(epsilon), number(1)) > 0),
             [(Fraction(1),), (Fraction(10),)],
             "quadrature",
         ),
@@ -491,6 +488,7 @@ CLAIMS: tuple[Statement, ...] = (
                 (Fraction(8), 2, Fraction(3, 2)),
             ],
             "enclosure",
+            ends=[(Fraction(4), 1, Fraction(1))],
         ),
     ),
     Statement(

@@ -100,9 +100,9 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=at_most(_exceeds, [*_LIMITS, (*_RARE, Fraction(3, 2), 9000)], "enclosure"),
-        reason="Markov's inequality for the (α − 1)-th power gives (e^ε/β)^(α − 1). What is "
-        "printed is larger than that for α above 2, and false below: at α = 3/2 it has β² in "
-        "place of √β.",
+        reason="Markov's inequality for the (α − 1)-th power gives (e^ε/β)^(α − 1). Where β is "
+        "above e^ε, what is printed is larger than that for α above 2, and false below: at α = 3/2 "
+        "it has β² in place of √β.",
         instead="Use (e^ε/β)^(α − 1). At α = 2 both are the same.",
     ),
     Statement(
@@ -168,11 +168,12 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 8, second open question",
         text="Where D_α goes to 0 the bound of proposition 10 doesn't improve beyond "
         "P(A)^((α − 1)/α).",
-        conditions="the bound is within twice the step of that where Q(A) = P(A) − step",
+        conditions="the quotient of the two is within twice the step of 1 where Q(A) is 1 − step "
+        "times P(A)",
         printed=lambda baseline, order: number(baseline) ** number((order - 1) / order),
         check=at_most(
             lambda formula, baseline, order, step: (
-                abs(_bound(baseline, baseline - step, order) - formula(baseline, order)),
+                abs(_bound(baseline, baseline * (1 - step), order) / formula(baseline, order) - 1),
                 number(2 * step),
             ),
             [
@@ -180,8 +181,9 @@ CLAIMS: tuple[Statement, ...] = (
                 for baseline, order in [
                     (Fraction(1, 10), Fraction(3)),
                     (Fraction(1, 1000), Fraction(10)),
+                    (Fraction(1, 10**6), Fraction(2)),
                 ]
-                for step in (Fraction(1, 10**4), Fraction(1, 10**9))
+                for step in (Fraction(1, 100), Fraction(1, 10**9))
             ],
             "enclosure",
         ),

@@ -259,8 +259,8 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_additive, _COARSE, "enclosure"),
         reason=(
-            "The O hides the factor ln²(16r/δ) of w², which depends on δ, ν and η. It is 400 and "
-            "more at δ = 10⁻⁶, and grows as η falls."
+            "The O hides the factor ln²(16r/δ) of w², which depends on δ, ν and η. At δ = 10⁻⁶ and "
+            "ν = 1/100 it is 472 for η = ½, and grows as η falls."
         ),
         instead="Keep the factor ln²(16r/δ) when you compute the error.",
     ),

@@ -39,16 +39,15 @@ def _printed_recovery(weights: tuple[Fraction, ...], s: tuple[int, ...], w: Frac
     return _recovery(form(smoothed(len(s), weights, w), s), w, len(s), sum(s))
 
 
-def _shift(n: int, w: Fraction) -> Fraction:
-    """Shift of the one nonzero eigenvalue of an edge, and of the others, all being the same."""
+def _shift(direction: str, n: int, w: Fraction) -> Fraction:
+    """Shift of the eigenvalue of one edge's Laplacian that belongs to an eigenvector."""
     edge = changed([Fraction(0)] * (n * (n - 1) // 2), 1)
-    along, across = [1, -1, *[0] * (n - 2)], [1, 1, -2, *[0] * (n - 3)]
-    shifts = {
-        form(smoothed(n, edge, w), x) / sum(a * a for a in x) - (1 - w / n) * eigenvalue
-        for x, eigenvalue in ((along, 2), (across, 0))
-    }
-    (shift,) = shifts
-    return shift
+    x, eigenvalue = {
+        "constant": ([1] * n, 0),
+        "edge": ([1, -1, *[0] * (n - 2)], 2),
+        "across": ([1, 1, -2, *[0] * (n - 3)], 0),
+    }[direction]
+    return form(smoothed(n, edge, w), x) / sum(a * a for a in x) - (1 - w / n) * eigenvalue
 
 
 def _rows(width: Fraction, failure: Fraction) -> arb:
@@ -124,17 +123,22 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.appendix-e.shift",
         where="appendix E, smooth Laplacian",
-        text="Smoothing shifts the eigenvalues, scaled by 1 − w/n, by w/n.",
-        printed=lambda n, w: w / n,
+        text="Smoothing shifts all eigenvalues, scaled by 1 − w/n, by w/n.",
+        printed=lambda direction, n, w: w / n,
         corrections={
-            "by w": Correction(
-                lambda n, w: w, place="appendix D, “Eigenvalues σᵢ(L_G) ≥ w”", change="w for w/n"
+            "by w, and by 0 on the constants": Correction(
+                lambda direction, n, w: w * (direction != "constant"),
+                proof="(w/n)K has the eigenvalue w across the constants, and 0 on them",
             )
         },
-        check=equals(_shift, [(n, _LETTER) for n in (3, 4, 5)], "identity"),
-        reason="(w/n)K has the eigenvalue w across the constants, since K has n. At n = 3 and w "
-        "= 1 the printed shift is a third of it.",
-        instead="Shift by w.",
+        check=equals(
+            _shift,
+            [(x, n, _LETTER) for x in ("edge", "across", "constant") for n in (3, 4, 5)],
+            "identity",
+        ),
+        reason="(w/n)K has the eigenvalue w across the constants, since K has n, and 0 on them. At "
+        "n = 3 the printed shift is a third of w.",
+        instead="Shift by w, across the constants.",
     ),
     Statement(
         id="slides2025.appendix-e.recovery",

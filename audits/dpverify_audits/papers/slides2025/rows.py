@@ -134,7 +134,8 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-d.row",
         where="appendix D, row-wise DP",
         text="One row is (ε₀, δ₀)-private with ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r.",
-        conditions="w of the paper, an edge of weight 1",
+        conditions="the slide has no w: that is where it sends one, “See Section 3.1 of Blocki et "
+        "al. for derivation”; an edge of weight 1",
         printed=row_epsilon,
         check=at_most(_row, _TARGETS, "enclosure"),
         mechanisms=("jl-graph-cuts",),
@@ -143,7 +144,8 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-d.guarantee",
         where="appendix D, last item; page 16",
         text="r rows of a graph smoothed by √(32r ln(2/δ))·ln(4r/δ)/ε are (ε, δ)-private.",
-        conditions="w of the paper, as the slides give none",
+        conditions="the slide has no w: that is where it sends one, “See Section 3.1 of Blocki et "
+        "al. for derivation”",
         printed=published_floor,
         check=at_most(_whole(_edge), _TARGETS, "enclosure"),
         mechanisms=("jl-graph-cuts",),
@@ -154,7 +156,8 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix F, row-wise DP and its composition",
         text="r rows of one column of records, its square raised by w², are (ε, δ)-private "
         "with w = 16√(r ln(2/δ))·ln(16r/δ)/ε.",
-        conditions="w of the paper; records move by 1; one column, where rank two is rank one",
+        conditions="the slide has no w: that is where it sends one, “See Section 4 of Blocki et "
+        "al., for details”; records move by 1; one column, where rank two is rank one",
         printed=published_offset,
         check=at_most(_whole(_record), _TARGETS, "enclosure"),
         mechanisms=("jl-covariance",),
@@ -165,7 +168,8 @@ CLAIMS: tuple[Statement, ...] = (
         where="appendix F, row-wise DP and its composition",
         text="r rows of two columns of records, squares raised by w², are (ε, δ)-private too, "
         "though a move changes the covariance by rank two; w as for one column.",
-        conditions="records and moves tried: 12 pairs, moves of length 1; δ from above",
+        conditions="the slide has no w: that is where it sends one, “See Section 4 of Blocki et "
+        "al., for details”; 12 pairs of records and moves of length 1 are tried; δ from above",
         printed=published_offset,
         check=at_most(_two_columns, _TARGETS, "enclosure"),
         mechanisms=("jl-covariance",),
