@@ -1659,7 +1659,7 @@ class LatticeCurve(Curve):
         while j > -self.reach and (j - 1) * step >= threshold:
             j -= 1
         own, other = (self if noise == 1 else self.with_noise(noise)).tails()
-        if j > 0:
+        if j >= 0:  # not from the other side: where no loss is 0, this is what it is at 1, exactly
             return _rate(own, j), _rate(other, j)
         return 1 - _rate(other, 1 - j), 1 - _rate(own, 1 - j)
 
@@ -2664,6 +2664,8 @@ class LinearSketch(Mechanism):
         """A/√(BC) of A ≈ ⟨x, y⟩, B ≈ ‖x‖², C ≈ ‖y‖²: second order mean, first order variance."""
         v, w, k = self._noise()
         a, b, c = xy, xx, yy = self._form(x, y), self._form(x, x), self._form(y, y)
+        if b * c == 0:  # a record of norm 0 has no cosine
+            return math.nan, math.nan, math.nan
         root = math.sqrt(b * c)
         rho, kurtosis = a / root, k * (w - v * v)
         covariance = [
@@ -3358,7 +3360,9 @@ class SignSketch(Mechanism):
 
 
 def _angle(x: Synthetic, y: Synthetic) -> float:
-    """By the formula that keeps its digits near 0 and π."""
+    """By the formula that keeps its digits near 0 and π; zeros are at right angles to all."""
+    if not (any(x) and any(y)):
+        return math.pi / 2
     one, two = ([value / math.hypot(*v) for value in v] for v in (x, y))
     apart = math.hypot(*(a - b for a, b in zip(one, two, strict=True)))
     return 2 * math.atan2(apart, math.hypot(*(a + b for a, b in zip(one, two, strict=True))))

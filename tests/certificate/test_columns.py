@@ -22,6 +22,7 @@ from dpverify.certificate.derive import worth
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Range
 from dpverify.errors import ConfigurationError, RecordsError
+from dpverify_check import dpverify_check as second
 
 COLUMNS: Mapping[str, Any] = {
     "age": dpv.Integers(0, 120),
@@ -251,3 +252,27 @@ def test_nothing_is_released_of_a_table_that_isnt_as_declared(tmp_path: Path) ->
     with pytest.raises(RecordsError, match=r"age: 1 outside the range \(row 3\)"):
         certify(wrong, tmp_path / "out", accept=lambda _: True, **SETTINGS)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"mechanism": "raw-data-g-opt", "noise": "laplace"},
+        pytest.param({"mechanism": "dp-signrp-rr", "k": 1}, marks=pytest.mark.nightly),
+    ],
+    ids=["cosine of nothing", "signs of nothing"],
+)
+def test_synthetic_records_may_be_zeros(mechanism: Mapping[str, Any], tmp_path: Path) -> None:
+    """Of truth values alone all may be false; then no cosine is defined, and it is said."""
+    answers = pl.DataFrame({"yes": [True, False]})
+    settings = {**SETTINGS, "columns": {"yes": dpv.Booleans()}}
+    del settings["mechanism"], settings["noise"]
+    made = certify(answers, tmp_path / "out", accept=lambda _: True, **settings, **mechanism)
+    found = {each.name: each for each in made.certificate.derived.estimators}
+    if "noise" in mechanism:
+        assert found["cosine"].expectation == "nan"
+    else:  # signs of 0 agree half
+        assert found["sign collision"].expectation == "0.5"
+    fields = made.certificate.model_dump(by_alias=True)
+    lines = second.check_fields(fields, made.folder / "sketch.npz")
+    assert {line.status for line in lines if line.name in ("attack", "estimators")} == {"agrees"}

@@ -196,7 +196,7 @@ def template(name: str) -> Template:
 def _deviations(mean: str, expectation: str, variance: str) -> str:
     """Distance of a sample mean from its expectation, in predicted standard deviations."""
     spread = decimal_of(variance)
-    if not spread > 0:
+    if spread.is_nan() or spread <= 0:
         return "nan"
     return str((decimal_of(mean) - decimal_of(expectation)) / spread.sqrt())
 
@@ -204,7 +204,9 @@ def _deviations(mean: str, expectation: str, variance: str) -> str:
 def _excess_over(value: str, predicted: str) -> str:
     """Relative difference from a prediction."""
     expected = decimal_of(predicted)
-    return str(decimal_of(value) / expected - 1) if expected > 0 else "nan"
+    if expected.is_nan() or expected <= 0:
+        return "nan"
+    return str(decimal_of(value) / expected - 1)
 
 
 def _findings(certificate: Certificate) -> Iterator[_Finding]:

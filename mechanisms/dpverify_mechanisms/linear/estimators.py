@@ -42,6 +42,8 @@ from dpverify_mechanisms.linear.release import NoisyProduct
 
 __all__ = ["Cosine", "InnerProduct", "SquaredDistance"]
 
+_of_zero = np.errstate(divide="ignore", invalid="ignore")  # NaN is what is said of it
+
 
 @frozen(kw_only=True)
 class _SketchEstimator(Estimator):
@@ -223,7 +225,8 @@ class Cosine(_SketchEstimator):
 
     A ratio has no closed mean and variance; these are the delta method's, of second order for the
     mean (bias ½ΣΣ gᵢⱼ Covᵢⱼ) and first order for the variance (∇gᵀ Cov ∇g), which are good where
-    the norms stand well above their noise. The estimate is NaN where a norm's isn't positive.
+    the norms stand well above their noise. The estimate is NaN where a norm's isn't positive; the
+    cosine of a record of norm 0, with its mean and variance, is NaN too.
     """
 
     name: ClassVar[str] = "cosine"
@@ -238,11 +241,13 @@ class Cosine(_SketchEstimator):
         )
         return np.asarray(self._dot(first, second) / np.sqrt(product))
 
+    @_of_zero
     def truth(self, record: Any, other: Any) -> float:
         """⟨x, y⟩/(‖x‖‖y‖) of the gridded records."""
         x, y = self._gridded(record), self._gridded(other)
         return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
+    @_of_zero
     def expectation(self, record: Any, other: Any) -> float:
         """Second-order approximation of the mean."""
         x, y = self._gridded(record), self._gridded(other)
@@ -258,6 +263,7 @@ class Cosine(_SketchEstimator):
         )
         return float(rho + (second * self._covariance(x, y)).sum() / 2)
 
+    @_of_zero
     def variance(self, record: Any, other: Any) -> float:
         """First-order approximation of the variance."""
         x, y = self._gridded(record), self._gridded(other)

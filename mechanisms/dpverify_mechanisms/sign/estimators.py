@@ -106,8 +106,14 @@ class _SignEstimator(Estimator):
         return np.full(self._k, 0.5 + retained * (0.5 - self._theta(record, other) / math.pi))
 
     def _theta(self, record: ArrayLike, other: ArrayLike) -> float:
-        """Angle of the gridded records, by the formula that keeps its digits near 0 and π."""
-        x, y = (v / np.linalg.norm(v) for v in (self.sketch.gridded(r)[0] for r in (record, other)))
+        """Angle of the gridded records, by the formula that keeps its digits near 0 and π.
+
+        A record of zeros is at right angles to all: its signs are 0, which agree half.
+        """
+        x, y = (self.sketch.gridded(each)[0] for each in (record, other))
+        if not (x.any() and y.any()):
+            return math.pi / 2
+        x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
         return float(2 * np.arctan2(np.linalg.norm(x - y), np.linalg.norm(x + y)))
 
 

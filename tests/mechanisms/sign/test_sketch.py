@@ -475,6 +475,14 @@ def test_realised_moments_by_enumeration(projection: Any, ladder: Any) -> None:
             assert estimator.truth(x, y) == pytest.approx(mean)
 
 
+def test_zeros_agree_with_anything_by_half() -> None:
+    sketch, zeros, ones = SKETCHES["dp-signrp-rr"], np.zeros(9), np.ones(9)
+    for records in ((zeros, ones), (ones, zeros), (zeros, zeros)):
+        for realised in (True, False):
+            agreement = BitAgreement(sketch=sketch, realised=realised)
+            assert agreement.truth(*records) == pytest.approx(0.5)
+
+
 def test_moments_over_the_draw() -> None:
     """The agreeing bits are binomial with the paper's P̃; V_RR/k is theorem 4.6's."""
     sketch = SKETCHES["dp-signrp-rr"]
