@@ -22,6 +22,7 @@ from dpverify.data.domain import Domain
 from dpverify.data.table import Table
 from dpverify.enclosure import Real, rational
 from dpverify.errors import ParameterError
+from dpverify.execution.progress import notebook_line
 from dpverify.privacy import Mechanism, Pair
 
 __all__ = ["audit"]
@@ -50,7 +51,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     time_limit: Real = 10,
     replay: str = "",
     journal: AuditJournal | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Attack what a mechanism, or a function, claims.
 
@@ -90,7 +91,8 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     journal : AuditJournal
         Keeps what was found, so that an interrupted audit resumes.
     progress : callable
-        Called with the name of each step as it begins.
+        Called with the name of each step as it begins; by default a line below a notebook's cell
+        shows it, and nothing elsewhere.
 
     Raises
     ------
@@ -142,10 +144,9 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
     if features is not None:
         mechanism = Encoded(mechanism, features)
     try:
-        with ending(config.longest):
-            return run(
-                mechanism, config, selection, replay=replay, journal=journal, progress=progress
-            )
+        with ending(config.longest), notebook_line(wanted=progress is None) as line:
+            told = progress or line
+            return run(mechanism, config, selection, replay=replay, journal=journal, progress=told)
     finally:
         if isinstance(subject, Command):
             subject.close()

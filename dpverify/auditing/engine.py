@@ -51,7 +51,6 @@ from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, undrawn
-from dpverify.auditing.formatting import duration
 from dpverify.auditing.outputs.journal import (
     AuditJournal,
     fingerprint,
@@ -87,6 +86,7 @@ from dpverify.errors import (
     did_you_mean,
     require,
 )
+from dpverify.execution.progress import duration
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.visible import raised, shown

@@ -12,16 +12,9 @@ import numpy as np
 
 from dpverify.data.domain import is_sparse
 
-__all__ = ["duration", "jsonable", "named_numbers", "number"]
+__all__ = ["jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
-
-
-def duration(seconds: float) -> str:
-    """In whole numbers of a unit that a person would take."""
-    units = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
-    size, unit = next((each for each in units if seconds >= 2 * each[0]), units[-1])
-    return f"{math.ceil(seconds / size)} {unit}"
 
 
 def named_numbers(values: Mapping[str, Any]) -> str:

@@ -70,6 +70,7 @@ from dpverify.data.records import Table, scaled
 from dpverify.data.text_files import TEXTS
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import CertificateError, ConfigurationError
+from dpverify.execution.progress import Announce, notebook_line, phases
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable
@@ -78,7 +79,6 @@ from dpverify.sampling.words import SecureWords
 __all__ = [
     "CERTIFICATE",
     "REPORT",
-    "Announce",
     "Asked",
     "Certified",
     "Empty",
@@ -91,9 +91,6 @@ __all__ = [
 
 CERTIFICATE, REPORT = "certificate.json", "report.html"
 _OUTPUTS = re.compile(r"certificate\.json|report\.html|sketch(-[0-9]{5,})?\.npz|manifest\.json")
-Announce = Callable[[str, int], Callable[[int], None]]
-"""Takes a phase, as "auditing", and the number of its steps, draws or rows; returns what is called
-with the number of those done."""
 
 _OWNER_WARNING = (
     "OWNER ONLY. DO NOT RELEASE. What follows was computed from the real records and is not "
@@ -155,7 +152,7 @@ def certify(
     base: Path | str | None = None,
     budget: Budget | Path | str | None = None,
     accept: Callable[[Usefulness], bool] = lambda judged: judged.verdict != "useless",
-    announce: Announce = lambda *_: lambda _: None,
+    announce: Announce | None = None,
     workers: int = -1,
     **settings: Any,
 ) -> Certified:
@@ -177,7 +174,8 @@ def certify(
         can tell how much was seen. Nothing is spent where an audit finds a violation
     accept : called before anything is drawn with what one estimate will be worth; where it returns
         False nothing is released. By default what is useless is refused
-    announce : called at the start of each phase, reading, auditing and releasing; see `Announce`
+    announce : called at the start of each phase, reading, auditing and releasing; see `Announce`.
+        By default a line below a notebook's cell shows them, and nothing elsewhere
     workers : processes that audit, −1 for all cores; no effect on the result. On a cluster
         (`workplace`) a table in parts is also read and released by its workers, unless this is 1
     settings : in place of a configuration: `mechanism` and its own parameters, `epsilon`, `delta`,
@@ -217,53 +215,55 @@ def certify(
             f"nothing was drawn or released, since it would be {judged}. dpverify plan says what "
             "would help; --yes, in Python accept=lambda _: True, releases it all the same."
         )
-    rows = table.shape[0]
-    check_records(mechanism, table, progress=announce("reading", rows), workers=workers)
-    if budget is not None and not isinstance(budget, Budget):
-        budget = Budget.open(budget)
-    if budget is not None:
-        budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
-    plan = AuditPlan.of(inputs, mechanism)
-    if asked.configuration.audit.moment_draws is None:
-        plan = with_enough_draws(plan, workers=workers)
-        inputs = plan.inputs
-    evidence = collect(plan, progress=announce("auditing", plan.draws), workers=workers)
-    derived = derive(plan, evidence)
-    release = owner_file = None
-    notes: dict[str, Any] = {}
-    with replacing(out) as new:
-        if derived.white_box.verdict != "violation":
-            if budget is not None:
-                label = f"certify {inputs.mechanism} in {out.name}"
-                budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
-            told = announce("releasing", rows)
-            released = write_release(mechanism, table, new, progress=told, workers=workers)
-            notes = released.owner_notes
-            step = mechanism.step()
-            release = Release(
-                file=released.file,
-                sha256=released.sha256,
-                array=ARRAY,
-                shape=list(released.shape),
-                dtype=released.dtype,
-                step=None if step is None else Ends.of(step),
-                randomness=SecureWords.policy,
-            )
-        fields: dict[str, Any] = {
-            "schema": SCHEMA,
-            "inputs": inputs.model_dump(),
-            "evidence": evidence.model_dump(),
-            "derived": derived.model_dump(),
-            "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
-            "release": None if release is None else release.model_dump(),
-            "environment": environment().model_dump(),
-        }
-        fields["digest"] = document_digest(fields)
-        certificate = Certificate.model_validate(fields)
-        write_file(new / CERTIFICATE, rfc8785.dumps(fields) + b"\n")
-        write_file(new / REPORT, render(certificate).encode())
-        if release is not None:
-            owner_file = _write_owner_file(out, release.sha256, notes)
+    with notebook_line(wanted=announce is None) as line:
+        announce = announce or phases(line)
+        rows = table.shape[0]
+        check_records(mechanism, table, progress=announce("reading", rows), workers=workers)
+        if budget is not None and not isinstance(budget, Budget):
+            budget = Budget.open(budget)
+        if budget is not None:
+            budget.check(mechanism.guarantee(), delta=inputs.delta)  # refuse before the long part
+        plan = AuditPlan.of(inputs, mechanism)
+        if asked.configuration.audit.moment_draws is None:
+            plan = with_enough_draws(plan, workers=workers)
+            inputs = plan.inputs
+        evidence = collect(plan, progress=announce("auditing", plan.draws), workers=workers)
+        derived = derive(plan, evidence)
+        release = owner_file = None
+        notes: dict[str, Any] = {}
+        with replacing(out) as new:
+            if derived.white_box.verdict != "violation":
+                if budget is not None:
+                    label = f"certify {inputs.mechanism} in {out.name}"
+                    budget.spend(mechanism.guarantee(), delta=inputs.delta, label=label)
+                told = announce("releasing", rows)
+                released = write_release(mechanism, table, new, progress=told, workers=workers)
+                notes = released.owner_notes
+                step = mechanism.step()
+                release = Release(
+                    file=released.file,
+                    sha256=released.sha256,
+                    array=ARRAY,
+                    shape=list(released.shape),
+                    dtype=released.dtype,
+                    step=None if step is None else Ends.of(step),
+                    randomness=SecureWords.policy,
+                )
+            fields: dict[str, Any] = {
+                "schema": SCHEMA,
+                "inputs": inputs.model_dump(),
+                "evidence": evidence.model_dump(),
+                "derived": derived.model_dump(),
+                "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
+                "release": None if release is None else release.model_dump(),
+                "environment": environment().model_dump(),
+            }
+            fields["digest"] = document_digest(fields)
+            certificate = Certificate.model_validate(fields)
+            write_file(new / CERTIFICATE, rfc8785.dumps(fields) + b"\n")
+            write_file(new / REPORT, render(certificate).encode())
+            if release is not None:
+                owner_file = _write_owner_file(out, release.sha256, notes)
     return Certified(certificate=certificate, folder=out, owner_file=owner_file)
 
 

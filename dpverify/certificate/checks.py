@@ -22,13 +22,7 @@ from dpverify.auditing.statistics.noise_floor import (
     too_small,
 )
 from dpverify.certificate.archive import Contents
-from dpverify.certificate.certify import (
-    CERTIFICATE,
-    REPORT,
-    Announce,
-    document_digest,
-    environment,
-)
+from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest, environment
 from dpverify.certificate.checklist import answers
 from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
 from dpverify.certificate.manifest import MANIFEST, part_count, released_blocks
@@ -37,6 +31,7 @@ from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
 from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
 from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError
+from dpverify.execution.progress import Announce
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.privacy import Certifiable, SymmetricNoise
 

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
-from dpverify.certificate.certify import Announce, document_digest, environment
+from dpverify.certificate.certify import document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
 from dpverify.certificate.schema import (
     Certificate,
@@ -43,6 +43,7 @@ from dpverify.certificate.schema import (
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, require
+from dpverify.execution.progress import Announce
 from dpverify.guarantee import Guarantee
 
 __all__ = [

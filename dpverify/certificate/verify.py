@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from dpverify._tables import html_table, text_table
 from dpverify.certificate.answer import answers_beside, check_answers
-from dpverify.certificate.certify import Announce
 from dpverify.certificate.checks import Check, certificate_path, read_certificate
 from dpverify.certificate.compose import check_document
 from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.sign import check_signatures, envelope_beside
+from dpverify.execution.progress import Announce, notebook_line, phases
 from dpverify.visible import escaped
 
 __all__ = ["Verification", "overall", "verify"]
@@ -67,7 +67,7 @@ def verify(
     keys: Sequence[Path | str] = (),
     answer_keys: Sequence[Path | str] = (),
     replay: bool = True,
-    announce: Announce = lambda *_: lambda _: None,
+    announce: Announce | None = None,
     workers: int = -1,
 ) -> Verification:
     """Check a certificate, or a composed one, against itself, this code and its released files.
@@ -79,7 +79,8 @@ def verify(
     keys : files of public keys, each of which must have signed it
     answer_keys : those of people who signed answers to its hazards alone
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
-    announce : called once per certificate with what is done and the number of draws to replay
+    announce : called once per certificate with what is done and the number of draws to replay; by
+        default a line below a notebook's cell shows it, and nothing elsewhere
     workers : processes that replay, −1 for all cores; no effect on the result
 
     Raises
@@ -102,7 +103,9 @@ def verify(
     )
     path = certificate_path(certificate)
     fields = read_certificate(path)
-    checks = check_document(fields, path.parent, replay=replay, announce=announce, workers=workers)
+    with notebook_line(wanted=announce is None) as line:
+        told = announce or phases(line)
+        checks = check_document(fields, path.parent, replay=replay, announce=told, workers=workers)
     envelope = envelope_beside(path)
     if signers or os.path.lexists(envelope):
         checks += check_signatures(fields, envelope, signers)

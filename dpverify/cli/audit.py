@@ -19,7 +19,6 @@ from typing import Any
 import click
 
 from dpverify.auditing.audit import audit as run_audit
-from dpverify.auditing.formatting import duration
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.outputs.samples import display_name
 from dpverify.auditing.report import Reported
@@ -44,6 +43,7 @@ from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.data.atomic_files import write_file
 from dpverify.enclosure import rational
 from dpverify.errors import PASSING, ConfigurationError, did_you_mean, require
+from dpverify.execution.progress import duration
 from dpverify.privacy import Pair
 from dpverify.visible import raised
 

@@ -20,6 +20,7 @@ from rich.text import Text
 from dpverify._version import __version__
 from dpverify.enclosure import Real
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean
+from dpverify.execution.progress import Announce
 from dpverify.visible import escaped
 
 __all__ = [
@@ -143,8 +144,8 @@ def _level() -> int:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
-    """Bars on stderr if that is a terminal; yields ``start(phase, total) -> advance(steps)``."""
+def progress_bar() -> Iterator[Announce]:
+    """Bars on stderr if that is a terminal; yields what phases are announced to."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
