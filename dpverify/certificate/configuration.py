@@ -35,6 +35,7 @@ from dpverify.errors import (
     ParameterError,
     did_you_mean,
     place,
+    require,
 )
 from dpverify.toml import read_toml
 from dpverify.visible import hidden
@@ -365,7 +366,14 @@ def described(
     others : the mechanism's own parameters; `about`, `purpose`, `audit` and `owner` as in a
         configuration
     """
-    data: dict[str, Any] = {"columns": dict(columns or {})}
+    require(
+        columns is None or isinstance(columns, Mapping),
+        "columns",
+        columns,
+        "a dictionary by name, as {'age': dpv.Integers(0, 120)}",
+    )
+    named = {str(name): column for name, column in (columns or {}).items()}  # as of a frame
+    data: dict[str, Any] = {"columns": named}
     if domain is not None:
         data["domain"] = _as_kind(DOMAINS, domain)
         outside = outside or getattr(domain, "outside", None)

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +44,19 @@ from dpverify.data.frame import Frame, Spelling, refuse_index
 from dpverify.data.records import Table
 from dpverify.errors import ConfigurationError, RecordsError, did_you_mean
 
-__all__ = ["day_of", "encoded", "number_pattern", "numbers"]
+__all__ = ["day_of", "encoded", "kind_of", "number_pattern", "numbers"]
 
 _SHOWN = 3  # rows that are named of each problem
 _MISSING, _OUTSIDE = "missing", "outside"
+_UNREAD = "Make numbers, texts, dates or truth values of them, or drop them."
 _DECLARE = "Declare the columns by name: dpverify init begins the table data.columns."
 _WAYS_OUT = {
     _MISSING: 'Missing values: declare missing = "indicator" or missing = { value = ... }.',
     _OUTSIDE: 'Outside: widen what was declared too narrow, or set outside = "clip".',
     "not numbers": "Not numbers: data.decimal and data.thousands say how they are written, "
     "data.missing what stands for none.",
+    "not whole numbers": 'Not whole numbers: declare type = "real", if fractions may be.',
+    "not text": 'Not text: declare a type of numbers, dates or truth values, or type = "category".',
     "not dates": 'Not dates: they are as 2020-01-31, or all as data.dates says, "%d.%m.%Y" for '
     "instance. Drop a column that differs.",
     "not true or false": "Not true or false: the words are true, t, yes, y, 1 and false, f, no, n, "
@@ -87,17 +90,24 @@ def encoded(
         what its column declares: all that is wrong, by column, with the numbers of rows and no
         value.
     """
-    named = [*(column.name for column in columns), *dropped]
-    absent = [name for name in named if name not in frame.names]
+    wanted = [column.name for column in columns]
+    absent = [name for name in (*wanted, *dropped) if name not in frame.names]
+    open_ = [name or '""' for name in frame.names if name not in (*wanted, *dropped)]
+    unread = _unread(frame, wanted)
+    said, ways_out = [], []
     if absent:
-        hint = did_you_mean(absent[0], frame.names)
-        raise RecordsError(f"{frame.label}: has no column {', '.join(absent)}. {hint}")
-    open_ = [name or '""' for name in frame.names if name not in named]
+        said.append(f"has no column {', '.join(absent)}")
+        ways_out.append(did_you_mean(absent[0], frame.names))
     if open_:
-        raise RecordsError(
-            f"{frame.label}: columns that aren't declared: {', '.join(open_)}. Declare each in "
-            f"data.columns, or leave it out: {open_[0]} = {{ drop = true }}."
+        said.append(f"columns that aren't declared: {', '.join(open_)}")
+        ways_out.append(
+            f"Declare each in data.columns, or leave it out: {open_[0]} = {{ drop = true }}."
         )
+    if unread:
+        said.append(f"columns of types that aren't read: {', '.join(unread)}")
+        ways_out.append(_UNREAD)
+    if said:
+        raise RecordsError(f"{frame.label}: {'; '.join(said)}. {' '.join(ways_out)}")
     for column in columns:
         if isinstance(column.missing, Stand):
             _stand(column)  # refuses one that isn't of its column
@@ -106,7 +116,7 @@ def encoded(
     def blocks() -> Iterator[NDArray[np.float64]]:
         problems = _Problems()
         first = 0
-        for batch in frame.read([column.name for column in columns]):
+        for batch in frame.read(wanted):
             parts = [
                 _encoded(column, batch.column(number), spelling, clip, problems, first)
                 for number, column in enumerate(columns)
@@ -133,6 +143,10 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
         Here, if a column has no name; while reading, if a value is missing or no finite number.
     """
     refuse_index(frame.label, frame.names)
+    if unread := _unread(frame, frame.names):
+        raise RecordsError(
+            f"{frame.label}: columns of types that aren't read: {', '.join(unread)}. {_UNREAD}"
+        )
 
     def blocks() -> Iterator[NDArray[np.float64]]:
         problems = _Problems(way_out=_DECLARE)
@@ -154,6 +168,34 @@ def numbers(frame: Frame, spelling: Spelling) -> Table:
 
     parts = tuple(numbers(part, spelling) for part in frame.parts)
     return Table(shape=(frame.rows, len(frame.names)), read=blocks, parts=parts)
+
+
+def kind_of(kind: Any) -> Literal["boolean", "whole", "real", "date", "category"] | None:
+    """What a column of an Arrow type may be declared as; None for a type that isn't read."""
+    from pyarrow import types
+
+    tests: Mapping[Any, Sequence[Any]] = {
+        "boolean": (types.is_boolean,),
+        "whole": (types.is_integer,),
+        "real": (types.is_floating, types.is_decimal),
+        "date": (types.is_date, types.is_timestamp),
+        "category": (
+            *(types.is_string, types.is_large_string, types.is_string_view),
+            types.is_dictionary,
+        ),
+    }
+    return next((name for name, known in tests.items() if any(test(kind) for test in known)), None)
+
+
+def _unread(frame: Frame, names: Sequence[str]) -> list[str]:
+    """Columns of these names, with their types, that aren't read: missing as a whole is."""
+    from pyarrow import types
+
+    return [
+        f"{name} ({kind})"
+        for name, kind in zip(frame.names, frame.kinds, strict=True)
+        if name in names and kind is not None and not types.is_null(kind) and kind_of(kind) is None
+    ]
 
 
 def _check_rows(frame: Frame, rows: int) -> None:

@@ -22,6 +22,7 @@ FILE_SETS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": 
 """Formats by the ending of a file."""
 
 _ROWS = 1024  # rows that are read at once
+_WILD = set("*?[")
 _PART = 1 << 18  # rows of a part; a row group isn't taken apart
 
 
@@ -45,28 +46,29 @@ def open_files(path: Path | str, *, others: Sequence[str]) -> Frame:
 
     system, files, several = _listed(path)
     kinds = {ending(file) for file in files}
-    if len(kinds) != 1 or not kinds <= FILE_SETS.keys():
-        known = ", ".join([*others, *FILE_SETS])
+    if several and (len(kinds) != 1 or not kinds <= FILE_SETS.keys()):
+        found_ = f"files of {', '.join(sorted(kinds))}" if kinds else "no file"
         raise RecordsError(
-            f"{path}: must end with one of {known}, or be a folder of files that end with one of "
-            f"{', '.join(FILE_SETS)}."
+            f"{path}: has {found_}, and several files of a table must all be of one of "
+            f"{', '.join(FILE_SETS)}. Write them as .parquet, in a folder of their own."
         )
+    if not kinds <= FILE_SETS.keys():
+        raise RecordsError(f"{path}: must end with one of {', '.join([*others, *FILE_SETS])}.")
     kind = FILE_SETS[kinds.pop()]
     found = dataset.dataset(files, format=kind, filesystem=system)
     types = _types(found.schema)
     fragments = list(found.get_fragments())
     for fragment in fragments:
-        if _types(fragment.physical_schema) != types:  # one would be read as the other, or left out
+        own = _types(fragment.physical_schema)
+        if own != types:  # one would be read as the other, or left out
+            other = ", ".join(
+                f"{name} ({own.get(name, 'none')}, not {types.get(name, 'none')})"
+                for name in sorted({name for name, _ in own.items() ^ types.items()})
+            )
             raise RecordsError(
                 f"{path}: {Path(fragment.path).name} has other columns than {Path(files[0]).name}, "
-                "or other types. Write all files with the same."
+                f"or other types: {other}. Write all files with the same."
             )
-    nested = [field.name for field in found.schema if field.type.num_fields]
-    if nested:
-        raise RecordsError(
-            f"{path}: columns hold lists or structures: {', '.join(nested)}. Leave them out of the "
-            "file, or make columns of them."
-        )
 
     def frame(label: str, pieces: Sequence[_Piece], parts: Sequence[Frame] = ()) -> Frame:
         return Frame(
@@ -140,7 +142,9 @@ def _listed(path: Path | str) -> tuple[Any, list[str], bool]:
     """What opens files, None on this system; which, in order; whether there may be several."""
     if isinstance(path, Path):
         system, folder, several = None, path.is_dir(), not path.is_file()
-        found = path.rglob("*") if folder else path.parent.glob(path.name)
+        fixed = next((n for n, part in enumerate(path.parts[:-1]) if set(part) & _WILD), -1)
+        base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
+        found = path.rglob("*") if folder else base.glob(pattern)
         named = [str(file.absolute()) for file in found if file.is_file()]
     else:
         with extra("dask", f"{path}: reading it"):
@@ -151,6 +155,8 @@ def _listed(path: Path | str) -> tuple[Any, list[str], bool]:
         several = named != [place]
     files = sorted(file for file in named if not (several and _aside(Path(file))))
     if not (files or folder):
+        if set(str(path)) & _WILD:
+            raise RecordsError(f"{path}: no file matches this pattern.")
         raise FileNotFoundError
     valued = {tuple(part for part in Path(file).parent.parts if "=" in part) for file in files}
     if len(valued) > 1:

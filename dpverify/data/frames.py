@@ -7,6 +7,7 @@ batch at a time is in memory, but of a database and of a data frame, which is th
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from numbers import Number
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpverify.data.file_sets import FILE_SETS, open_files
-from dpverify.data.frame import Frame, Spelling, check_names, ending, readable
+from dpverify.data.frame import REASON, Frame, Spelling, check_names, ending, readable
 from dpverify.data.text_files import TEXTS, open_texts
 from dpverify.errors import RecordsError, did_you_mean, extra
 
@@ -66,7 +67,8 @@ def open_frame(path: Path | str, *, spelling: Spelling = _PLAIN, table: str = ""
             frame = open_files(path, others=(*TEXTS, *DATABASES, ".npy", ".npz"))
     check_names(frame.label, frame.names)
     if frame.rows == 0:
-        raise RecordsError(f"{path}: has no rows under its line of names.")
+        under = " under its line of names" if kind in TEXTS else ""
+        raise RecordsError(f"{path}: has no rows{under}.")
     return frame
 
 
@@ -85,17 +87,13 @@ def frame_of(data: Any, names: Sequence[str] = ()) -> Frame:
         If it is none of these, or columns hold values of several types.
     """
     with extra("arrow", "a data frame"):
-        import pyarrow as pa
+        import pyarrow as pa  # noqa: F401
     if isinstance(data, np.ndarray):
         table = _of_matrix(data, names)
-    elif type(data).__module__.partition(".")[0] == "pandas":
+    elif "pandas" in sys.modules and isinstance(data, sys.modules["pandas"].DataFrame):
         table = _of_pandas(data)
-    elif hasattr(data, "__arrow_c_stream__"):
-        table = pa.table(data)
     else:
-        raise RecordsError(
-            f"{type(data).__name__} is no table: a path, a data frame or a matrix is needed."
-        )
+        table = _of_arrow(data)
     check_names("the data frame", table.schema.names)
     if table.num_rows == 0 or table.num_columns == 0:
         raise RecordsError("the data frame has no rows or no columns.")
@@ -125,6 +123,21 @@ def _of_matrix(data: Any, names: Sequence[str]) -> Any:
     return pa.table({name: data[:, place] for place, name in enumerate(names)})
 
 
+def _of_arrow(data: Any) -> Any:
+    import pyarrow as pa
+
+    reason = ""
+    if hasattr(data, "__arrow_c_stream__"):  # a series may have it too
+        try:
+            return pa.table(data)
+        except pa.ArrowException as error:
+            reason = f" ({str(error)[:REASON]})"
+    raise RecordsError(
+        f"{type(data).__name__} is no table{reason}: give a path, a matrix, or a data frame of "
+        "numbers, texts, dates and truth values (collect() a lazy one, to_frame() a series)."
+    )
+
+
 def _of_pandas(data: Any) -> Any:
     import pyarrow as pa
 
@@ -139,8 +152,9 @@ def _of_pandas(data: Any) -> Any:
             mixed.append(f"{name} ({data[name].dtype})")
     if mixed:
         raise RecordsError(
-            f"the data frame has columns of values of several types: {', '.join(mixed)}. Give each "
-            "one type, by astype(str) for example."
+            "the data frame has columns of values of several types, or of one that isn't read: "
+            f"{', '.join(mixed)}. Give each numbers, texts, dates or truth values alone, by "
+            "astype(str) for example."
         )
     return pa.table(made)
 
@@ -177,7 +191,9 @@ def _of_database(path: Path, table: str) -> Frame:
         table = known[0]
     if table not in known:
         hint = did_you_mean(table, known) if table else f"It has {', '.join(known) or 'none'}."
-        raise RecordsError(f"{path}: data.table must be a table of this database. {hint}")
+        raise RecordsError(
+            f"{path}: data.table, or init --table, must be a table of this database. {hint}"
+        )
     quoted = table.replace('"', '""')
     names, rows = query(path, f'SELECT * FROM "{quoted}"')  # noqa: S608 - a table that it has
     made, mixed = [], []
@@ -190,7 +206,8 @@ def _of_database(path: Path, table: str) -> Frame:
             mixed.append(name)
     if mixed:
         raise RecordsError(
-            f"{path}: columns hold values of several types: {', '.join(mixed)}. Give each one type."
+            f"{path}: columns hold values of several types: {', '.join(mixed)}. Give each one "
+            "type, in a view for example."
         )
     whole = pa.table(made, names=names)
 

@@ -7,6 +7,7 @@ the tables that `frames` reads, is read block by block.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,8 +92,8 @@ def open_frame_of(data: Any, names: Sequence[str], *, spelling: Spelling, table:
 def _blocks_of_npy(path: Path) -> Table:
     with _damaged(path):
         shape, read = _open_npy(path)
-    if len(shape) != 2 or 0 in shape:
-        as_matrix(np.empty(shape))  # refuses it, and says why
+        if len(shape) != 2 or 0 in shape:
+            as_matrix(np.empty(shape))  # refuses it, and says why
 
     def blocks() -> Iterator[Any]:
         with _damaged(path):
@@ -116,6 +117,10 @@ def _damaged(path: Path) -> Iterator[None]:
     """Whatever a parser raises, as a RecordsError."""
     try:
         yield
+    except RecordsError as error:
+        if str(path) in str(error):
+            raise
+        raise RecordsError(f"{path}: {error}") from None
     except DPVerifyError:
         raise
     except FileNotFoundError:
@@ -126,6 +131,10 @@ def _damaged(path: Path) -> Iterator[None]:
             "are common."
         ) from None
     except Exception as error:  # a damaged file can make a parser raise anything
+        if re.search("pickled|Python objects", str(error)):
+            raise RecordsError(
+                f"{path}: holds Python objects, or is no file of numpy's: records must be numbers."
+            ) from None
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RecordsError(
             f"{path}: can't be read, it may be damaged: {reason[:_REASON]}"
@@ -158,9 +167,10 @@ def shape_of(path: Path) -> Shape:
     """
     table = open_records(path)
     sparse = False
-    for block in table.read():
-        require_finite(block)
-        sparse |= is_sparse(block)
+    with _damaged(path):
+        for block in table.read():
+            require_finite(block)
+            sparse |= is_sparse(block)
     rows, attributes = table.shape
     bits = (
         path.suffix.lower() == ".npy"
@@ -285,10 +295,13 @@ def _no_number(path: Path, line: int, fields: list[str], names: list[str]) -> Re
             f"{where}: the value is missing. Leave such rows or such a column out, or put a "
             "number there by a rule that looks at no other record: 0, say."
         )
-    return RecordsError(
-        f"{where}: {value[:40]!r} is not a number. Leave such a row or column out, or code it as "
-        "a number by a rule that looks at no other record."
+    way_out = (
+        "Leave such a row or column out, or code it as a number by a rule that looks at no other "
+        "record."
+        if line > 1
+        else "Write a line of names above it: columns of words are declared by name."
     )
+    return RecordsError(f"{where}: {value[:40]!r} is not a number. {way_out}")
 
 
 def _number(field: str) -> float:

@@ -8,13 +8,13 @@ missing values in the same columns by the same marks (of a public list), give th
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from dpverify.data.encoding import day_of, number_pattern
+from dpverify.data.encoding import day_of, kind_of, number_pattern
 from dpverify.data.frame import Frame, Spelling, ending, is_index
 from dpverify.data.frames import open_frame
 from dpverify.data.text_files import TEXTS
@@ -69,7 +69,11 @@ def propose(path: Path, *, table: str = "") -> Proposals:
         for name, values in zip(frame.names, batch.columns, strict=True):
             missing[name] |= values.null_count > 0
     columns = [
-        Proposal(name=name, kind="drop" if is_index(name) else _kind(kind), missing=missing[name])
+        Proposal(
+            name=name,
+            kind="drop" if is_index(name) else kind_of(kind) or "drop",
+            missing=missing[name],
+        )
         for name, kind in zip(frame.names, frame.kinds, strict=True)
     ]
     return Proposals(rows=frame.rows, columns=tuple(columns), spelling=spelling)
@@ -120,23 +124,6 @@ def _separator(path: Path, spelling: Spelling) -> str:
         if len(names) > 1:
             return separator
     return ""
-
-
-def _kind(kind: Any) -> Kind:
-    from pyarrow import types
-
-    tests: Mapping[Kind, Sequence[Any]] = {
-        "boolean": (types.is_boolean,),
-        "whole": (types.is_integer,),
-        "real": (types.is_floating, types.is_decimal),
-        "date": (types.is_date, types.is_timestamp),
-        "category": (
-            *(types.is_string, types.is_large_string, types.is_string_view),
-            types.is_dictionary,
-        ),
-    }
-    found = (name for name, known in tests.items() if any(test(kind) for test in known))
-    return next(found, "drop")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from dpverify.data.frame import Frame, Spelling, ending, readable
 from dpverify.errors import RecordsError
@@ -62,6 +63,15 @@ class _Texts:
             if "Empty" in str(error):
                 raise RecordsError(f"{self.path}: has no rows under its line of names.") from None
             raise
+        if names[0].lower().startswith("sep="):
+            raise RecordsError(
+                f"{self.path}: begins with a line for spreadsheets, sep=. Remove it."
+            )
+        if any(category(letter) == "Cc" and letter not in "\t\r\n" for letter in "".join(names)):
+            raise RecordsError(
+                f"{self.path}: is no file of texts: names of columns hold control characters. Give "
+                "it the ending of its kind."
+            )
         for separator, name in _SEPARATORS.items():
             if len(names) == 1 and separator in names[0]:
                 written = "\\t" if separator == "\t" else separator
@@ -84,7 +94,8 @@ class _Texts:
             named = ", ".join(map(str, ragged[:_SHOWN])) + (", ..." if len(ragged) > _SHOWN else "")
             raise RecordsError(
                 f"{self.path}: {len(ragged):,} rows ({named}) don't have {columns} values, as the "
-                "line of names does. Quote values that hold the separator."
+                "line of names does. Quote values that hold the separator, and remove what stands "
+                "above the names."
             )
 
     def rows(self, names: Sequence[str]) -> int:

@@ -275,7 +275,7 @@ def test_a_table_at_a_url(tmp_path: Path, sketch: LinearSketch) -> None:
         assert np.array_equal(table.whole(), values)
         assert len(table.parts) == parts
     assert open_records("memory://visits/0.parquet").parts == ()  # one file is one release
-    with pytest.raises(RecordsError, match="there is no such file"):
+    with pytest.raises(RecordsError, match="no file matches this pattern"):
         open_records("memory://nothing/*.parquet")
     system.pipe("/visits/a.csv", b"a\n1\n")
     with pytest.raises(RecordsError, match=r"must end with one of \.parquet, \.arrow"):

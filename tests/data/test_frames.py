@@ -21,7 +21,7 @@ from pyarrow import feather, parquet
 
 from dpverify.data.declared import declared
 from dpverify.data.domain import dense
-from dpverify.data.encoding import encoded
+from dpverify.data.encoding import encoded, numbers
 from dpverify.data.frame import Spelling
 from dpverify.data.frames import frame_of, open_frame
 from dpverify.data.loading import load_records, open_records
@@ -158,6 +158,9 @@ def test_sparse_matrices(tmp_path: Path) -> None:
         ("a.xlsx", b"PK", "must end with one of .csv, .tsv"),
         ("a.parquet", b"PAR1", "can't be read"),
         ("a.sqlite", b"nothing at all", "can't be read"),
+        ("a.tsv", b"sep=;\na;b\n1;2\n", "begins with a line for spreadsheets"),
+        ("a.tsv", b"PAR1\x15\x04\n1\n", "is no file of texts"),
+        ("a.tsv", b"Report\n\na\tb\n1\t2\n", "remove what stands above the names"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, name: str, content: bytes, said: str) -> None:
@@ -170,8 +173,13 @@ def test_what_is_no_table(tmp_path: Path, name: str, content: bytes, said: str) 
 def test_no_file_and_no_table(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match="no such file"):
         open_frame(tmp_path / "nothing.parquet")
-    with pytest.raises(RecordsError, match="no such file"):
+    with pytest.raises(RecordsError, match="no file matches this pattern"):
         open_frame(tmp_path / "*.parquet")
+    with pytest.raises(RecordsError, match=r"has no file, and several .* Write them as .parquet"):
+        open_frame(tmp_path)
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(RecordsError, match=r"has files of .csv, and several"):
+        open_frame(tmp_path)
     database(tmp_path / "x.sqlite")
     with pytest.raises(RecordsError, match="Did you mean people"):
         open_frame(tmp_path / "x.sqlite", table="peolpe")
@@ -179,21 +187,50 @@ def test_no_file_and_no_table(tmp_path: Path) -> None:
 
 def test_columns_of_several_types_are_named_and_not_shown() -> None:
     frame = pd.DataFrame({"a": [1, "SECRET"], "b": [1, 2]})
-    with pytest.raises(RecordsError, match=r"several types: a \(object\)") as caught:
+    with pytest.raises(RecordsError, match=r"isn't read: a \(object\)") as caught:
         frame_of(frame)
     assert "SECRET" not in str(caught.value)
 
 
-def test_columns_of_lists_are_named(tmp_path: Path) -> None:
-    parquet.write_table(pa.table({"visits": [[1, 2]], "age": [3]}), tmp_path / "x.parquet")
-    with pytest.raises(RecordsError, match="lists or structures: visits"):
-        open_frame(tmp_path / "x.parquet")
+def test_types_that_are_not_read_are_named(tmp_path: Path) -> None:
+    """Lists, durations and the like may be dropped; what is missing as a whole has no type."""
+    columns = {"name": [[1, 2]], "smokes": pa.array([None]), "age": [3]}
+    parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
+    frame = open_frame(tmp_path / "x.parquet")
+    said = r"types that aren't read: name \(list<element: int64>\)\. Make numbers"
+    with pytest.raises(RecordsError, match=said):
+        encoded(frame, COLUMNS, spelling=Spelling(), clip=False)
+    with pytest.raises(RecordsError, match=said):
+        numbers(frame, Spelling())
+    assert encoded(frame, COLUMNS[:2], dropped=["name"], spelling=Spelling(), clip=False).shape == (
+        1,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [pd.Series([1.0]), pl.Series([1.0]), pl.LazyFrame({"a": [1.0]}), [1]],
+    ids=["pandas", "polars", "lazy", "list"],
+)
+def test_what_is_no_frame_is_told_how_to_be_one(data: Any) -> None:
+    with pytest.raises(RecordsError, match=r"is no table.*: give a path, .* to_frame\(\) a series"):
+        frame_of(data)
+
+
+def test_patterns_may_name_folders(tmp_path: Path) -> None:
+    for folder in ("2023-01", "2023-02", "other"):
+        (tmp_path / folder).mkdir()
+        parquet.write_table(pa.table({"c": [1]}), tmp_path / folder / "a.parquet")
+    assert open_frame(tmp_path / "2023-*" / "*.parquet").rows == 2
 
 
 def test_columns_must_be_declared_or_dropped() -> None:
     frame = frame_of(PEOPLE)
     with pytest.raises(RecordsError, match="that aren't declared: name, smokes"):
         encoded(frame, COLUMNS[:1], spelling=Spelling(), clip=False)
+    with pytest.raises(RecordsError, match="has no column nane; columns that aren't declared: na"):
+        encoded(frame, COLUMNS[:1], dropped=["nane"], spelling=Spelling(), clip=False)
     with pytest.raises(RecordsError, match=r"has no column nane\. Did you mean name"):
         encoded(frame, COLUMNS, dropped=["nane"], spelling=Spelling(), clip=False)
     table = encoded(frame, COLUMNS[:1], dropped=["name", "smokes"], spelling=Spelling(), clip=False)
@@ -253,7 +290,7 @@ EAST = dt.timezone(dt.timedelta(hours=9))
     ids=["bytes", "times", "zones", "beyond", "numpy"],
 )
 def test_no_row_decides_how_another_is_read(tmp_path: Path, values: list[Any]) -> None:
-    with pytest.raises(RecordsError, match="values of several types: c"):
+    with pytest.raises(RecordsError, match=r"several types, .*: c \(object\)"):
         frame_of(pd.DataFrame({"c": pd.Series(values, dtype=object)}))
 
 

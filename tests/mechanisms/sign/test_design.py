@@ -173,7 +173,6 @@ def test_overlapping_pairs_have_the_cosine() -> None:
         ({"at": []}, r"at=\[\] must be non-empty"),
         ({"ladder": []}, r"ladder=\[\] must be non-empty"),
         ({"draws": 0}, "draws=0 must be at least 1"),
-        ({"at": [(np.zeros(16), np.ones(16))]}, "aren't 0 on the grid"),
         (
             {"at": overlapping_pairs([0], p=16, nonzero=8), "ladder": ["smooth"]},
             "all orthogonal",
