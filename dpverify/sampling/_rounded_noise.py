@@ -16,10 +16,7 @@ from dpverify.errors import require
 from dpverify.sampling._quantile_table import Law, Table, build_table, decide_word, draw
 from dpverify.sampling.words import Words
 
-__all__ = ["MAX_SCALE", "RoundedNoise"]
-
-MAX_SCALE = 2.0**44
-"""Beyond it scale·z could exceed the integers that doubles hold exactly."""
+__all__ = ["RoundedNoise"]
 
 
 @frozen(kw_only=True)
@@ -28,12 +25,13 @@ class RoundedNoise(ABC):
 
     law: ClassVar[Law]
     min_scale: ClassVar[float]
+    max_scale: ClassVar[float] = 2.0**44  # beyond it scale·z could exceed doubles' whole numbers
 
     scale: float
 
     def __attrs_post_init__(self) -> None:
         rule = f"in [{1 if self.min_scale == 1 else f'1/{1 / self.min_scale:g}'}, 2**44]"
-        require(self.min_scale <= self.scale <= MAX_SCALE, "scale", self.scale, rule)
+        require(self.min_scale <= self.scale <= self.max_scale, "scale", self.scale, rule)
 
     def sample(self, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:
         """Draw independent values; see `_quantile_table.draw`."""

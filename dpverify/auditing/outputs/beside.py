@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import zlib
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -18,15 +19,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Beside", "beside"]
+__all__ = ["Beside", "beside", "can_be_pickled"]
 
+_EXACT = 2**53  # up to here doubles hold whole numbers
 _MOST = 4096  # words and numbers
 _SMALL = 64  # numbers of an array that are noted
 _READ = (Decimal, Fraction, complex, datetime.date, datetime.datetime, datetime.timedelta)
 """Types whose values are their parts, and nothing more."""
 _NAMED = (type, FunctionType, MethodType, ModuleType)
 """What pickle would look up by its name."""
-_HOLDERS = frozenset({tuple, list, dict, bytes, type(None), pickle.PickleBuffer})
+_HOLDERS = frozenset({tuple, list, dict, type(None), pickle.PickleBuffer})
 """Types that say nothing, but by what is in them: most of what a frame is pickled as."""
 _NUMBERS = (np.number, np.bool_)
 
@@ -50,12 +52,14 @@ class Beside(pickle.Pickler):
     words : texts and names of types, in their order, each once
     numbers : whole numbers, truth values and doubles, in their order; of an array once, however
         often it is met
+    checksum : of all bytes; 0 without any
     """
 
     def __init__(self) -> None:
         super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda _: None)
         self.words: dict[str, None] = {}
         self.numbers: list[float] = []
+        self.checksum = 0
         self._arrays: set[int] = set()  # by identity, as pickle's memo holds them until the end
 
     def persistent_id(self, obj: Any) -> str | None:
@@ -66,6 +70,9 @@ class Beside(pickle.Pickler):
             raise _EnoughError
         if isinstance(obj, str):
             self.words[obj] = None
+            return None
+        if isinstance(obj, bytes):
+            self.checksum = zlib.crc32(obj, self.checksum)
             return None
         if isinstance(obj, _NAMED):
             name = f"{getattr(obj, '__module__', '')} {getattr(obj, '__qualname__', obj.__name__)}"
@@ -86,6 +93,8 @@ class Beside(pickle.Pickler):
     def _note(self, number: float) -> None:
         with suppress(OverflowError):  # read where it stands
             self.numbers.append(float(number))
+        if isinstance(number, int) and abs(number) > _EXACT:
+            self.numbers.append(float(number % 2**32))
 
 
 def beside(value: Any) -> Beside:
@@ -94,3 +103,14 @@ def beside(value: Any) -> Beside:
     with suppress(Exception):  # foreign objects refuse with whatever they like
         noted.dump(value)
     return noted
+
+
+def can_be_pickled(value: Any) -> bool:
+    """Whether pickle can go through a value."""
+    try:
+        Beside().dump(value)
+    except _EnoughError:
+        return True
+    except Exception:  # as above
+        return False
+    return True

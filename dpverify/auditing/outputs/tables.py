@@ -22,7 +22,7 @@ def parts_of(value: Any, most: int) -> list[Any] | None:
             return list(getattr(value, way)())
     if isinstance(value, Iterator):
         return list(islice(value, most))
-    return list(value) if isinstance(value, Collection) else None
+    return list(islice(value, most + 1)) if isinstance(value, Collection) else None
 
 
 def _rows(value: Any) -> list[Any]:

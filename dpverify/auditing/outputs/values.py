@@ -51,16 +51,17 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import groupby, islice
+from itertools import groupby
 from numbers import Number
-from types import CellType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.beside import beside
+from dpverify.auditing.outputs.beside import beside, can_be_pickled
 from dpverify.auditing.outputs.frames import read_frame
+from dpverify.auditing.outputs.numerals import NUMERAL, spelling
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
 from dpverify.errors import PASSING, DrawError
@@ -84,11 +85,11 @@ _WORDS = 50  # of one text
 _LONGEST = 300  # characters of a word that are told apart
 _READ = 2000  # characters of a text that are read; of the rest there is a checksum
 _NAN = struct.pack(">d", math.nan).hex()
-_BITS = 2048  # of one whole number
+_NAN_BITS = int(_NAN, 16)
+_BITS = 2048  # of one whole number; of a longer one there is a checksum
 _EXACT = 2**53  # up to here doubles hold whole numbers
-_PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
-_UNREAD = (FunctionType, MethodType, partial, Awaitable, AsyncIterator)
+_PLACE = re.compile(r" (?:at|@) 0x[0-9a-fA-F]+")
+_UNREAD = (FunctionType, MethodType, CodeType, partial, Awaitable, AsyncIterator)
 """What gives values when it is called or awaited, and may hold any."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -223,7 +224,11 @@ def _told(types: Any) -> str:
             return f"{dtype} array of shape {shape}" + (", by columns" if fortran else "")
         case (kind, parts):
             return f"{kind.__name__}[{_alike(map(_told, parts))}]"
-    return str(types.__name__)
+    return _name(types)
+
+
+def _name(kind: type) -> str:
+    return "np.bool" if kind is np.bool_ else kind.__name__  # both are called bool
 
 
 def _alike(structures: Iterable[str]) -> str:
@@ -400,6 +405,8 @@ class _Reader:
         for shift in range(0, reach, 32):
             named = f"{name} // 2**{shift}" if shift else name
             self.add(f"{named} mod 2**32", float((whole >> shift) % 2**32))
+        if whole.bit_length() > _BITS:
+            self.word(f"checksum of {name}", str(zlib.crc32(f"{whole:x}".encode())))
 
     def array(self, name: str, array: NDArray[Any]) -> None:
         """An array of numbers."""
@@ -424,6 +431,9 @@ class _Reader:
             self.array(f"low digits of {name}", low.astype(np.float64))
             self.array(f"exponents of {name}", exponents)
         undefined = np.isnan(double)
+        if np.any(double[undefined].view(np.uint64) != _NAN_BITS):
+            bits = zlib.crc32(double[undefined].tobytes())
+            self.word(f"checksum of NaN in {name}", str(bits))
         negative = (double == 0) & np.signbit(double)
         for told, places in (("NaN", undefined), ("-0.0", negative)):
             if places.any():
@@ -442,12 +452,21 @@ class _Reader:
             self.number(f"len({name})", len(text))
             self.word(f"checksum of {name}", str(zlib.crc32(text.encode(errors="replace"))))
             text = text[:_READ]
-        told = _NUMBER.sub("#", text)
+        told = NUMERAL.sub("#", text)
         self.word(name, told)
         if told != text:  # 1.50 and 1.5 are one number
             self.add(f"len({name})", float(len(text)))
-        for place, match in enumerate(islice(_NUMBER.finditer(text), _WORDS)):
-            self.number(f"number {place} in {name}", float(match[0]))
+        numerals = NUMERAL.findall(text)
+        for place, numeral in enumerate(numerals[:_WORDS]):
+            spelled = spelling(numeral)
+            self.number(f"number {place} in {name}", spelled.number)
+            if spelled.form:
+                self.word(f"form of number {place} in {name}", spelled.form)
+            if spelled.beyond:
+                self.number(f"digits of number {place} in {name}", spelled.beyond)
+        if rest := " ".join(numerals[_WORDS:]):
+            self.number(f"sum of further numbers in {name}", sum(map(float, rest.split())))
+            self.word(f"checksum of further numbers in {name}", str(zlib.crc32(rest.encode())))
         words = text.split()
         for word in sorted(set(words[:_WORDS])) if len(words) > 1 else ():
             self.add(f"{_cut(word)!r} in {name}", 1.0)
@@ -459,6 +478,8 @@ class _Reader:
         words = [word for word in unplaced if word not in self.texts]
         if words:
             self.word(f"beside {name}", ", ".join(words))
+        if noted.checksum:
+            self.word(f"bytes beside {name}", str(noted.checksum))
         numbers = []
         for number in noted.numbers:
             if self.read[number] > 0:
@@ -470,7 +491,7 @@ class _Reader:
 
     def walk(self, value: Any, name: str, depth: int) -> str:  # noqa: C901 - a type a line
         """Collect the leaves of a part; its structure."""
-        kind = type(value).__name__
+        kind = _name(type(value))
         self.parts += 1
         if self.parts > _PARTS:
             raise DrawError(f"What is released has more than {_PARTS:,} parts: release fewer.")
@@ -484,7 +505,7 @@ class _Reader:
             self.text(name, _said(value))
             return kind
         match value:
-            case None | Enum():
+            case None | Enum() | np.ma.core.MaskedConstant():
                 self.word(name, str(value))
             case np.generic() if value.dtype.kind in "Mm":
                 self.number(name, int(value.astype(np.int64)))
@@ -558,7 +579,8 @@ class _Reader:
     def _array(self, value: NDArray[Any], name: str, depth: int) -> str:
         dtype = f"{value.dtype}"
         if type(value) is not np.ndarray:
-            dtype = f"{type(value).__name__} of {dtype}"
+            held = self._entries(getattr(value, "__dict__", {}), name, depth)
+            dtype = f"{type(value).__name__}{f'({held})' if held else ''} of {dtype}"
         if value.dtype.kind in "Mm":
             value = value.astype(np.int64)
         if value.dtype.kind == "c":
@@ -601,10 +623,7 @@ class _Reader:
     def _object(self, value: Any, name: str, depth: int) -> str:
         kind = type(value).__name__
         if isinstance(value, _UNREAD) or callable(getattr(value, "collect", None)):  # polars
-            raise DrawError(
-                f"What is released holds a {kind}, {shown(value)}, and an audit reads values "
-                "alone: release what it gives."
-            )
+            raise self._unread(value)
         if is_sparse(value):
             held = value.tocoo()
             entries = zip(*(part.tolist() for part in (*held.coords, held.data)), strict=True)
@@ -615,8 +634,11 @@ class _Reader:
         if not isinstance(value, type):
             with suppress(Exception):  # whatever an object says to being asked
                 state = value.__getstate__()
-        if isinstance(state, tuple) and len(state) == 2:  # also of slots
-            state = {**(state[0] or {}), **(state[1] or {})}
+            if state is None:  # which may be what pickle is told alone
+                state = getattr(value, "__dict__", None)
+        match state:
+            case (None | Mapping() as own, Mapping() as slots):
+                state = {**(own or {}), **slots}
         made = _made(value if isinstance(value, type) else type(value))
         if made:
             state = {**(state if isinstance(state, Mapping) else {}), **made}
@@ -628,8 +650,18 @@ class _Reader:
                 if not callable(part)
             ]
             return f"{kind}({', '.join(structures)})"
-        self.text(name, _said(value))
+        told = _said(value)
+        says_nothing = told.endswith(" object>") and type(value).__module__ != "_thread"  # locks
+        if state is None and says_nothing and not can_be_pickled(value):
+            raise self._unread(value)
+        self.text(name, told)
         return kind
+
+    def _unread(self, value: Any) -> DrawError:
+        return DrawError(
+            f"What is released holds a {type(value).__name__}, {shown(value)}, and an audit reads "
+            "values alone: release what it gives."
+        )
 
 
 def _made(kind: type) -> dict[str, Any]:

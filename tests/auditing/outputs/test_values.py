@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
+import hashlib
 import math
+import sqlite3
 from array import array
 from collections import ChainMap, defaultdict, deque, namedtuple
 from collections.abc import Callable
@@ -11,6 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -213,6 +217,23 @@ def _with(value: Any, **attributes: Any) -> Any:
     return value
 
 
+class _Array(np.ndarray):
+    """An array with attributes."""
+
+
+class _Untold:
+    """An object of which pickle is told nothing."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Untold, (0,))
+
+    def __getstate__(self) -> None:
+        return None
+
+
 SAME = [*range(99)]
 
 
@@ -296,6 +317,25 @@ TOLD_APART = {
     "attribute of a number within": (["a", _Said(1)], ["a", _with(_Said(1), row=7)]),
     "attribute of one of several numbers": ([2, _Said(1)], [2, _with(_Said(1), row=7)]),
     "attribute of a text": (_Told("a"), _with(_Told("a"), row=7)),
+    "attribute of an array": tuple(_with(np.ones(2).view(_Array), row=n) for n in (7, 8)),
+    "what pickle isn't told": (_Untold(1), _Untold(2)),
+    "numpy's truth": (np.True_, True),
+    "sign of a numeral": ("+1", "01"),
+    "form of a numeral": ("10.00", "1.0e1"),
+    "letter of an exponent": ("1e5", "1E5"),
+    "decimals of two numerals": ("1.5 2.50", "1.50 2.5"),
+    "numeral beyond doubles": ("1e999", "2e999"),
+    "digits beyond a double": ("0.10000000000000000001", "0.10000000000000000002"),
+    "digits of another script": ("\u0661", "\u0662"),
+    "one numeral of many": tuple(" ".join(map(str, [*range(60), n])) for n in (3, 4)),
+    "bits of one NaN of many": tuple(
+        np.r_[np.array([0x7FF8 << 48 | n], np.uint64).view(float), np.zeros(99)] for n in (0, 1)
+    ),
+    "high bits": tuple(10**5000 + n * 2**3000 for n in (0, 1)),
+    "bytes in a state": tuple((ctypes.c_double * 2)(1, n) for n in (1, 2)),
+    "large number beside": tuple(deque([1], maxlen=2**60 + n) for n in (0, 1)),
+    "state of two numbers": (NormalDist(1, 2), NormalDist(2, 2)),
+    "masked or not": (np.ma.masked, np.ma.array(1.0)),
     "attribute of an exception": (ValueError("a"), _with(ValueError("a"), row=7)),
 }
 
@@ -418,6 +458,16 @@ def test_what_is_read_already_is_not_read_again() -> None:
     """Beside a list, a frame's rows or a text there is nothing; sets have no order to tell."""
     for plain in ([1.5, "a", {"b": 2}], "a 1", {"a": None}, {"c", "b", "a", 2.5}, Decimal("1.5")):
         assert not any("beside" in name for name, _ in value_of(plain).leaves)
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [hashlib.sha256(b"a"), sqlite3.connect(":memory:"), compile("1", "", "eval")],
+    ids=lambda hides: type(hides).__name__,
+)
+def test_what_hides_its_values_is_refused(hides: Any) -> None:
+    with pytest.raises(DrawError, match="an audit reads values alone"):
+        value_of({"a": hides})
 
 
 def test_a_query_that_was_not_collected_is_refused() -> None:
