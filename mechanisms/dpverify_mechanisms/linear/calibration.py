@@ -89,7 +89,8 @@ class Neighbours:
         Raises
         ------
         ParameterError
-            If Gaussian noise would be finer than the grid, or Laplace noise than a 64th of it.
+            If Gaussian noise would be finer than the grid, or Laplace noise than a 64th of it; if
+            either would be wider than 2⁴⁴ steps.
         """
         match kind:
             case "gaussian":
@@ -102,6 +103,7 @@ class Neighbours:
                         f"records' grid, and needs {RoundedGaussian.min_scale:.0f}",
                         f'noise = "laplace" goes down to {RoundedLaplace.min_scale:.3g} of a step.',
                     )
+                _check_width(epsilon, scale)
                 return RoundedGaussian(scale=scale)
             case "laplace":
                 row = self._row()
@@ -109,10 +111,20 @@ class Neighbours:
                     least = scale_laplace_curve(epsilon, delta, row=row)
                 else:
                     least = scale_laplace(epsilon, sensitivity=self.apart(1))
+                _check_width(epsilon, least.upper)
                 return RoundedLaplace(scale=least.upper)
 
     def _row(self) -> tuple[Fraction, ...] | None:
         return laplace_row(self.projection, self.grid, self.domain, self.adjacency)
+
+
+def _check_width(epsilon: Fraction, scale: float) -> None:
+    if scale > RoundedGaussian.max_scale:
+        raise ParameterError(
+            "epsilon",
+            short_string(epsilon),
+            f"larger: the noise would be {scale:.3g} steps of the records' grid, and may be 2**44",
+        )
 
 
 def _divided(size: Exact, scale: Fraction) -> Exact:

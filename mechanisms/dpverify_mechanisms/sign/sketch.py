@@ -92,6 +92,7 @@ class SignSketch(RandomizedSigns):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         if self.least_norm is not None:
+            require(self.least_norm >= 0, "least_norm", self.least_norm, "at least 0")
             self._require_angle_law()
             self._require_some_record()
 

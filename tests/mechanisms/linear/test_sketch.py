@@ -295,3 +295,18 @@ def test_gaussian_noise_finer_than_the_grid_is_refused_with_the_way_out() -> Non
         LinearSketch.raw_data_g_opt(epsilon=5, **target)
     assert 'noise = "laplace"' in str(no.value)
     assert LinearSketch.raw_data_g_opt(epsilon=5, noise="laplace", **target).noise.scale < 1
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_noise_wider_than_can_be_drawn_is_refused_by_the_epsilon_that_asks_for_it(
+    noise: Any,
+) -> None:
+    with pytest.raises(ParameterError, match="must be larger: the noise would be"):
+        LinearSketch.raw_data_g_opt(
+            epsilon="1e-18",
+            noise=noise,
+            p=8,
+            delta="1e-30",
+            domain=SIGNED,
+            adjacency=ADJACENCIES[0],
+        )

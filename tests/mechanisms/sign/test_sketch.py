@@ -174,6 +174,8 @@ def test_what_does_not_fit_is_refused() -> None:
         SignSketch.dp_signoporp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), delta=DELTA, **TARGET)
     with pytest.raises(ParameterError, match="delta"):
         SignSketch.dp_signrp_rr(p=4, k=2, seed=1, least_norm=Fraction(1), **TARGET)
+    with pytest.raises(ParameterError, match="least_norm=-1 must be at least 0"):
+        SignSketch.dp_signrp_rr(p=4, k=2, seed=1, least_norm=-1, delta=DELTA, **TARGET)
     with pytest.raises(ParameterError, match="beta"):
         SignSketch.dp_signrp_rr(
             p=4, k=2, seed=1, **TARGET | {"adjacency": Attribute(beta=Fraction(3))}
