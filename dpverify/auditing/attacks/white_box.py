@@ -11,7 +11,6 @@ its level (`judging`), so that all of it holds at α.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,9 +25,11 @@ from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
 from dpverify.auditing.outputs.samples import (
     by_chunks,
+    copies,
     foreign_code,
     one_side,
     over_the_draw,
+    prepares,
     require_numbers,
 )
 from dpverify.auditing.settings import AuditKind
@@ -38,13 +39,14 @@ from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import PASSING, ClusterError, DrawError, require
 from dpverify.guarantee import claimed_epsilon
 from dpverify.privacy import Pair, WhiteBox
-from dpverify.sampling.words import ReplayableWords
+from dpverify.sampling.words import ReplayableWords, Words
 from dpverify.visible import raised
 
 __all__ = ["EventCounts", "WhiteBoxAttack", "count_events", "verdict"]
 
 CHUNK = 500
 """Draws that share a stream of words, named by their place: no result depends on the workers."""
+_WAYS = ("release", "release_blocks", "prepared_blocks", "log_likelihood_ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,17 +233,34 @@ def _chunk(
 
         return foreign_code(score, mechanism, pair, side, (), time_limit)
     rng = ReplayableWords(*key)
-    data = pair.neighbour if side else pair.record
     scores: list[NDArray[np.float64]] = []
 
     def draw() -> None:
+        score = _redrawer(mechanism, pair, side)
         for _ in range(size):
-            fresh = mechanism.redrawn(int(rng.words(1)[0] >> np.uint64(11)))
-            output = fresh.release(copy.deepcopy(data), rng=rng)[None]
-            scores.append(fresh.log_likelihood_ratio(output, pair.record, pair.neighbour))
+            seed = int(rng.words(1)[0] >> np.uint64(11))
+            scores.append(score(seed, rng))
 
     foreign_code(draw, mechanism, pair, side, scores, time_limit)
     return np.concatenate(scores)
+
+
+def _redrawer(mechanism: Any, pair: Pair, side: int) -> Callable[[int, Words], NDArray[np.float64]]:
+    """Draw the public randomness from a seed, release and score, at each call."""
+    if prepares(mechanism, "redrawer", *_WAYS):
+        prepared: Callable[[int, Words], NDArray[np.float64]] = mechanism.redrawer(pair, side)
+        return prepared
+    data = copies(pair.neighbour if side else pair.record)
+
+    def score(seed: int, rng: Words) -> NDArray[np.float64]:
+        fresh = mechanism.redrawn(seed)
+        output = fresh.release(data(), rng=rng)[None]
+        scores: NDArray[np.float64] = fresh.log_likelihood_ratio(
+            output, pair.record, pair.neighbour
+        )
+        return scores
+
+    return score
 
 
 def _count(

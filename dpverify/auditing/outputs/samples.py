@@ -64,6 +64,7 @@ __all__ = [
     "joined",
     "one_side",
     "over_the_draw",
+    "prepares",
     "raised_in",
     "releaser",
     "require_numbers",
@@ -234,12 +235,7 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
     The mechanism's own `releaser` prepares what doesn't change between them, if it has one; but
     not where a subclass releases in another way than the class that has it.
     """
-    classes = [vars(each) for each in type(mechanism).__mro__]
-    own, *ways = (
-        next((place for place, names in enumerate(classes) if name in names), len(classes))
-        for name in ("releaser", "release", "release_blocks")
-    )
-    if own < len(classes) and own <= min(ways):
+    if prepares(mechanism, "releaser", "release", "release_blocks"):
         prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
     else:
         copied_data = copies(data)
@@ -248,6 +244,16 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
             return mechanism.release(copied_data(), rng=rng)
 
     return alone(prepared)
+
+
+def prepares(mechanism: Any, short: str, *ways: str) -> bool:
+    """Whether it has a method that stands for others, none of which a subclass has changed."""
+    classes = [vars(each) for each in type(mechanism).__mro__]
+    own, *others = (
+        next((place for place, names in enumerate(classes) if name in names), len(classes))
+        for name in (short, *ways)
+    )
+    return own < len(classes) and own <= min(others)
 
 
 def alone(release: Callable[[], _T]) -> Callable[[], _T]:

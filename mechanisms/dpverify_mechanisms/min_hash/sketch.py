@@ -15,8 +15,9 @@ differ, and the claim is the curve of K differing ones; it needs no assumption.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from statistics import fmean
 from typing import Any, Literal, Self
 
@@ -26,12 +27,11 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from dpverify.data.adjacency import Items
-from dpverify.data.blocks import admitted_blocks, row_blocks
-from dpverify.data.domain import Sets, as_rows
+from dpverify.data.domain import Sets
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Prepared
+from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Redrawable
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
@@ -51,7 +51,7 @@ Reading = Literal["over the draw", "realised"]
 
 
 @frozen(kw_only=True)
-class MinHash(Prepared, Certifiable, Exhaustive):
+class MinHash(Redrawable, Certifiable, Exhaustive):
     """Release of randomized buckets of sets.
 
     Parameters
@@ -236,13 +236,13 @@ class MinHash(Prepared, Certifiable, Exhaustive):
 
     def _curve(self, reading: Reading) -> PrivacyCurve:
         differ = self.differ() if reading == "over the draw" else None
-        return self.rule.curve(self.hashes.functions, self.hashes.buckets, differ)
+        return _curve(self.rule, self.hashes.functions, self.hashes.buckets, differ)
 
     # The release
 
-    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
-        admitted = admitted_blocks(records, self.domain, attributes=self.hashes.items)
-        return map(self.hashes.values, row_blocks(admitted))
+    def before(self, admitted: scipy.sparse.csr_array) -> NDArray[np.int64]:
+        """Buckets before the rule."""
+        return self.hashes.values(admitted)
 
     def randomized(self, buckets: NDArray[np.int64], rng: Words) -> NDArray[Any]:
         """Buckets as the rule gives them out."""
@@ -265,25 +265,20 @@ class MinHash(Prepared, Certifiable, Exhaustive):
 
     def values(self, records: Any) -> NDArray[np.int64]:
         """Buckets before the rule: for likelihoods and tests, never for release."""
-        return self.hashes.values(self.admitted(records))
-
-    def admitted(self, records: Any) -> scipy.sparse.csr_array:
-        """Sets of the domain as CSR rows; one record may be a single row of shape (items,)."""
-        return self.domain.admit(as_rows(records), attributes=self.hashes.items)
+        return self.before(self.admitted(records))
 
     # The attack
 
-    def log_likelihood_ratio(
-        self, outputs: NDArray[Any], record: Any, neighbour: Any
+    def ratios(
+        self, outputs: NDArray[Any], own: NDArray[np.int64], other: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour), given the realised hash functions.
+        """Ln p(output | own buckets) − ln p(output | the other's), for one record each.
 
         `outputs` has shape (draws, 1, K). The loss is a whole number of steps times the upper end
         of `rule.loss`, as the curves' `rates` count it.
         """
-        own, other = self.values(record)[0], self.values(neighbour)[0]
-        scores = self.rule.scores(outputs.reshape(len(outputs), -1), own, other)
-        return np.asarray(scores * self.rule.loss(self.hashes.buckets).upper)
+        scores = self.rule.scores(outputs.reshape(len(outputs), -1), own[0], other[0])
+        return np.asarray(scores * _step(self.rule, self.hashes.buckets))
 
     def distribution(self, record: Any) -> Mapping[tuple[int, ...], Fraction]:
         """Exact probability of every output given the hash functions, for tiny B and K.
@@ -353,3 +348,15 @@ class MinHash(Prepared, Certifiable, Exhaustive):
                 return (CollisionSimilarity(keep=Fraction(1), **of),)
             case _:
                 raise ParameterError("rule", type(self.rule).__name__, "one with an estimator")
+
+
+@lru_cache(maxsize=16)
+def _curve(rule: BucketRule, functions: int, buckets: int, differ: Fraction | None) -> PrivacyCurve:
+    """Its curve, made once for all functions that are drawn."""
+    return rule.curve(functions, buckets, differ)
+
+
+@lru_cache(maxsize=16)
+def _step(rule: BucketRule, buckets: int) -> float:
+    """One step of the loss, rounded up."""
+    return rule.loss(buckets).upper

@@ -18,7 +18,7 @@ for β-adjacency alone: for ‖u − u′‖₁ ≤ β many bins can change at o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Self
 
@@ -28,11 +28,10 @@ from attrs import evolve, field, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Record
-from dpverify.data.blocks import admitted_blocks, row_blocks
 from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, require
-from dpverify.privacy import Certifiable, Exhaustive, Prepared
+from dpverify.privacy import Certifiable, Exhaustive, Redrawable
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.distance import check_bound, check_sums, grid_for
 from dpverify_mechanisms.packed import unused_are_zero
@@ -51,7 +50,7 @@ _ROWS = 128  # records a product: their doubles stay in the cache between the st
 
 
 @frozen(kw_only=True)
-class RandomizedSigns(Prepared, Certifiable, Exhaustive):
+class RandomizedSigns(Redrawable, Certifiable, Exhaustive):
     """Signs of records @ P, each randomized by a flip rule, packed into bytes.
 
     Parameters
@@ -137,10 +136,6 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
         """Number of attributes of a record."""
         return self.projection.p
 
-    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.int64]]:
-        admitted = admitted_blocks(records, self.domain, attributes=self.projection.p)
-        return map(self._sums, row_blocks(admitted))
-
     def randomized(self, sums: NDArray[np.int64], rng: Words) -> NDArray[np.uint8]:
         """Signs of sums, each flipped by the rule."""
         flipped = self.rule.draw(sums, self.divisors(), rng=rng)
@@ -157,13 +152,14 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
 
     def noiseless(self, records: ArrayLike) -> NDArray[np.int64]:
         """Exact projected values in steps: for likelihoods and tests, never for release."""
-        return self._sums(self.domain.admit(records, attributes=self.projection.p))
+        return self.before(self.domain.admit(records, attributes=self.projection.p))
 
-    def _sums(self, x: Any) -> NDArray[np.int64]:
-        sums = np.empty((x.shape[0], self.projection.k), dtype=np.int64)
-        for start in range(0, x.shape[0], _ROWS):
+    def before(self, admitted: Any) -> NDArray[np.int64]:
+        """Projected values in steps, exactly."""
+        sums = np.empty((admitted.shape[0], self.projection.k), dtype=np.int64)
+        for start in range(0, len(sums), _ROWS):
             rows = slice(start, start + _ROWS)
-            sums[rows] = self.projection.apply(self.grid.round(dense(x[rows])))
+            sums[rows] = self.projection.apply(self.grid.round(dense(admitted[rows])))
         return sums
 
     def gridded(self, records: ArrayLike) -> NDArray[np.float64]:
@@ -197,13 +193,14 @@ class RandomizedSigns(Prepared, Certifiable, Exhaustive):
 
     # The law
 
-    def log_likelihood_ratio(
-        self, outputs: NDArray[np.uint8], record: ArrayLike, neighbour: ArrayLike
+    def ratios(
+        self, outputs: NDArray[np.uint8], own: NDArray[np.int64], other: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour); infinite where one can't be."""
+        """Ln p(output | own) − ln p(output | other); infinite where one can't be."""
         rows = outputs.reshape(len(outputs), -1)
         bits = np.unpackbits(rows, axis=-1, count=self.projection.k)
-        return total_losses(bits, bit_losses(self.positive(record), self.positive(neighbour)))
+        chances = (self.rule.positive(sums, self.divisors()) for sums in (own, other))
+        return total_losses(bits, bit_losses(*chances))
 
     def positive(self, record: ArrayLike) -> list[Fraction]:
         """Probability that each released sign is positive.

@@ -26,12 +26,16 @@ from dpverify.auditing.statistics.power import (
     roc_thresholds,
 )
 from dpverify.auditing.statistics.two_sample_binomial import Counts
-from dpverify.data.adjacency import Adjacency, Attribute
+from dpverify.data.adjacency import Adjacency, Attribute, Items
+from dpverify.data.domain import Box, Sets
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair, WhiteBox
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import ReplayableWords, Words
 from dpverify_audits.planted.linear_sketch import noise_scaled
+from dpverify_audits.planted.min_hash import drawn
 from dpverify_mechanisms.linear.sketch import LinearSketch
+from dpverify_mechanisms.min_hash.sketch import MinHash
+from dpverify_mechanisms.sign.sketch import SignSketch
 from tests.helpers.attacks import counted, evidence_of, finding_of
 from tests.helpers.claims import LEVEL, THOUSANDTH, Sketch
 from tests.helpers.profiles import day_and_night
@@ -278,3 +282,49 @@ class Faulty(Transparent):
 def test_a_mechanism_at_fault_is_named_with_its_pair(fault: str, says: str) -> None:
     with pytest.raises(DrawError, match=f"Faulty {says}.*, on the pair 'only'"):
         audit(Faulty([], fault), draws=20)
+
+
+OVER_THE_DRAW: dict[str, Any] = {
+    "response": drawn(),
+    "noise": MinHash.noisy_min_hash(
+        p=12, k=8, buckets=3, seed=1, epsilon=2, domain=Sets(min_size=4), adjacency=Items(changes=1)
+    ),
+    "signs": SignSketch.dp_signrp_rr(
+        p=5,
+        k=6,
+        seed=1,
+        epsilon=2,
+        delta=THOUSANDTH,
+        domain=Box(low=-1, high=1),
+        adjacency=Attribute(beta=1),
+        least_norm=1,
+    ),
+}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("name", OVER_THE_DRAW)
+def test_data_that_are_admitted_once_have_the_same_scores(
+    monkeypatch: pytest.MonkeyPatch, name: str, side: int
+) -> None:
+    """As where each draw is a release, and its likelihood ratio looks at both data sets."""
+    sketch = OVER_THE_DRAW[name]
+    pair = sketch.worst_pairs()[0]
+    task = sketch, pair, side, 40, True, (3, "white-box", 0, side, 1), 60.0
+    scores = white_box._chunk(*task)
+    monkeypatch.setattr(white_box, "prepares", lambda *_: False)
+    assert np.array_equal(scores, white_box._chunk(*task))
+    assert np.unique(scores).size > 1
+
+
+def test_a_subclass_that_releases_otherwise_is_released() -> None:
+    class Emptied(MinHash):
+        def release(self, records: Any, *, rng: Words | None = None) -> NDArray[Any]:
+            return np.zeros_like(super().release(records, rng=rng))
+
+    sketch = Emptied(**field_values(drawn()))
+    pair = sketch.worst_pairs()[0]
+    own = sketch.redrawn(5)
+    emptied = np.zeros((1, *sketch.shape(1)), sketch.dtype())
+    score = white_box._redrawer(sketch, pair, 0)(5, ReplayableWords(1))
+    assert score == own.log_likelihood_ratio(emptied, pair.record, pair.neighbour)
