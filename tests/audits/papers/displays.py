@@ -17,7 +17,11 @@ from pathlib import Path
 
 __all__ = ["LISTS", "columns", "displayed", "listed", "remarked", "tabled", "told"]
 
-_MARKED = re.compile(r"^#+ (?P<heading>.*)$|\$\$[\s\S]+?\$\$", re.MULTILINE)
+_MARKED = re.compile(
+    r"^#+ (?P<heading>.*)$|\$\$[\s\S]+?\$\$|(?P<proof>^\**Proof\b)"
+    r"|(?P<end>^\**(?:Theorem|Lemma|Corollary|Remark|Note) \d|□|\\(?:Box|square))",
+    re.MULTILINE,
+)
 _SECTION = re.compile(r"\W*((?:[A-F]|\d+)(?:\.\d+)*)\b")
 _WORDS = re.compile(r" (?:a|and|be|by|for|if|in|is|of|that|the|to|we|where|with) ")
 _LABEL = re.compile(
@@ -54,8 +58,11 @@ def columns(text: str) -> str:
 
 
 def displayed(text: str) -> Iterator[str]:
-    """The section of each displayed formula: between ``$$``, or else lines without a sentence."""
-    section = ""
+    """The section of each displayed formula: between ``$$``, or else lines without a sentence.
+
+    Of a formula in a proof or an appendix the word “proof” follows.
+    """
+    section, proof = "", ""
     if "\f" in text:
         yield from _indented(columns(text))
     elif "$$" not in text:
@@ -63,14 +70,23 @@ def displayed(text: str) -> Iterator[str]:
             heading = re.match(r"(\d(?:\.\d)?|Appendix 0\.\w) [A-Z]", line)
             section = heading[1] if heading else section
             sentence = _WORDS.search(line) or re.match(r"[A-Z][a-z]+[ .A-Z]", line)
+            if (
+                line == "Proof"
+                or heading
+                or re.match(r"(?:Lemma|Theorem) \d|.*(?:Analysis|Estimation)\.", line)
+            ):
+                proof = " proof" if line == "Proof" or "Appendix" in line else ""
             if re.search(r"\\\w", line) and not sentence:
-                yield section
+                yield section + proof
     else:
         for found in _MARKED.finditer(text):
-            if found["heading"] is None:
-                yield section
+            if found["proof"] or found["end"]:
+                proof = " proof" if found["proof"] or section[:1].isalpha() else ""
+            elif found["heading"] is None:
+                yield section + proof
             elif number := _SECTION.match(found["heading"]):
                 section = number[1]
+                proof = " proof" if section[:1].isalpha() else ""
 
 
 def _indented(text: str) -> Iterator[str]:
@@ -159,4 +175,5 @@ if __name__ == "__main__":
         known = listed(name).get(paper, {})
         for number, item in enumerate(found(text), start=1):
             key = str(number) if name == "displays" else item
-            print(name, item, known.get(key, "MISSING"), sep="\t")
+            key += f" {item.split()[0]}" if name == "displays" and item.endswith("proof") else ""
+            print(name, key, known.get(key, "MISSING"), sep="\t")

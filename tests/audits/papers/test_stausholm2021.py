@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpverify.ledger.oracles import number
+from dpverify.ledger.oracles import chi_square, number
+from dpverify.ledger.statements import known_statement
 from dpverify_audits.papers.stausholm2021 import privacy
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
@@ -20,6 +21,21 @@ def test_up_to_where_the_classical_noise_is_enough() -> None:
 
     assert asked("8.7") < 1 < asked("8.8")
     assert (round(asked("12"), 1), round(asked("20"))) == (5.2, 161)
+
+
+def test_half_of_all_projections_have_a_longest_column_of_that_square() -> None:
+    """What section 7 and note 6 are judged by, at k = 64 and d = 65."""
+    longer = 1 - (1 - chi_square(64, number(Fraction(29, 20) * 64))) ** 65
+    assert 0.5 < float(longer) < 0.51
+
+
+def test_one_comparison_has_one_answer() -> None:
+    """Laplace against Gaussian noise, which the paper compares in sections 1.2, 6.2.3 and 7."""
+    named = ("section-1.2.improvement", "section-6.2.3.smaller-variance")
+    first, second = (known_statement(f"stausholm2021.{name}") for name in named)
+    assert list(first.corrections) == list(second.corrections)
+    assert not first.readings
+    assert not second.readings
 
 
 @pytest.mark.parametrize("z", [(0, 0), (1, 0), (2, -1)])

@@ -121,7 +121,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.appendix-a.bias",
         where="appendix A.2, second point",
         text="The second item of one set is the first one of the other with a probability "
-        "that isn't J: off by a tenth and more.",
+        "that isn't J: in two examples it is off by a tenth, which is ours, and more.",
         printed=lambda x, y: Fraction(1, 10),
         check=at_most(
             lambda f, x, y: (f(x, y), abs(_second_meets_first(x, y) - jaccard(x, y))),
@@ -145,8 +145,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.appendix-a.mean",
         where="appendix A.2, second point",
-        text="The share of equal answers of the exponential mechanism isn't J in the mean: off "
-        "by a twentieth and more.",
+        text="The share of equal answers of the exponential mechanism isn't J in the mean: in two "
+        "examples it is off by a twentieth, which is ours, and more.",
         printed=lambda x, y, r: Fraction(1, 20),
         check=at_most(
             lambda f, x, y, r: (f(x, y, r), abs(_chosen_alike(x, y, r) - jaccard(x, y))),

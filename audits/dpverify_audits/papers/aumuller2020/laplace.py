@@ -256,7 +256,7 @@ CLAIMS: tuple[Statement, ...] = (
             "That is the share for neighbours, and the records to compare are arbitrary. Their "
             "sampling error is of the order 1/√K, not √(α/(τK))."
         ),
-        instead="Plan for a sampling error of √(J(1 − J)/K), whatever α/τ is.",
+        instead="Plan for a sampling error of √((1 − J²)/K) at B = 2, whatever α/τ is.",
     ),
     Statement(
         id="aumuller2020.theorem-5.1.middle",
@@ -345,11 +345,12 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(_rate, [(5,), (20,)], "points"),
         reason=(
             "The proof takes neighbours' differences for those of any two records, and leaves the "
-            "larger part of L out. With both mended the least error over K is of the order "
-            "(α/τ)^(1/2), at K of the order τ/α, as for RRMinHash."
+            "larger part of L out. With both mended, and the noise counted by its deviation, the "
+            "least error over K is of the order (α/τ)^(1/2) at fixed ε, as for RRMinHash."
         ),
-        instead="Do not expect NoisyMinHash to beat RRMinHash at small α/τ; compare both for "
-        "your sizes.",
+        instead="Compare the exact deviations for your sizes: NoisyMinHash has the smaller one "
+        "for ε up to ½ and α/τ up to 1/500, RRMinHash from ε = ¾ on. At such ε and the paper's τ "
+        "both are above 1.",
     ),
     Statement(
         id="aumuller2020.section-5.comparison",
@@ -361,6 +362,7 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1, 2),), (Fraction(1, 2000),)],
             "enclosure",
         ),
-        reason="True of the powers; theorem 5.1, which it compares, doesn't hold.",
+        reason="True of the powers; theorem 5.1, which it compares, doesn't hold. What follows "
+        "from it is section-5.comparison.small-epsilon.",
     ),
 )

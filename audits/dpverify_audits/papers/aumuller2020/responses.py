@@ -83,15 +83,6 @@ def _beyond(
     return sum(far, Fraction(0)), delta
 
 
-def _needed(formula: Any, epsilon: Fraction, delta: Fraction) -> tuple[Any, Any] | None:
-    """L ln 4 against ε, at B = 3 and K = cτε/α."""
-    if (c := formula(epsilon)) is None:
-        return None
-    mean = number(c * epsilon * Fraction(2, 3))
-    level = mean + (-3 * number(delta).log() * mean).sqrt()
-    return level.ceil() * number(4).log(), epsilon
-
-
 CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.lemma-4.equal",
@@ -124,7 +115,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="aumuller2020.equation-2",
-        where="section 4, equation 2",
+        where="section 4, equation 2, in the proof of lemma 4",
         text="Responses agree with probability (J + BJp(Bp − 2) + B − 1)/(B(B − 1)).",
         printed=lambda b, p, j: (j + b * j * p * (b * p - 2) + b - 1) / (b * (b - 1)),
         check=equals(_agree, _BOTH, "identity"),
@@ -140,7 +131,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="aumuller2020.lemma-5",
-        where="section 4, lemma 5, equation 3",
+        where="section 4, lemma 5, equation 3; equation 4, in the proof of theorem 4.1",
         text="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
         conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
         printed=_error,
@@ -235,33 +226,6 @@ CLAIMS: tuple[Statement, ...] = (
         text="At B = 3 the condition is e^(ε/L) ≥ 4.",
         printed=lambda: Fraction(4),
         check=at_most(lambda formula: (2, 3 * formula() / (formula() + 2)), [()], "points"),
-    ),
-    Statement(
-        id="aumuller2020.theorem-4.1.k",
-        where="section 4, theorem 4.1 and its proof",
-        text="K = cτε/α with a c of its own for δ only (here 1/100) keeps ε ≥ L ln 4.",
-        conditions="any ε > 0 in the theorem",
-        printed=lambda epsilon: Fraction(1, 100),
-        corrections={
-            "for ε of at least ln 4": Correction(
-                lambda epsilon: Fraction(1, 100) if number(epsilon) >= number(4).log() else None,
-                proof=(
-                    "L is 1 up to ε = 5, and at most 1 + m + √(27.7m), m = ε/150, which is "
-                    "below ε/ln 4 from 3 on"
-                ),
-            )
-        },
-        check=at_most(
-            _needed,
-            [(Fraction(e), Fraction(1, 10**4)) for e in (8, 4, Fraction(7, 5), 1)],
-            "enclosure",
-        ),
-        reason=(
-            "L is a whole number of at least 1, so that ε ≥ L ln 4 asks for ε of at least ln 4 = "
-            "1.39, whatever the constant. At ε = 1 the proof's condition fails for every K."
-        ),
-        instead="Choose K by computing L and the error for each K; small ε has its best K where "
-        "L is 1.",
     ),
     *(
         Statement(

@@ -107,8 +107,9 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "points"),
         reason=(
-            "The ratio is printed upside down. Found neighbours are never more similar than the "
-            "true ones, so that it would be 1 or more, and table 1 has numbers below 1."
+            "Read in the order of its words, a ratio of this sum “and” that one, it is printed "
+            "upside down. Found neighbours are never more similar than the true ones, so that it "
+            "would be 1 or more, and table 1 has numbers below 1."
         ),
         instead="Divide the similarities of what was found by those of the true neighbours.",
     ),

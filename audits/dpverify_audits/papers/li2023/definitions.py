@@ -17,7 +17,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import hockey_stick
-from dpverify.ledger.statements import Reading, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .inner_products import U, V, dot, variance_of
 from .sign_flips import BINS, DENSE, LATTICE, neighbours, plus, sensitivity, smooth, worst_ratio
@@ -281,13 +281,12 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-1.3.unnormalised",
         where="section 1.3 (ii), un-normalised",
         text="k·Var of the cosine without normalising is 1 + ρ², records of norm 1.",
-        conditions="not stated: normal projected values; 2Σ uᵢ²vᵢ² comes off for signs",
+        conditions="Rademacher signs, as everywhere in the paper’s OPORP; “essentially” is said",
         printed=lambda kind, rho: 1 + rho**2,
-        readings={
-            "for normal values": Reading(
-                lambda kind, rho: 1 + rho**2 if kind == "normal" else None,
-                place="the same sentence: “essentially from (1 + ρ²)/k”",
-                covers="normal values; for signs of flat records what comes off is about 2/p",
+        corrections={
+            "less 2Σ uᵢ²vᵢ² for signs": Correction(
+                lambda kind, rho: 1 + rho**2 - (2 * rho**2 if kind == "signs" else 0),
+                proof="theorem 3.10, of one bin",
             )
         },
         check=equals(
@@ -295,8 +294,9 @@ CLAIMS: tuple[Statement, ...] = (
             [(kind, _F(r, 5)) for kind in ("normal", "signs") for r in (3, -4)],
             "enumeration",
         ),
-        reason="With signs 2Σ uᵢ²vᵢ² comes off, as in equation 12: at u = (1, 0) 1 − ρ² is left. "
-        "The printed 1 + ρ² is that of normal entries.",
+        reason="With signs 2Σ uᵢ²vᵢ² comes off, as in equation 14: at u = (1, 0, …) 1 − ρ² "
+        "is left. "
+        "The printed 1 + ρ² is that of normal entries, and for flat records right up to 2/p.",
         instead="Take 2Σ uᵢ²vᵢ² off when the entries are signs.",
     ),
     Statement(
@@ -350,11 +350,15 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(
             lambda u, beta: _local(u, beta, 2),
-            [(u, b) for b in (_HALF, _F(1), _F(3, 2)) for u in ((_F(1), _F(-1)), (_F(0), _F(0)))],
+            [
+                (u, b)
+                for b in (_HALF, _F(1), _F(3, 2))
+                for u in ((_F(1), _F(-1)), (_F(1, 4), _F(0)))
+            ],
             "enumeration",
         ),
-        reason="At u = 0 no attribute can move by more than 1, so that for β above 1 the local "
-        "sensitivity is smaller. Up to β = 1 both are the same.",
+        reason="At u = (¼, 0) no attribute can move by more than 1¼, so that for β above that the "
+        "local sensitivity is smaller. Up to β = 1 both are the same at every record.",
         instead="Use the global sensitivity.",
     ),
     Statement(

@@ -30,6 +30,15 @@ def _unrepeated(name: str, where: str, text: str, reason: str = _NO_DATA) -> Sta
 
 
 CLAIMS: tuple[Statement, ...] = (
+    _unrepeated(
+        "names",
+        "sections 3.1, 3.5 and 6.2; caption of figure 8",
+        "Theorem 6.2 is of “Algorithm 6”; section 3.5 names “DP-SignRP (see Section 3.3)”; "
+        "figure 8 "
+        "is “same as in Figure 8”; section 3.1 has W of d × k.",
+        "names that should be others, where nothing can be tried: algorithm 11, also in the proof "
+        "and above the theorem; DP-RP, of which section 3.3 is; figure 7; p × k, as in algorithm 1",
+    ),
     Statement(
         id="li2023.section-5.1.metrics",
         where="section 5.1, precision and recall",
@@ -75,7 +84,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     _unrepeated(
         "theorem-4.6.limit",
-        "section 4.1.2, theorem 4.6",
+        "section 4.1.2, theorem 4.6 and its proof",
         "√k·(estimated angle − θ) is normal of variance V_RR in the limit.",
         "a limit; the mean and variance are exact for every k and are checked",
     ),

@@ -163,7 +163,7 @@ def _in_thousandths(formula: Any) -> Any:
 CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-3",
-        where="section 1.2, equation 3",
+        where="section 1.2, equation 3; section 4.1.2, proof of theorem 4.6",
         text="Signs of a Gaussian projection of two records agree with probability 1 − θ/π.",
         printed=lambda rho: 1 - number(rho).acos() / arb.pi(),
         check=equals(
@@ -210,7 +210,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.theorem-4.6.mean",
-        where="section 4.1.2, equation 21 and theorem 4.6",
+        where="section 4.1.2, equation 21, theorem 4.6 and its proof",
         text="The estimate (21) of the collision probability is unbiased.",
         printed=lambda seen, r: ((r + 1) ** 2 * seen - 2 * r) / (r - 1) ** 2,
         check=equals(
@@ -283,11 +283,13 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_least_at, _BEST, "enclosure", of=_in_thousandths),
         mechanisms=("dp-signrp-rr",),
-        reason="At θ = π/2 the printed k* is 8.1 times the best one, 0.306·ε/F, and most of the "
-        "accuracy is lost there. The paper's own equation, with its 8 or with the 4 that it "
-        "should be, gives 0.262 or 0.289: it takes ε/(Fk), here 3.3, for small.",
-        instead="Solve c⁴ − 1 + 4θ(π − θ)/π² = 2xc³(c² − 1) with c = coth(x/2); k = ε/(Fx). At θ = "
-        "π/2 that is sinh x = 4x.",
+        reason="At N₊ = Fk and θ = π/2 the printed k* is 8.1 times the best one, 0.306·ε/F; the "
+        "equation above it, with its 8 or with the 4 that it should be, gives 0.262 or 0.289. With "
+        "the N₊ of equation 19 the best k is smaller still: 6 at ε = 20, F = 0.3 and δ = 10⁻⁶, "
+        "where 164 is printed.",
+        instead="Minimise theorem 4.6’s V_RR/k over k with the N₊ of equation 19; N₊ = Fk "
+        "is off by "
+        "a factor 3 at the k that it leads to.",
     ),
     Statement(
         id="li2023.section-4.2.flip-number",
@@ -327,14 +329,14 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.lemma-4.2.mean",
-        where="section 4.1.1, lemma 4.2, part 2, equation 16",
+        where="section 4.1.1, lemma 4.2, part 2, equation 16; appendix A.2",
         text="E(|X| given |X| > |Y|), in units of σx.",
         printed=_mean_printed,
         check=equals(lambda r, rho: _above(r, rho, power=1) / _above(r, rho), _PAIRS, "quadrature"),
     ),
     Statement(
         id="li2023.lemma-4.2.tail",
-        where="section 4.1.1, lemma 4.2, part 3, equation 17",
+        where="section 4.1.1, lemma 4.2, part 3, equation 17; appendix A.2, last display",
         text="P(|X| > tσx given |X| > |Y|) is at most exp(−t²/2).",
         printed=lambda t: (-(number(t) ** 2) / 2).exp(),
         check=at_most(
@@ -421,7 +423,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.lemma-4.4",
-        where="section 4.1.1, lemma 4.4",
+        where="section 4.1.1, lemma 4.4, and in the proof of proposition 4.5",
         text="P(Binomial ≥ (1 + η)μ) is at most exp(−η²μ/(η + 2)).",
         printed=lambda eta, mu: (-number(eta**2 * mu / (eta + 2))).exp(),
         check=at_most(_chernoff_case, _TAIL, "enclosure"),

@@ -19,7 +19,7 @@ from operator import add, mul
 from typing import Any, Literal
 
 from dpverify.ledger.checks import Check, at_most, equals
-from dpverify.ledger.statements import Reading, Statement
+from dpverify.ledger.statements import Correction, Statement
 
 __all__ = [
     "CLAIMS",
@@ -166,6 +166,8 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
     p, k = _SIZES[sketch]
     place = _PLACE[sketch]
     sizes = [(U[:p], V[:p], k), (U[:2], V[:2], 1), (U[:2], U[:2], 2 if k == 2 else 1)]
+    if sketch == "raw":
+        sizes.append((U[:1], V[:1], 1))  # of one attribute, with which the proof begins
     coins = (Fraction(0), Fraction(1, 2), Fraction(3))
 
     def at_noise(formula: Any) -> Any:
@@ -178,7 +180,7 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
 
     yield Statement(
         id=f"li2023.{place}.mean",
-        where=f"section 3.6, {place.replace('-', ' ')}",
+        where=f"section 3.6, {place.replace('-', ' ')} and its proof",
         text=f"The inner product estimated from {_WHAT[sketch]} is unbiased.",
         printed=lambda u, v, k, t: dot(u, v),
         check=equals(
@@ -191,7 +193,8 @@ def _moments(sketch: Sketch) -> Iterator[Statement]:
     )
     yield Statement(
         id=f"li2023.{place}.variance",
-        where=f"section 3.6, {place.replace('-', ' ')}, equation {_EQUATION[sketch]}",
+        where=f"section 3.6, {place.replace('-', ' ')}, equation {_EQUATION[sketch]}, and "
+        f"its proof",
         text=f"Variance of the inner product estimated from {_WHAT[sketch]}.",
         printed=_FORMULAS[sketch],
         check=variance([(*size, t) for size in sizes for t in coins]),
@@ -215,28 +218,31 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-15.limit",
         where="section 3.6, equation 15",
-        text="The ratio R of the variances is about p/k where σ or p is large.",
+        text="The ratio R of the variances is about p/k where σ or p is large, within 0.1 %.",
+        conditions="“large” and “high” are no numbers, and the 0.1 % are ours; k is a "
+        "share of p in "
+        "figure 3",
         printed=lambda p, k, s2: Fraction(p, k),
-        conditions="not stated: for large p, that k grows with p",
         check=at_most(
             _limit_gap,
             [
                 (10**4, 100, Fraction(10**6)),
+                (1000, 500, Fraction(8)),
                 (10**9, 10**7, Fraction(1, 10)),
                 (10**9, 10, Fraction(1, 10)),
+                (1000, 10, Fraction(1, 10)),
             ],
             "points",
         ),
-        readings={
-            "k is a share of p, as in figure 3": Reading(
-                lambda p, k, s2: Fraction(p, k) if 100 * k >= p else None,
-                place="figure 3: “We choose k values with k/p ∈ {0.01, 0.05, 0.1, 0.5}”",
-                covers="the shares of figure 3, from 0.01 on",
+        corrections={
+            "where kσ² is at least 4000": Correction(
+                lambda p, k, s2: Fraction(p, k) if k * s2 >= 4000 else None,
+                proof="2σ² and 1/k are then below 0.1 % of kσ⁴ together, and p is at least k",
             )
         },
-        reason="It is true for large σ, and for large p where k is a share of p. For large p at "
-        "a fixed k and σ the factor kσ⁴/(2σ² + kσ⁴ + 1/k) stays: ¼ at k = 10 and σ² = 1/10, "
-        "which ε = 19 asks for.",
+        reason="It is kσ² that has to be large. For large p at a fixed k and σ the factor "
+        "kσ⁴/(2σ² + kσ⁴ + 1/k) stays: ¼ at k = 10 and σ² = 1/10, which ε = 19 asks for, and at "
+        "figure 3’s p = 1000 too.",
         instead="Use R itself, not its limit.",
     ),
     Statement(

@@ -31,6 +31,7 @@ _VECTORS: list[Vector] = [(0, 0), (1, 0), (1, 1), (2, -1)]
 _QS = (_F(1), _F(9, 11), _F(1, 4))
 _CASES = [(k, 2, q, z, step) for k in (1, 2, 64) for q in _QS for z in _VECTORS for step in (1, 2)]
 _CASES += [(2, 4, _F(1), (1, 0, -1, 0), 1)]
+_CASES += [(k, d, threshold(d), (0,) * d, 1) for k, d in ((1, 1), (3, 4))]
 _ONE_NOISE = [(k, 2, q, x) for k in (1, 2) for q in _QS for x in _VECTORS[1:]]
 
 
@@ -106,14 +107,16 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.lemma-8.variance",
-        where="section 5.2, lemma 8, second item; lemma 12, part 2; with constant 32 in O(·)",
+        where="section 5.2, lemma 8, second item; appendix C.1, lemma 12, part 2; with our "
+        "constant 32 in O(·)",
         text="Var ≤ (3/k)‖z‖⁴ + 32(d²σ⁴/k + dσ²‖z‖²).",
-        conditions="not stated: q ≥ 1/(d/9 + 1), and k ≤ d, which section 7 supposes",
+        conditions="not stated: q ≥ 1/(d/9 + 1), and k < d, which section 7 supposes; the "
+        "constant 32 is ours",
         printed=_lemma_8,
         readings={
-            "k ≤ d and q ≥ 1/(d/9 + 1)": Reading(
+            "k < d and q ≥ 1/(d/9 + 1)": Reading(
                 lambda k, d, q, z, step: (
-                    _lemma_8(k, d, q, z, step) if k <= d and q >= threshold(d) else None
+                    _lemma_8(k, d, q, z, step) if k < d and q >= threshold(d) else None
                 ),
                 place="section 7, “we may assume k < d”, and appendix B.3, “when q ≥ 1/(d/9+1)”",
                 covers="the dimensions that section 7 compares",
@@ -125,7 +128,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=("fjlt",),
-        reason="The noise’s own spread adds 8dσ⁴, which is no O(d²σ⁴/k) for k above d. With k ≤ "
+        reason="The noise’s own spread adds 8dσ⁴, which is no O(d²σ⁴/k) for k above d. With k < "
         "d and q ≥ 1/(d/9 + 1) the bound holds.",
         instead="Add 8dσ⁴ for the noise’s own spread when k is above d.",
     ),
@@ -234,7 +237,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.appendix-c.substituted",
         where="appendix C.1, last two displays; with lemma 8's constant 32 in O(·)",
         text="Var ≤ (3/k)‖x − y‖⁴ + 32(d²σ⁴/k + dσ²‖x‖²).",
-        conditions="k ≤ d and q ≥ 1/(d/9 + 1), as for lemma 8",
+        conditions="k < d and q ≥ 1/(d/9 + 1), as for lemma 8",
         printed=lambda k, d, q, x, y, step: (
             _F(3, k) * _distance(x, y) ** 2
             + 32 * _F(step * step, 3) * d * (d * _F(step * step, 3) / k + power(x, 2))
@@ -255,8 +258,7 @@ CLAIMS: tuple[Statement, ...] = (
                 f(k, d, q, x, y, step),
             ),
             [
-                (k, 2, q, x, y, step)
-                for k in (1, 2)
+                (1, 2, q, x, y, step)
                 for q in _QS[:2]
                 for x, y in (((0, 0), (2, 0)), ((0, 0), (2, -1)), ((1, 0), (1, 1)))
                 for step in (1, 2)

@@ -131,7 +131,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.lemma-10",
-        where="section 6.1, lemma 10",
+        where="section 6.1, lemma 10; appendix D.2",
         text="Var‖Sx − Sy‖² ≤ (2/k)‖x − y‖⁴.",
         printed=lambda k, s, d, z: Fraction(2 * power(z, 2) ** 2, k),
         check=at_most(lambda f, *c: (_variance(*c), f(*c)), _CASES, "enumeration"),

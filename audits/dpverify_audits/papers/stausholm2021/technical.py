@@ -68,6 +68,12 @@ def _fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
     return kept + 4 * (k + 2) * m2 * power(z, 2) + 2 * k * m4 + 2 * k * (1 + 2 * k) * m2**2
 
 
+def _of_difference(law: str, n: int, s: int) -> Fraction:
+    """E[(η − μ)ⁿ] for even n, from the law of the difference."""
+    law_of = difference(_LAWS[law])
+    return sum((p * x**n for x, p in law_of.items()), Fraction(0)) / s ** (n // 2)
+
+
 def _true_fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
     mean, variance = noisy(k, s, z, law)
     return variance + mean**2
@@ -209,7 +215,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.lemma-3.unbiased",
-        where="section 4, lemma 3, part 1",
+        where="section 4, lemma 3, part 1; appendix A",
         text="E‖Sz + η − μ‖² = ‖z‖² + 2kE[η²].",
         printed=lambda k, s, z, law: power(z, 2) + 2 * k * of(law, 2, s),
         check=equals(lambda *c: noisy(*c)[0], CASES, "enumeration"),
@@ -217,7 +223,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.lemma-3.variance",
-        where="section 4, lemma 3, part 2",
+        where="section 4, lemma 3, part 2; appendix A",
         text="Var = Var‖Sz‖² + 8E[η²]‖z‖² + 2kE[η⁴] + 2kE[η²]².",
         conditions="zero mean; the check has a skewed law too",
         printed=_general_variance,
@@ -226,9 +232,24 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="stausholm2021.appendix-a.fourth-moment",
-        where="appendix A, claim A",
+        where="appendices A and A.0.1, claim A",
         text="E‖Sz + η − μ‖⁴ = E‖Sz‖⁴ + 4(k+2)E[η²]‖z‖² + 2kE[η⁴] + 2k(1+2k)E[η²]².",
         printed=_fourth_moment,
+        check=equals(_true_fourth_moment, CASES, "enumeration"),
+    ),
+    Statement(
+        id="stausholm2021.appendix-a.unfolded",
+        where="appendix A.0.1, first display, the sum unfolded",
+        text="E‖Sz + η − μ‖⁴ is E‖Sz‖⁴, 2Σ_{i,ℓ} 2E[η²]E(Sz)_ℓ², Σ E(η_i − μ_i)⁴, "
+        "Σ_{i≠ℓ} E(η_i − μ_i)²E(η_ℓ − μ_ℓ)² and 4Σ E(η_i − μ_i)²E(Sz)_i²; the rest is 0.",
+        printed=lambda k, s, z, law: (
+            _plain(k, s, z)
+            + power(z, 2) ** 2
+            + 4 * k * of(law, 2, s) * power(z, 2)
+            + k * _of_difference(law, 4, s)
+            + k * (k - 1) * _of_difference(law, 2, s) ** 2
+            + 4 * _of_difference(law, 2, s) * power(z, 2)
+        ),
         check=equals(_true_fourth_moment, CASES, "enumeration"),
     ),
     Statement(
