@@ -70,8 +70,8 @@ def _fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
 
 def _of_difference(law: str, n: int, s: int) -> Fraction:
     """E[(η − μ)ⁿ] for even n, from the law of the difference."""
-    law_of = difference(_LAWS[law])
-    return sum((p * x**n for x, p in law_of.items()), Fraction(0)) / s ** (n // 2)
+    total = sum((p * x**n for x, p in difference(_LAWS[law]).items()), Fraction(0))
+    return total * Fraction(1, s ** (n // 2))
 
 
 def _true_fourth_moment(k: int, s: int, z: tuple[int, ...], law: str) -> Fraction:
