@@ -81,9 +81,8 @@ _MEMBERS = (str, bytes, int, np.generic)  # of sets that are kept
 _PLAIN = (float, int, np.float64, np.int64)
 _APART = frozenset((str, bytes, int))  # types of which no two have equal members
 _DEPTH = 8  # of what lies within one another
-_WORDS = 50  # of one text
 _LONGEST = 300  # characters of a word that are told apart
-_READ = 2000  # characters of a text that are read; of the rest there is a checksum
+_READ = 20_000  # characters of a text that are read; of the rest there is a checksum
 _NAN = struct.pack(">d", math.nan).hex()
 _NAN_BITS = int(_NAN, 16)
 _BITS = 2048  # of one whole number; of a longer one there is a checksum
@@ -143,10 +142,21 @@ class Value:
         reader.word("structure", f"raises {type(error).__name__}")
         reader.text("message", _said(error, str))
         reader.beside("the exception", error)
-        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        if cause is not None:
-            reader.text("cause", f"{type(cause).__name__}: {_said(cause, str)}")
+        for place, cause in enumerate(_causes(error)):
+            reader.text(f"cause {place}", f"{type(cause).__name__}: {_said(cause, str)}")
+            reader.beside(f"cause {place}", cause)
         return cls(tuple(reader.leaves), f"raises {type(error).__name__}", told)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What an exception was raised from, and that one in turn, as a traceback shows them."""
+    told = {id(error)}
+    while (
+        cause := error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    ) is not None and id(cause) not in told:
+        told.add(id(cause))
+        yield cause
+        error = cause
 
 
 def kept(output: Any) -> Any:
@@ -456,19 +466,15 @@ class _Reader:
         self.word(name, told)
         if told != text:  # 1.50 and 1.5 are one number
             self.add(f"len({name})", float(len(text)))
-        numerals = NUMERAL.findall(text)
-        for place, numeral in enumerate(numerals[:_WORDS]):
+        for place, numeral in enumerate(NUMERAL.findall(text)):
             spelled = spelling(numeral)
             self.number(f"number {place} in {name}", spelled.number)
             if spelled.form:
                 self.word(f"form of number {place} in {name}", spelled.form)
             if spelled.beyond:
                 self.number(f"digits of number {place} in {name}", spelled.beyond)
-        if rest := " ".join(numerals[_WORDS:]):
-            self.number(f"sum of further numbers in {name}", sum(map(float, rest.split())))
-            self.word(f"checksum of further numbers in {name}", str(zlib.crc32(rest.encode())))
         words = text.split()
-        for word in sorted(set(words[:_WORDS])) if len(words) > 1 else ():
+        for word in sorted(set(words)) if len(words) > 1 else ():
             self.add(f"{_cut(word)!r} in {name}", 1.0)
 
     def beside(self, name: str, value: Any) -> None:

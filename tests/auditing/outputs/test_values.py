@@ -297,8 +297,8 @@ TOLD_APART = {
     "under a mask": tuple(np.ma.array([1, n], mask=[False, True]) for n in (1, 2)),
     "part beyond the named ones": ([None] * 5000 + [0], [None] * 5000 + [1]),
     "word beyond the named ones": ([None] * 5000 + ["a"], [None] * 5000 + ["b"]),
-    "end of a long member": ({"y" * 2010 + "a", 1}, {"y" * 2010 + "b", 1}),
-    "end of a long key": ({("y" * 2010 + "a",): 1}, {("y" * 2010 + "b",): 1}),
+    "end of a long member": ({"y" * 20_010 + "a", 1}, {"y" * 20_010 + "b", 1}),
+    "end of a long key": ({("y" * 20_010 + "a",): 1}, {("y" * 20_010 + "b",): 1}),
     "middle bits": tuple(10**400 + n * 2**64 for n in (0, 1)),
     "middle bits of a numerator": tuple(Fraction(10**400 + n * 2**64, 3) for n in (0, 3)),
     "middle bits within": tuple([10**400 + n * 2**64] for n in (0, 1)),
@@ -438,14 +438,22 @@ def _noted(note: str) -> Exception:
     [
         (_noted("Ann"), _noted("Bob")),
         (_caused(KeyError("Ann")), _caused(KeyError("Bob"))),
+        (_caused(_caused(KeyError("Ann"))), _caused(_caused(KeyError("Bob")))),
+        (_caused(_with(KeyError(), row=7)), _caused(_with(KeyError(), row=8))),
         (_with(ValueError("a"), row=7), _with(ValueError("a"), row=8)),
-        (ValueError("y" * 3000 + "a"), ValueError("y" * 3000 + "b")),
+        (ValueError("y" * 30_000 + "a"), ValueError("y" * 30_000 + "b")),
         (ExceptionGroup("a", [KeyError("Ann")]), ExceptionGroup("a", [KeyError("Bob")])),
     ],
 )
 def test_what_comes_with_an_exception_is_read(errors: tuple[Exception, Exception]) -> None:
     own, other = map(Value.of_raised, errors)
     assert own.leaves != other.leaves
+
+
+def test_each_number_and_each_word_of_a_text_has_a_name() -> None:
+    leaves = dict(value_of(" ".join(f"w{n} {n}.5" for n in range(300))).leaves)
+    assert leaves["number 599 in output"] == 299.5
+    assert leaves["'w299' in output"] == 1
 
 
 def test_whole_numbers_beyond_doubles_are_read_in_lists() -> None:
