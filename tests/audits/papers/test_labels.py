@@ -21,7 +21,6 @@ VAGUE = re.compile(
 # What has a vague word, and a number of its own or the paper's as well.
 NUMBERED = {
     "aumuller2020.section-6.1.nearly": "a ratio that is read off a figure",
-    "kenthapadi2013.section-3.1.3.concentrated": "false at 93 %, and a reading for every width",
 }
 _ONE_NUMBER = re.compile(r"δ (of|is) \d")
 

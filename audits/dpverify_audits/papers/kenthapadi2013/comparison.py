@@ -90,8 +90,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-4.2.hamming",
         where="section 4.2",
-        text="‖x − y‖₂ of bit vectors equals their Hamming distance; its square does. "
-        "The formula gives the power of the Hamming distance that ‖x − y‖₂⁴ is.",
+        text="‖x − y‖₂ of bit vectors is their Hamming distance h, so that ‖x − y‖₂⁴ is h⁴.",
         printed=lambda h: h**4,
         corrections={
             "‖x − y‖₂² is the Hamming distance": Correction(

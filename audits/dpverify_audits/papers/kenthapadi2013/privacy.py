@@ -353,7 +353,7 @@ CLAIMS: tuple[Statement, ...] = (
             [
                 (Fraction(e), n, Fraction(w))
                 for e, w in (("1/10", 1), ("99/100", 1), ("20", 1), ("1", "3/2"))
-                for n in (2, 100, 10**6)
+                for n in (100, 2, 10**6)
             ],
             "quadrature",
         ),

@@ -129,8 +129,8 @@ def _least_variance(r2: Fraction, s2: Fraction) -> tuple[int, Fraction]:
 _ORDERS = [
     (Fraction(r), Fraction(s), Fraction(x))
     for r, s, x in (
-        *((10**6, s, x) for s in (1, 10) for x in (2, 200)),
         *((r, 1, x) for r, x in ((1, 2), (2, 2), (10, 2), (200, 200), (2000, 200))),
+        *((10**6, s, x) for s in (1, 10) for x in (2, 200)),
     )
 ]
 # Bounds on probabilities are tried where they are below 1: elsewhere they say nothing.
@@ -174,7 +174,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="kenthapadi2013.theorem-2.independence",
-        where="section 3.2.2, theorem 2, condition on σ",
+        where="section 3.2.2, theorem 2, condition on σ; above it, “This property is crucial”",
         text="Theorem 2 needs its condition: with σ in proportion to w₂(P), as theorem 1 has it "
         "and lemma 2 hasn't, the variance is above the printed one.",
         conditions="one column and one bit of distance; the printed variance at the mean of σ²",

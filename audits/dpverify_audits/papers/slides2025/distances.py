@@ -251,8 +251,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.page-19.dimension",
         where="Theoretical Guarantees, error bounds",
-        text="Error bounds don't depend on the dimension of the data: not on how many entries of "
-        "a difference are 0 or else, nor does σ², here in units of that for one attribute.",
+        text="Error bounds don't depend on the dimension of the data: neither the variance for a "
+        "given distance, nor σ² in units of that for one attribute.",
         conditions="not stated: that σ is given; normal rows of two numbers, at the mean of w₂(P)²",
         printed=lambda use, v: _printed_variance((2,), 1, Fraction(1)) if use == _GIVEN else 1,
         readings={
@@ -272,7 +272,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Appendix A's σ is in proportion to w₂(P), the longest of as many rows as there are "
         "attributes, which grows with them. At k = 64, ε = 1, δ = 10⁻⁶ and ‖x − y‖² = 100 the "
-        "variance is 0.69 million for 10 attributes and 1.84 million for 10⁶, at the median of "
+        "variance is 0.70 million for 10 attributes and 1.84 million for 10⁶, at the median of "
         "w₂(P).",
         instead="Take σ from the P that was drawn, of signs if it may be chosen: their rows have "
         "one length.",

@@ -121,11 +121,6 @@ def _least_form(f: Any, n: int, w: Fraction) -> tuple[Fraction, Fraction]:
     return f(w, n), least
 
 
-def _is_floor(x: tuple[int, ...], w: Fraction) -> tuple[Fraction, Fraction]:
-    """w, and the least xᵀL_H x/‖x‖² of all graphs."""
-    return w, min(form(smoothed(3, u, w), x) / sum(a * a for a in x) for u in graphs(3))
-
-
 def _grows(by: int, w: Fraction) -> tuple[Fraction, int]:
     """Largest xᵀL_H x/xᵀL_H′x when the first edge changes by ±1; L_H ⪯ L_H′ if it is at most 1."""
     return max(
@@ -200,6 +195,11 @@ def _ratio_bounded(t: Fraction, e: Fraction, d: Fraction, rows: int) -> tuple[ar
 
 _MODERATE = [(Fraction(e), _SMALL, r) for e in ("1/10", "1", "4") for r in (1, 32, 200)]
 _LARGE = [(Fraction(60), _SMALL, 100)]
+_LARGEST = [
+    (Fraction(e), Fraction(d), r)  # ε is 2.3·ln(2/δ), rounded down
+    for e, d in (("333/10", "1/1000000"), ("689/100", "1/10"), ("183/100", "9/10"))
+    for r in (1, 100)
+]
 
 CLAIMS: tuple[Statement, ...] = (
     Statement(
@@ -226,14 +226,16 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
         corrections={
-            "for ε of at most 4": Correction(
-                lambda: _MODERATE, proof="tried at some settings, and not proven"
+            "for ε of at most 2.3·ln(2/δ)": Correction(
+                lambda: _MODERATE + _LARGEST,
+                proof="by Kairouz, Oh and Viswanath 2015, theorem 3.4, they compose to ε/√2 + "
+                "rε₀·tanh(ε₀/2) with rδ₀ + δ/2, and rε₀·tanh(ε₀/2) is at most ε²/(8 ln(2/δ))",
             )
         },
         check=wherever(_composes, "enclosure"),
         reason="At ε = 60 and δ = 10⁻⁶ 100 rows can have 1.9 times that δ; at δ = 1/10 they "
-        "exceed it at ε = 15. Up to ε = 4 they don’t.",
-        instead="Keep ε at 4 or below, or compose the rows exactly.",
+        "exceed it at ε = 15. Up to ε = 2.3·ln(2/δ), 33 and 6.9 at these δ, they don’t.",
+        instead="Keep ε at 2.3·ln(2/δ) or below, or compose the rows exactly.",
     ),
     Statement(
         id="slides2025.appendix-d.order",
@@ -258,28 +260,11 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-d.floor",
         where="appendix D, matrix-level bounds, second item",
         text="The smoothed Laplacian's eigenvalues are at least w, across the constants.",
+        conditions="the directions of the density below it, which has the pseudo-inverse “L_G^†”",
         printed=lambda w, n: w,
         check=at_most(_least_form, [(3, Fraction(1)), (4, _W)], "enumeration"),
         mechanisms=("jl-graph-cuts",),
-    ),
-    Statement(
-        id="slides2025.appendix-d.floor.all",
-        where="appendix D, matrix-level bounds, second item",
-        text="All eigenvalues of the smoothed Laplacian are at least w.",
-        printed=lambda: [((1, 1, 1), Fraction(1))],
-        readings={
-            "on vectors that sum to 0": Reading(
-                lambda: [((1, -1, 0), Fraction(1)), ((1, 1, -2), _W)],
-                place="the density below, which has the pseudo-inverse “L_G^†”",
-                covers="the directions in which the sketch varies",
-            )
-        },
-        check=wherever(_is_floor, "enumeration"),
-        reason=(
-            "A Laplacian has the eigenvalue 0 at the constant vector, smoothed or not. All the "
-            "others are at least w, and the sketch varies in those directions only."
-        ),
-        instead="Work across the constant vector.",
+        reason="on the constants a Laplacian’s eigenvalue is 0, smoothed or not",
     ),
     Statement(
         id="slides2025.appendix-d.determinants.exact",
