@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpverify.auditing.targets.primitives import ensure_equal, primitive
     from dpverify.catalogue import mechanism, mechanisms
     from dpverify.certificate.certify import certify
-    from dpverify.certificate.open_release import open_release
+    from dpverify.certificate.open_release import Release, open_release
     from dpverify.certificate.plan import plan
     from dpverify.certificate.schema import Certificate
     from dpverify.certificate.sign import sign
@@ -103,6 +103,7 @@ __all__ = [
     "RandomizedResponse",
     "Reals",
     "Record",
+    "Release",
     "Replace",
     "Report",
     "Row",
@@ -152,7 +153,7 @@ _MODULES = {
     "dpverify.catalogue": ("mechanism", "mechanisms"),
     "dpverify.certificate.certify": ("certify",),
     "dpverify.designs": ("design",),
-    "dpverify.certificate.open_release": ("open_release",),
+    "dpverify.certificate.open_release": ("Release", "open_release"),
     "dpverify.certificate.plan": ("plan",),
     "dpverify.certificate.schema": ("Certificate",),
     "dpverify.certificate.sign": ("sign",),

@@ -383,10 +383,14 @@ def _predictions(estimator: Estimator, probes: Sequence[Pair]) -> list[Predictio
     ]
 
 
-def worth(inputs: Inputs, mechanism: Certifiable) -> Usefulness | None:
-    """What one estimate of the first estimator will tell, before anything is drawn."""
-    first = mechanism.estimators()[0]
-    return judge_usefulness(inputs, first, _predictions(first, synthetic(inputs, mechanism)))
+def worth(inputs: Inputs, mechanism: Certifiable, *, of: int = 0) -> Usefulness | None:
+    """What one estimate of an estimator will tell, before anything is drawn.
+
+    The owner's purpose is a range of what the first one estimates, and of no other.
+    """
+    estimator = mechanism.estimators()[of]
+    asked = inputs if of == 0 else inputs.model_copy(update={"purpose": None})
+    return judge_usefulness(asked, estimator, _predictions(estimator, synthetic(inputs, mechanism)))
 
 
 @lru_cache(maxsize=16)

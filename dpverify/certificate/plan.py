@@ -66,6 +66,7 @@ class Plan:
     epsilon, delta : what is proven, at the δ and the ε that were asked for
     attacker : what the curve leaves to the strongest attacker
     usefulness : of the first estimator; None where nothing is estimated over a range
+    others : of the other estimators, each held to its limits or to the synthetic records
     recall : expected share of the ten nearest records that the estimates find among all rows, and
         that of chance; None where records aren't compared
     by_epsilon : the same mechanism at other ε, until it is useful
@@ -80,6 +81,7 @@ class Plan:
     delta: Ends
     attacker: tuple[AttackerRate, ...]
     usefulness: Usefulness | None
+    others: tuple[Usefulness, ...]
     recall: tuple[float, float] | None
     by_epsilon: tuple[Forecast, ...]
     by_size: tuple[SizeError, ...]
@@ -104,6 +106,7 @@ class Plan:
             "attacker": [rate.model_dump() for rate in self.attacker],
             "usefulness": judged and judged.model_dump(),
             "verdict": self.verdict,
+            "others": [other.model_dump() for other in self.others],
             "recall": self.recall and dict(zip(("expected", "chance"), self.recall, strict=True)),
             "by_epsilon": {f.choice: f.usefulness.model_dump() for f in self.by_epsilon},
             "by_size": {size.size: size.error for size in self.by_size},
@@ -140,6 +143,14 @@ class Plan:
                     f"range, about {found:.1%} are found; by chance {chance:.1%}",
                 )
             )
+        rows += [
+            (
+                "" if number else "also",
+                f"{other.quantity}, from {about(other.low, 3)} to {about(other.high, 3)}: "
+                f"{_short(other)}",
+            )
+            for number, other in enumerate(self.others)
+        ]
         for name, forecasts in (("epsilon", self.by_epsilon), ("mechanisms", self.by_mechanism)):
             rows += [
                 (name if number == 0 else "", f"{f.choice}: {_short(f.usefulness)}")
@@ -211,7 +222,8 @@ def _planned(inputs: Inputs, mechanism: Certifiable) -> Plan:
     judged = worth(inputs, mechanism)
     by_epsilon = tuple(_by_epsilon(inputs)) if judged else ()
     by_mechanism = tuple(_by_mechanism(inputs, judged, _truth(inputs, mechanism))) if judged else ()
-    compares = mechanism.estimators()[0].compares == "records"
+    estimators = mechanism.estimators()
+    others = (worth(inputs, mechanism, of=place) for place in range(1, len(estimators)))
     return Plan(
         inputs=inputs,
         protects=protected_unit(inputs, guarantee),
@@ -219,9 +231,10 @@ def _planned(inputs: Inputs, mechanism: Certifiable) -> Plan:
         delta=Ends.of(guarantee.curve.delta_at(inputs.epsilon)),
         attacker=tuple(meaning.attacker_rates(guarantee.curve)),
         usefulness=judged,
+        others=tuple(filter(None, others)),
         recall=(
             (recall(judged, inputs.rows, _NEAREST), min(1.0, _NEAREST / inputs.rows))
-            if judged and compares
+            if judged and estimators[0].compares == "records"
             else None
         ),
         by_epsilon=by_epsilon,

@@ -41,6 +41,15 @@ def test_whole_records_at_epsilon_1_are_useless(plan: Plan) -> None:
     assert found < 1.1 * chance
 
 
+def test_every_estimator_has_its_error(plan: Plan) -> None:
+    """Noise of variance v in p places: about 8pv² in a distance, pv² in an inner product."""
+    assert plan.usefulness is not None
+    inner, cosine = plan.others
+    assert (inner.quantity, cosine.quantity) == ("inner product", "cosine")
+    assert float(plan.usefulness.error) / float(inner.error) == pytest.approx(8**0.5, rel=0.05)
+    assert "also" in str(plan)
+
+
 def test_errors_fall_as_epsilon_grows(plan: Plan) -> None:
     errors = [float(forecast.usefulness.error) for forecast in plan.by_epsilon]
     assert errors == sorted(errors, reverse=True)
@@ -60,8 +69,9 @@ def test_advice_is_for_what_isnt_useful(plan: Plan, tmp_path: Path) -> None:
     assert "epsilon = 256" in plan.advice[0]
     assert any("one attribute" in text for text in plan.advice)
     assert "OpenDP" in plan.advice[-1]
-    better = configuration(tmp_path, purpose={"low": 0, "high": 10**6})
-    assert dpv.plan(better).advice == ()
+    better = dpv.plan(configuration(tmp_path, purpose={"low": 0, "high": 10**6}))
+    assert better.advice == ()
+    assert better.others == plan.others  # the purpose is that of squared distances
 
 
 def test_no_value_is_read(tmp_path: Path) -> None:
