@@ -41,7 +41,7 @@ from dpverify.accounting.curves.randomized_response import (
 from dpverify.accounting.curves.randomized_response import RandomizedResponse as ResponseCurve
 from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.blocks import admitted_blocks
-from dpverify.data.domain import Box, as_matrix, as_rows, dense, first_where, is_sparse
+from dpverify.data.domain import Box, as_matrix, as_rows, dense, first_where
 from dpverify.enclosure import Enclosure, Real, enclose, rational, to_arb
 from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
@@ -53,7 +53,7 @@ from dpverify_mechanisms.packed import ones, unused_are_zero
 
 __all__ = ["HammingDistance", "InnerProductOfBits", "RandomizedResponse"]
 
-_BLOCK = 2**20  # coins drawn at a time
+_BLOCK = 2**16  # bits at a time: their coins stay in a second-level cache
 _SMALL = 16  # bits whose outputs `distribution` enumerates
 
 
@@ -140,22 +140,21 @@ class RandomizedResponse(Prepared, Certifiable, Exhaustive):
 
     # The release
 
-    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.bool_]]:
-        """The records' bits, a few rows at a time."""
-        for block in admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p):
-            for rows in _slices(block.shape[0], max(_BLOCK // self.p, 1)):
-                yield dense(block[rows]) != 0
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[np.uint8]]:
+        """The records' bits, packed."""
+        yield from admitted_blocks(records, _Bits(domain=self.domain), attributes=self.p)
 
-    def randomized(self, bits: NDArray[np.bool_], rng: Words) -> NDArray[np.uint8]:
+    def randomized(self, packed: NDArray[np.uint8], rng: Words) -> NDArray[np.uint8]:
         """Flipped bits, one word each in the order of the rows: any blocking gives the same."""
         numerator = np.uint64(self.flip.numerator * (COIN // self.flip.denominator))
-        bits ^= flips(numerator, bits.shape, rng=rng)
-        return np.packbits(bits, axis=1)
+        for rows in _slices(len(packed), self.p):
+            part = packed[rows]
+            part ^= np.packbits(flips(numerator, (len(part), self.p), rng=rng), axis=1)
+        return packed
 
     def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
-        x = _Bits(domain=self.domain).admit(records, attributes=self.p)
-        return np.packbits(dense(x) != 0, axis=1)
+        return _Bits(domain=self.domain).admit(records, attributes=self.p)
 
     def shape(self, rows: int) -> tuple[int, ...]:
         return rows, -(-self.p // 8)
@@ -336,25 +335,33 @@ class _Bits:
 
     domain: Box
 
-    def admit(self, records: Any, *, attributes: int | None = None) -> Any:
-        """Records of bits as a matrix of doubles, dense or CSR."""
+    def admit(self, records: Any, *, attributes: int | None = None) -> NDArray[np.uint8]:
+        """Records of bits, dense or CSR, as rows of bytes."""
         x = as_matrix(records, attributes=attributes)
-        if _are_bits(x):
-            return x
+        if (packed := _packed(x)) is not None:
+            return packed
         x = self.domain.admit(x, attributes=attributes)
-        if not _are_bits(x):
-            row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
-            raise RecordsError(
-                f", bit {column} is {value}: randomized response takes zeros and ones. "
-                "Turn the attributes into bits by a rule that doesn't look at the data.",
-                record=row,
-            )
-        return x
+        if (packed := _packed(x)) is not None:
+            return packed
+        row, column, value = first_where(x, lambda v: (v != 0) & (v != 1))
+        raise RecordsError(
+            f", bit {column} is {value}: randomized response takes zeros and ones. "
+            "Turn the attributes into bits by a rule that doesn't look at the data.",
+            record=row,
+        )
 
 
-def _are_bits(x: Any) -> bool:
-    values = x.data if is_sparse(x) else x
-    return np.array_equal(values != 0, values == 1)
+def _packed(x: Any) -> NDArray[np.uint8] | None:
+    """Rows of bits, eight in a byte; None where there is something else."""
+    count, p = x.shape
+    packed = np.empty((count, -(-p // 8)), dtype=np.uint8)
+    for rows in _slices(count, p):
+        values = dense(x[rows])
+        bits = values != 0
+        if not np.array_equal(bits, values == 1):
+            return None
+        packed[rows] = np.packbits(bits, axis=1)
+    return packed
 
 
 def _differing(adjacency: BitFlip | Record, p: int) -> int:
@@ -371,5 +378,7 @@ def _pair(name: str, record: NDArray[np.float64], flipped: NDArray[np.bool_]) ->
     )
 
 
-def _slices(rows: int, size: int) -> Iterator[slice]:
+def _slices(rows: int, p: int) -> Iterator[slice]:
+    """Rows of p bits, as many at a time as a block has."""
+    size = max(_BLOCK // p, 1)
     return (slice(start, start + size) for start in range(0, rows, size))
