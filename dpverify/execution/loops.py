@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SIGNATURES", "add_up", "butterflies", "round_quantiles"]
+__all__ = ["SIGNATURES", "add_up", "butterflies", "least_ranks", "round_quantiles"]
 
 _COLUMNS = 512  # values a stretch: what is kept of them stays in the first-level cache
 
@@ -19,6 +19,8 @@ SIGNATURES = {
     "add_up": "boolean(Array(float64, 2, 'C', True), float64, float64, float64, "
     "Array(intp, 2, 'C', True), int64, float64, Array(int64, 2, 'C'))",
     "butterflies": "void(Array(float64, 2, 'C'))",
+    "least_ranks": "intp(Array(uint64, 2, 'C', True), Array(intp, 1, 'C', True), intp, intp, "
+    "Array(uint64, 2, 'C'))",
     "round_quantiles": "intp(Array(int64, 1, 'C', True), float64, Array(float64, 2, 'C', True), "
     "Array(float64, 1, 'C', True), int64, int64, Array(int64, 1, 'C'), Array(intp, 1, 'C'))",
 }
@@ -176,3 +178,22 @@ def butterflies(columns: Any) -> None:
             for j in range(n):
                 a, b = columns[row, j], columns[row + 1, j]
                 columns[row, j], columns[row + 1, j] = a + b, a - b
+
+
+def least_ranks(ranks: Any, ends: Any, first: int, row: int, least: Any) -> int:
+    """Take the ranks of consecutive items into the minima of their sets; the last item's row.
+
+    Parameters
+    ----------
+    ranks : (count, K), of the items `first`, `first` + 1, …
+    ends : (rows + 1,), rising; set r has the items from ends[r] to below ends[r + 1]
+    row : of the first item, or one before it
+    least : (rows, K), changed in place
+    """
+    count, functions = ranks.shape
+    for item in range(count):
+        while ends[row + 1] <= first + item:
+            row += 1
+        for f in range(functions):
+            least[row, f] = min(least[row, f], ranks[item, f])
+    return row

@@ -42,6 +42,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpverify.errors import require
+from dpverify.execution.compiled import compiled
+from dpverify.execution.loops import least_ranks
 from dpverify.numbers import to_count, to_whole
 from dpverify.sampling.words import ReplayableWords
 
@@ -109,7 +111,7 @@ class HashFamily(ABC):
         values = np.empty((sets.shape[0], self.functions), dtype=np.int64)
         for start in range(0, sets.shape[0], _ROWS):
             stop = min(start + _ROWS, sets.shape[0])
-            ends = np.asarray(sets.indptr[start : stop + 1])
+            ends = np.asarray(sets.indptr[start : stop + 1], dtype=np.intp)
             values[start:stop] = self.bucket(self._minima(sets.indices, ends))
         return values
 
@@ -125,17 +127,23 @@ class HashFamily(ABC):
         """Least ranks of the sets indices[ends[r]:ends[r + 1]], of shape (rows, K)."""
         least = np.full((ends.size - 1, self.functions), ~np.uint64(0))
         row, start = 0, int(ends[0])
+        take = compiled(least_ranks, values=(int(ends[-1]) - start) * self.functions) or _by_rows
         for ranks in self.rank_chunks(indices[start : ends[-1]]):
-            stop = start + len(ranks)
-            # A loop over rows is several times as fast as np.minimum.reduceat along axis 0.
-            while row < least.shape[0] and ends[row] < stop:
-                part = ranks[max(ends[row] - start, 0) : ends[row + 1] - start]
-                np.minimum(least[row], part.min(axis=0), out=least[row])
-                if ends[row + 1] > stop:
-                    break
-                row += 1
-            start = stop
+            row = take(np.ascontiguousarray(ranks), ends, start, row, least)
+            start += len(ranks)
         return least
+
+
+def _by_rows(ranks: Ranks, ends: NDArray[np.intp], first: int, row: int, least: Ranks) -> int:
+    """As `least_ranks`, set by set: several times as fast as np.minimum.reduceat along axis 0."""
+    stop = first + len(ranks)
+    while row < len(least) and ends[row] < stop:
+        part = ranks[max(ends[row] - first, 0) : ends[row + 1] - first]
+        np.minimum(least[row], part.min(axis=0), out=least[row])
+        if ends[row + 1] > stop:
+            break
+        row += 1
+    return row
 
 
 @frozen(kw_only=True)

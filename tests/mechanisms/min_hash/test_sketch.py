@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ from dpverify_mechanisms.min_hash.levels import PAPER_DELTA, published_differing
 from dpverify_mechanisms.min_hash.rules import BucketNoise, BucketResponse, BucketRule, Plain
 from dpverify_mechanisms.min_hash.sketch import MinHash, Reading
 from dpverify_mechanisms.min_hash.worst_pairs import farthest_sets
+from tests.helpers.loops import RUNNERS, By, run_loops
 from tests.helpers.profiles import day_and_night
 
 DOMAIN, ONE = Sets(min_size=20), Items(changes=1)
@@ -105,6 +106,30 @@ class _Rejecting(KeyedHashes):
         encrypt = KeyedHashes._cipher(self, size)
         first = np.uint64(2**63 + 2**32)
         return lambda blocks: np.where(blocks < first, ~np.uint64(0), encrypt(blocks))[..., ::-1]
+
+
+@pytest.mark.parametrize("by", RUNNERS)
+@pytest.mark.parametrize("functions", [15, 16])  # an odd number leaves a word of the cipher over
+@pytest.mark.parametrize("chunk", [16, 7 * 16, 2**15])
+def test_item_after_item_has_the_minima_of_set_after_set(
+    monkeypatch: pytest.MonkeyPatch, chunk: int, functions: int, by: By
+) -> None:
+    hashes = keyed(functions=functions)
+    sizes = [1, 30, 1, 2, 25, 14, 1]
+    items = ReplayableWords(6).words(sum(sizes)) % np.uint64(500)
+    starts = np.cumsum([0, *sizes], dtype=np.int32)
+    parts = np.ones(items.size), items.astype(np.int32), starts
+    sets = sparse.csr_array(parts, shape=(len(sizes), 500))
+    run_loops(monkeypatch, hashing, "numpy")
+    monkeypatch.setattr(hashing, "_CHUNK", chunk)
+    expected = hashes.values(sets)
+    met = run_loops(monkeypatch, hashing, by)
+    assert np.array_equal(hashes.values(sets), expected)
+    assert met == [functions * items.size]
+    monkeypatch.setattr(hashing, "_ROWS", 3)
+    assert np.array_equal(hashes.values(sets), expected)
+    by_set = [hashes.ranks(items[a:b]).min(axis=0) for a, b in pairwise(starts)]
+    assert np.array_equal(hashes.bucket(np.stack(by_set)), expected)
 
 
 def test_words_beyond_the_last_multiple_are_passed_over() -> None:
