@@ -44,19 +44,21 @@ def generators(rng: Words, count: int) -> Iterator[np.random.Generator]:
     if count < _FEW:
         seeds = map(np.random.SeedSequence, entropy.tolist())
     else:
-        seeds = map(_Seed, _states(entropy), repeat(entropy), range(count))
+        seeds = map(_Seed, zip(_states(entropy), repeat(entropy), range(count), strict=False))
     return map(np.random.Generator, map(np.random.PCG64, seeds))
 
 
-class _Seed(ISpawnableSeedSequence):
-    """A seed whose state is known; whatever else is asked of it, numpy's own seed answers."""
+@ISpawnableSeedSequence.register  # a tuple is made sooner than anything that Python initialises
+class _Seed(tuple[NDArray[np.uint64], NDArray[np.uint64], int]):
+    """A seed: its state, which is known, and the row of all entropies from which that was hashed.
 
-    def __init__(self, state: NDArray[np.uint64], entropy: NDArray[np.uint64], row: int) -> None:
-        self._state, self._entropy, self._row = state, entropy, row
+    Whatever else is asked of it, numpy's own seed answers.
+    """
 
     @cached_property
     def _own(self) -> np.random.SeedSequence:
-        return np.random.SeedSequence(self._entropy[self._row].tolist())
+        _, entropy, row = self
+        return np.random.SeedSequence(entropy[row].tolist())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # copying asks before there is anything
@@ -65,7 +67,7 @@ class _Seed(ISpawnableSeedSequence):
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
         if n_words == _WORDS and dtype is np.uint64:
-            return self._state
+            return self[0]
         return self._own.generate_state(n_words, dtype)
 
     def spawn(self, n_children: int) -> Any:
