@@ -7,8 +7,8 @@ arrays of them and sets stay as they are; of everything else there is a `Value`,
 - *numbers*: ``output[2]``, ``output['age']``, ``output.coef_``, ``len(output)``, and numbers that
   stand in a text. A whole number beyond 2⁵³ has its bits apart, 32 by 32, a fraction its numerator
   and denominator, a decimal its exponent;
-- *words*: text (where a number stands it has ``#``, and the length is a number), None, NaN, −0, a
-  type that has no parts;
+- *words*: text (where a number stands it has ``#``, and the length is a number; the characters at
+  both ends are a block), None, NaN, −0, a type that has no parts;
 - *blocks*: arrays of more numbers than are named one by one.
 
 Of what is long (a text, parts beyond the first 4,096) the end isn't cut off: it has a checksum, and
@@ -82,6 +82,7 @@ _PLAIN = (float, int, np.float64, np.int64)
 _APART = frozenset((str, bytes, int))  # types of which no two have equal members
 _DEPTH = 8  # of what lies within one another
 _LONGEST = 300  # characters of a word that are told apart
+_CODED = 8  # characters of a text from where on each has a number: it may be hexadecimal
 _READ = 20_000  # characters of a text that are read; of the rest there is a checksum
 _NAN = struct.pack(">d", math.nan).hex()
 _NAN_BITS = int(_NAN, 16)
@@ -462,6 +463,10 @@ class _Reader:
             self.number(f"len({name})", len(text))
             self.word(f"checksum of {name}", str(zlib.crc32(text.encode(errors="replace"))))
             text = text[:_READ]
+        if len(text) >= _CODED:
+            ends = text if len(text) <= 2 * _NAMED else text[:_NAMED] + text[-_NAMED:]
+            codes = np.array([ord(each) for each in ends], dtype=np.float64)
+            self.add(f"characters of {name}", Block(codes.shape, codes.tobytes()))
         told = NUMERAL.sub("#", text)
         self.word(name, told)
         if told != text:  # 1.50 and 1.5 are one number

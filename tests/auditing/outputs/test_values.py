@@ -450,6 +450,18 @@ def test_what_comes_with_an_exception_is_read(errors: tuple[Exception, Exception
     assert own.leaves != other.leaves
 
 
+def test_a_character_among_random_ones_has_a_column() -> None:
+    """As of bytes that are released in hexadecimal digits."""
+    rng = np.random.default_rng(1)
+    sides = [
+        objects([value_of(f"{rng.integers(2**60):015x}{side}") for _ in range(200)])
+        for side in "ab"
+    ]
+    learned = features(np.concatenate(sides))
+    own, other = map(learned.matrix, sides)
+    assert any((own[:, n].max() < other[:, n].min()) for n in range(own.shape[1]))
+
+
 def test_each_number_and_each_word_of_a_text_has_a_name() -> None:
     leaves = dict(value_of(" ".join(f"w{n} {n}.5" for n in range(300))).leaves)
     assert leaves["number 599 in output"] == 299.5
