@@ -121,6 +121,13 @@ CLAIMS: tuple[Statement, ...] = (
         "on the map to 0 does.",
     ),
     Statement(
+        id="kenthapadi2013.section-2.4.failure",
+        where="section 2.4, second sentence",
+        text="log(1/δ_JL) = O(kλ²).",
+        reason="O(·) names no constant, and it is the other side that the union bound needs: δ_JL "
+        "that small, which is Ω(kλ²), as in section 3.2.2’s λ_JL = Θ(√(log(1/μ)/k)).",
+    ),
+    Statement(
         id="kenthapadi2013.section-2.4.signs",
         where="section 3.2.2, end of the proof of theorem 2, the lemma that it cites; signs",
         text="‖zP‖² is off by λ‖z‖² with probability at most 2 exp(−(k/2)(λ²/2 − λ³/3)).",
@@ -153,7 +160,9 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-3.1.1.fewer",
         where="section 3.1.1, trade-off",
-        text="Half the columns double the projection's share of the variance.",
+        text="As k gets smaller the projection distorts more: half the columns double its share of "
+        "the variance.",
+        reason="the paper has no number",
         printed=lambda k, z: Fraction(2),
         check=equals(
             lambda k, z: (
@@ -166,7 +175,9 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-3.1.1.more",
         where="section 3.1.1, trade-off",
-        text="Twice the columns double the noise's share of the variance, for given σ.",
+        text="As k gets larger the noise distorts more: twice the columns double its share of the "
+        "variance, for given σ.",
+        reason="the paper has no number",
         printed=lambda k, s2: Fraction(2),
         check=equals(
             lambda k, s2: _spread(2 * k, 2 * s2) / _spread(k, 2 * s2),

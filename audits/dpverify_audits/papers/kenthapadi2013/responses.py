@@ -249,7 +249,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.far",
-        where="section 4.3.3",
+        where="section 4.3, of randomized response’s strength at large distances; section 4.3.3",
         text="The spread of randomized response doesn't grow with the distance: its variance "
         "at every w is that at w = 0.",
         printed=lambda d, w, f: _variance(_enumerated(d, 0, f)),

@@ -238,6 +238,29 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(_deviates, _DEVIATIONS, "enclosure"),
     ),
     Statement(
+        id="kenthapadi2013.section-1.additive",
+        where="section 1, contributions: “an additive factor that depends on k and the variance of "
+        "the noise”",
+        text="(4) is at most 2λ_JL‖x − y‖² and a term without the distance.",
+        printed=lambda k, s2, jl, chi, n: (
+            4 * number(s2) * (arb(k).sqrt() * number(chi) + number(chi) ** 2)
+            + 4 * number(s2) * (1 + number(jl)) ** 2 * number(n) ** 2 / number(jl)
+        ),
+        check=at_most(
+            lambda f, k, r2, s2, jl, chi, n: (
+                _radius(k, r2, s2, jl, chi, n),
+                2 * number(jl * r2) + f(k, s2, jl, chi, n),
+            ),
+            [
+                (256, Fraction(r2), Fraction(1), Fraction(1, 4), Fraction(2), Fraction(2))
+                for r2 in (1, 400, 10**6)
+            ],
+            "enclosure",
+        ),
+        reason="(4)’s last term has the distance too; twice a product of two is at most the sum of "
+        "their squares, here λ_JL‖x − y‖² and the rest",
+    ),
+    Statement(
         id="kenthapadi2013.theorem-2.proof.z1",
         where="section 3.2.2, proof of theorem 2, claim 3",
         text="P(|Z₁ − r²| ≥ λr²) ≤ 2 exp(−kλ²/6) for λ < ½.",

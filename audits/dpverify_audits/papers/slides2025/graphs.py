@@ -205,7 +205,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.page-16.smoothing",
         where="JL-Based Differential Privacy for Graphs, first step",
-        text="Smoothing shrinks what an edge of weight 1 changes, to 1 − w/n.",
+        text="Smoothing reduces sensitivity: what an edge of weight 1 changes is 1 − w/n then.",
+        reason="the slide has no number",
         printed=lambda n, w: 1 - w / n,
         check=equals(_edge_effect, [(n, *letters("w")) for n in (3, 4)], "identity"),
         mechanisms=("jl-graph-cuts",),

@@ -174,7 +174,9 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.page-10.gaussian",
         where="Mechanisms for Differential Privacy",
-        text="The privacy loss of N(0, I) noise depends on the ℓ2-norm: its mean is ‖v‖²/2.",
+        text="Gaussian noise goes by the ℓ2-sensitivity: the mean privacy loss of N(0, I) is "
+        "‖v‖²/2.",
+        reason="the slide has no number",
         printed=lambda v: Fraction(sum(a * a for a in v), 2),
         check=equals(_mean_loss, [((1,),), ((3, 4),), ((1, -2, 2),)], "quadrature"),
     ),
