@@ -227,13 +227,13 @@ class Ball:
 class Sets:
     """Every record is a set of items, as a row of zeros and ones, dense or sparse.
 
+    A set that is too small or too large is always refused: no clipping establishes a bound on sizes
+    without changing what its neighbours are.
+
     Attributes
     ----------
     min_size : of a set that is admitted, at least 1
     max_size : of a set that is admitted, or None for no limit
-
-    A set that is too small or too large is always refused: no clipping establishes a bound on sizes
-    without changing what its neighbours are.
     """
 
     min_size: int = field(default=1, converter=to_count, kw_only=True)
