@@ -269,7 +269,7 @@ def _points(cells: list[int], places: list[int], digits: int, bits: int) -> tupl
     """Fixed-point centres of every g_j, of `bits` bits, and the largest radius, in the same."""
     if digits == 0:
         return [cell << (bits - _CELL_BITS) for cell in cells], 1 << (bits - _CELL_BITS - 1)
-    with ctx.workprec(2 * bits + 64):
+    with ctx.workprec(bits + 96):  # some 50 of them are lost in differences
         ends = [
             _place(abs(cell), place, digits) * (1 << bits)
             for cell, place in zip(cells, places, strict=True)
