@@ -372,7 +372,7 @@ def test_pickled_objects_are_not_executed(
 ) -> None:
     (tmp_path / "release.toml").write_text(CONFIGURATION)
     np.save(tmp_path / "records.npy", np.array([{"a": 1}]), allow_pickle=True)
-    assert_refused(tmp_path, capsys, "can't be read")
+    assert_refused(tmp_path, capsys, "holds Python objects")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet"])
