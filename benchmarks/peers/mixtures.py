@@ -15,7 +15,7 @@ from functools import reduce
 from time import process_time
 from typing import Any, NamedTuple
 
-__all__ = ["Answer", "Cell", "Release"]
+__all__ = ["LIBRARIES", "Answer", "Cell", "Release", "timed"]
 
 
 class Release(NamedTuple):
@@ -172,7 +172,8 @@ LIBRARIES: dict[str, Callable[[Cell], list[float]]] = {
 }
 
 
-def _answered(answer: Callable[[Cell], list[float]], cell: Cell) -> list[Answer]:
+def timed(answer: Callable[[Cell], list[float]], cell: Cell) -> list[Answer]:
+    """Values of a cell, and their seconds; infinity where the library fails."""
     start = process_time()
     try:
         values = answer(cell)
@@ -193,7 +194,7 @@ def main() -> None:
     ]
     answer(cells[1])
     with replies:
-        json.dump([_answered(answer, cell) for cell in cells], replies)
+        json.dump([timed(answer, cell) for cell in cells], replies)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.mixtures import cells, report
+from benchmarks.mixtures import beside_lattices, cells, lattices, report, sampled_cells
 from benchmarks.peers.mixtures import LIBRARIES, Answer
 
 
@@ -30,3 +30,12 @@ def test_values_on_the_wrong_side_are_counted(capsys: pytest.CaptureFixture[str]
     report(asked[:1], ours[:1], {"wrong": wrong[-1:]})
     said = capsys.readouterr().out
     assert "wrong: 1 answered; below the lower end 1; ours is lower in 0" in said
+
+
+def test_an_enclosure_beyond_the_lattices_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = sampled_cells(9)[8:]
+    ours, bounds = [LIBRARIES["dpverify"](cell) for cell in asked], [lattices(c) for c in asked]
+    for factor, said in ((1.0, "upper end 0, below our lower end 0"), (0.99, "upper end 1, below")):
+        moved = [[Answer(factor * value, 0.1) for value in values] for values in ours]
+        beside_lattices(asked, moved, bounds)
+        assert said in capsys.readouterr().out

@@ -71,10 +71,15 @@ class _Rest:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampledSum:
-    """f(ε) of T equal releases, for every ε near the one that it was made for."""
+    """f(ε) of T equal releases, for every ε near the one that it was made for.
+
+    The nodes outweigh f where M falls slowly along the line, and are added up at the precision that
+    they were made for.
+    """
 
     inversion: Inversion
     rest: _Rest | None
+    precision: int
 
     @classmethod
     def near(
@@ -98,15 +103,16 @@ class SampledSum:
             raise NumericalError(f"delta near epsilon={eps!r} takes more than {_MOST_WORK} terms")
         best = min(found, key=lambda line: line.work)
         with ctx.workprec(best.precision):
-            return cls(inversion=best.inversion(), rest=best.rest)
+            return cls(inversion=best.inversion(), rest=best.rest, precision=best.precision)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
-        found = self.inversion.value(epsilon)
-        if self.rest is None:
-            return found
-        power = (arb(self.rest.log_power) - arb(self.rest.b) * epsilon).exp()
-        return found.union(found + arb(self.rest.log_above).exp() + power)
+        with ctx.workprec(self.precision):
+            found = self.inversion.value(epsilon)
+            if self.rest is None:
+                return found
+            power = (arb(self.rest.log_power) - arb(self.rest.b) * epsilon).exp()
+            return found.union(found + arb(self.rest.log_above).exp() + power)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,12 @@ from typing import Any
 
 import mpmath as mp
 import pytest
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpverify as dpv
-from dpverify.accounting.composition._sampled import sampled_value
+from dpverify.accounting.composition._sampled import SampledSum, sampled_value
 from dpverify.accounting.composition.curve import Composed, _Sums
 from dpverify.accounting.losses.continuous import GaussianLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
@@ -42,6 +43,15 @@ def test_one_release_is_the_closed_form(sigma: str, rate: str, epsilon: str) -> 
     back = curve.epsilon_at(delta)
     assert back.lower <= Fraction(epsilon) * (1 + Fraction(1, 10**12))
     assert curve.delta_at(back.upper).upper <= delta * (1 + 1e-12)
+
+
+def test_a_sum_whose_terms_outweigh_it_is_as_narrow_as_it_was_planned() -> None:
+    """Nodes are near 1e-7, and δ is 2e-37."""
+    loss = PoissonSampledLoss(base=GaussianLoss(mu_squared=Fraction(1, 207)), rate="0.000236")
+    with ctx.workprec(128):
+        sums = SampledSum.near(loss, 24, 0.00103, 26.0, math.log(1.64e-37))
+        found = sums.value(arb(0.00103))
+    assert found.rad() <= 1e-10 * found.lower()
 
 
 @pytest.mark.nightly
