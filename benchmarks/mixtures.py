@@ -170,7 +170,9 @@ def main() -> None:
     if not options.sampled:
         report(asked, ask(sys.executable, "dpverify", asked), theirs)
         return
-    kept, ours, bounds = Kept(options.out / "mixtures.jsonl"), [], []
+    kept = Kept(options.out / "mixtures.jsonl")
+    ours: list[list[Answer]] = []
+    bounds: list[list[Answer]] = []
     LIBRARIES["dpverify"](asked[0])
     for cell in asked:
         for rows, who, answer in (
