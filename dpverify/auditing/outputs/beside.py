@@ -52,28 +52,31 @@ class Beside(pickle.Pickler):
     words : texts and names of types, in their order, each once
     numbers : whole numbers, truth values and doubles, in their order; of an array once, however
         often it is met
-    checksum : of all bytes; 0 without any
+    checksums : of bytes and of buffers of pyarrow, in their order
     """
 
     def __init__(self) -> None:
         super().__init__(_Nowhere(), protocol=5, buffer_callback=lambda _: None)
         self.words: dict[str, None] = {}
         self.numbers: list[float] = []
-        self.checksum = 0
+        self.checksums: list[int] = []
         self._arrays: set[int] = set()  # by identity, as pickle's memo holds them until the end
 
     def persistent_id(self, obj: Any) -> str | None:
         """Note an object; the word is pickled in its place."""
         if type(obj) in _HOLDERS:
             return None
-        if len(self.words) + len(self.numbers) > _MOST:
+        if len(self.words) + len(self.numbers) + len(self.checksums) > _MOST:
             raise _EnoughError
         if isinstance(obj, str):
             self.words[obj] = None
             return None
         if isinstance(obj, bytes):
-            self.checksum = zlib.crc32(obj, self.checksum)
+            self.checksums.append(zlib.crc32(obj))
             return None
+        if type(obj).__name__ == "Buffer" and type(obj).__module__ == "pyarrow.lib":
+            self.checksums.append(zlib.crc32(memoryview(obj)))
+            return "buffer"
         if isinstance(obj, _NAMED):
             name = f"{getattr(obj, '__module__', '')} {getattr(obj, '__qualname__', obj.__name__)}"
             self.words[name] = None

@@ -142,6 +142,10 @@ class Value:
         reader = _Reader()
         reader.word("structure", f"raises {type(error).__name__}")
         reader.text("message", _said(error, str))
+        held = {**dict(enumerate(error.args)), **vars(error)}
+        values = {key: each for key, each in held.items() if not isinstance(each, str)}
+        with suppress(DrawError):  # of what can't be read: the message stays
+            reader.word("types of attributes", reader.walk(values, "attributes", _DEPTH))
         reader.beside("the exception", error)
         for place, cause in enumerate(_causes(error)):
             reader.text(f"cause {place}", f"{type(cause).__name__}: {_said(cause, str)}")
@@ -301,7 +305,12 @@ def _flattened(output: Any) -> list[Any]:
         if _of_plain_numbers(output):
             return list(output)
         return [number for part in output for number in _flattened(part)]
-    return output.ravel().tolist() if isinstance(output, np.ndarray) else [output]
+    return output.ravel().tolist() if isinstance(output, np.ndarray) else [_plain(output)]
+
+
+def _plain(number: Any) -> Any:
+    """Python's own number, which it compares with others exactly."""
+    return number.item() if isinstance(number, np.integer) else number
 
 
 def _said(value: Any, way: Callable[[Any], str] = repr) -> str:
@@ -341,8 +350,10 @@ class _Reader:
         yield f"parts {_BEYOND}", float(self.beyond)
         yield f"checksum of words {_BEYOND}", f"{self.checksum:08x}"
         if self.numbers:
+            exact = np.array(self.numbers)
+            yield f"checksum of numbers {_BEYOND}", f"{zlib.crc32(exact.tobytes()):08x}"
             with np.errstate(all="ignore"):
-                numbers = np.nan_to_num(np.array(self.numbers))
+                numbers = np.nan_to_num(exact)
                 yield f"sum of numbers {_BEYOND}", float(numbers.sum())
                 yield f"least of numbers {_BEYOND}", float(numbers.min())
                 yield f"largest of numbers {_BEYOND}", float(numbers.max())
@@ -359,6 +370,7 @@ class _Reader:
             self.checksum = zlib.crc32(f"{name}: {leaf}".encode(errors="replace"), self.checksum)
         else:
             self.numbers.append(leaf)
+            self.checksum = zlib.crc32(name.encode(errors="replace"), self.checksum)
 
     def word(self, name: str, word: str) -> None:
         """A leaf that is compared and nothing else."""
@@ -489,8 +501,8 @@ class _Reader:
         words = [word for word in unplaced if word not in self.texts]
         if words:
             self.word(f"beside {name}", ", ".join(words))
-        if noted.checksum:
-            self.word(f"bytes beside {name}", str(noted.checksum))
+        for place, checksum in enumerate(noted.checksums):
+            self.word(f"bytes {place} beside {name}", str(checksum))
         numbers = []
         for number in noted.numbers:
             if self.read[number] > 0:
@@ -548,6 +560,8 @@ class _Reader:
             case np.ndarray():
                 return self._array(value, name, depth)
             case _ if (parts := parts_of(value, _PARTS)) is not None:
+                if isinstance(value, Iterator):  # which pickle can't follow
+                    self.beside(name, parts)
                 for said in ("name", "dtypes", "dtype", "schema", "type"):  # polars, pyarrow
                     if hasattr(value, said) and not hasattr(value, "reset_index"):
                         self.word(f"{said} of {name}", str(getattr(value, said)))
@@ -575,8 +589,11 @@ class _Reader:
 
     def _members(self, value: AbstractSet[Any], name: str, kind: str) -> str:
         self.number(f"len({name})", len(value))
-        for member in sorted(_said(member) for member in value):
-            self.add(f"{_cut(member)} in {name}", 1.0)
+        for member in sorted(value, key=_said):
+            told = _cut(_said(member))
+            self.add(f"{told} in {name}", 1.0)
+            if getattr(member, "__dict__", None):
+                self.beside(f"{told} in {name}", member)
         return kind
 
     def _entries(self, entries: Mapping[Any, Any], name: str, depth: int) -> str:

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 
@@ -336,6 +337,17 @@ TOLD_APART = {
     "large number beside": tuple(deque([1], maxlen=2**60 + n) for n in (0, 1)),
     "state of two numbers": (NormalDist(1, 2), NormalDist(2, 2)),
     "masked or not": (np.ma.masked, np.ma.array(1.0)),
+    "category that no row has": tuple(
+        pandas.Categorical(["a"], categories=["a", more]) for more in "bc"
+    ),
+    "whole number beyond doubles beside one": tuple((np.uint64(2**63 + n), 0.5) for n in (0, 1)),
+    "name of a part beyond the named ones": tuple([None] * 5000 + [{n}] for n in (1, 1.0)),
+    "order of numbers beyond the named ones": (
+        [None, *[0.5] * 5000, 1, 2],
+        [None, *[0.5] * 5000, 2, 1],
+    ),
+    "beside the parts of an iterator": (iter([deque([1], 3)]), iter([deque([1], 4)])),
+    "attribute of a member": ({_Said(1), "a"}, {_with(_Said(1), row=7), "a"}),
     "attribute of an exception": (ValueError("a"), _with(ValueError("a"), row=7)),
 }
 
@@ -440,6 +452,8 @@ def _noted(note: str) -> Exception:
         (_caused(KeyError("Ann")), _caused(KeyError("Bob"))),
         (_caused(_caused(KeyError("Ann"))), _caused(_caused(KeyError("Bob")))),
         (_caused(_with(KeyError(), row=7)), _caused(_with(KeyError(), row=8))),
+        (_with(KeyError(), row=True), _with(KeyError(), row=1)),
+        (KeyError("a", True), KeyError("a", np.True_)),
         (_with(ValueError("a"), row=7), _with(ValueError("a"), row=8)),
         (ValueError("y" * 30_000 + "a"), ValueError("y" * 30_000 + "b")),
         (ExceptionGroup("a", [KeyError("Ann")]), ExceptionGroup("a", [KeyError("Bob")])),
