@@ -142,7 +142,7 @@ class Value:
         reader = _Reader()
         reader.word("structure", f"raises {type(error).__name__}")
         reader.text("message", _said(error, str))
-        held = {**dict(enumerate(error.args)), **vars(error)}
+        held: dict[Any, Any] = {**dict(enumerate(error.args)), **vars(error)}
         values = {key: each for key, each in held.items() if not isinstance(each, str)}
         with suppress(DrawError):  # of what can't be read: the message stays
             reader.word("types of attributes", reader.walk(values, "attributes", _DEPTH))
