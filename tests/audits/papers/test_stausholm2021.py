@@ -1,12 +1,13 @@
 """What the ledger of Stausholm 2021 builds on."""
 
+import math
 from fractions import Fraction
 
 import pytest
 
 from dpverify.ledger.oracles import chi_square, number
 from dpverify.ledger.statements import known_statement
-from dpverify_audits.papers.stausholm2021 import privacy
+from dpverify_audits.papers.stausholm2021 import noisy_input, privacy
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
 
@@ -45,3 +46,20 @@ def test_the_variance_of_a_noisy_input_is_that_of_all_draws(z: tuple[int, ...]) 
     assert float(noise_at_input(number(Fraction(1, 3)), 3, 2, norm)) == pytest.approx(
         float(added), 1e-12
     )
+
+
+@pytest.mark.parametrize("q", [Fraction(1), Fraction(9, 11), Fraction(1, 4)])
+@pytest.mark.parametrize("x", [(1, 0), (2, -1)])
+def test_the_variance_with_one_noise_is_that_of_all_draws(x: tuple[int, ...], q: Fraction) -> None:
+    drawn = noisy_input._variance_of_sum(2, 2, q, x) / 4
+    assert noisy_input._one_noise_variance(2, 2, q, x) == drawn
+
+
+@pytest.mark.parametrize("d", [32, 1000])
+def test_no_constant_makes_up_for_the_lost_mean(d: int) -> None:
+    """At k = 1 and the least q what is missing grows as d³σ⁴, and O(·) has d²σ⁴."""
+    size = math.isqrt(d // 2)
+    case = 1, d, Fraction(9, d + 9), (size,) * d
+    missing = noisy_input._one_noise_variance(*case) - noisy_input._with_noise_terms(1, *case)
+    assert missing > (d**3 - 32 * d**2) / Fraction(9)
+    assert noisy_input._one_noise_variance(*case) <= noisy_input._with_noise_terms(2, *case)
