@@ -305,7 +305,7 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("rr-min-hash",),
         reason="As in lemma 1: where few differences are expected the printed L can be exceeded "
         "more often than δ, here five times as often. At K = 500, B = 2 and α/τ = 1/50, sizes of "
-        "section 6, it isn’t, as L is rounded up.",
+        "section 6, it isn’t.",
         instead="Take L from the exact binomial quantile.",
     ),
     Statement(

@@ -202,21 +202,9 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.appendix-a.2.argument",
         where="appendix A.2, A after the change of variables, third line; t > 0",
         text="The integrand's difference is Φ(z) − Φ(−z) with z = (r + ρ)t/√(1 − ρ²).",
-        printed=lambda r, rho, t: (lambda z: cdf(z) - cdf(-z))(_slopes(r, rho)[1] * number(t)),
-        corrections={
-            "Φ((r − ρ)t/√(1 − ρ²)) − Φ(−(r + ρ)t/√(1 − ρ²))": Correction(
-                lambda r, rho, t: (
-                    cdf(_slopes(r, rho)[0] * number(t)) - cdf(-_slopes(r, rho)[1] * number(t))
-                ),
-                place="A₁ in the next line, which has r − ρ in one argument and r + ρ in the other",
-                change="the sign of ρ in the first argument",
-            )
-        },
-        check=equals(_kept, [(r, rho, abs(t)) for r, rho, t in _POINTS], "quadrature"),
-        reason="Both arguments are printed with r + ρ; the first should have r − ρ. The text at "
-        "hand also has σx/σy without |t|, and x/σx for t; we lay that to the extraction and "
-        "judge the sign alone. The next lines, A₁ and A₂, use the right arguments.",
-        instead="Use A₁ and A₂, which are right.",
+        reason="Our text of the line has σx/σy without |t|, x/σx for t, and r + ρ in both "
+        "arguments. "
+        "Look in print for r − ρ in the first one, which A₁ in the next line has.",
     ),
     Statement(
         id="li2023.appendix-a.2.a1",
