@@ -27,6 +27,7 @@ from dpverify.accounting.curves.selection import (
     permute_and_flip,
     sparse_vector,
 )
+from dpverify.accounting.curves.shuffled import Shuffled
 from dpverify.accounting.curves.staircase import Staircase
 from dpverify.accounting.curves.truncated_laplace import TruncatedLaplace
 
@@ -42,6 +43,7 @@ __all__ = [
     "RandomizedResponse",
     "RankOneNormal",
     "RankTwoNormal",
+    "Shuffled",
     "Staircase",
     "TruncatedLaplace",
     "exponential_mechanism",

@@ -231,6 +231,30 @@ class PrivacyCurve(PrivacyBound):
 
         return SampledWithoutReplacement(curve=self, size=size, out_of=out_of)
 
+    def shuffled(self, *, users: int) -> PrivacyCurve:
+        """The curve of many users' answers, each by the same mechanism, once nobody knows whose.
+
+        Parameters
+        ----------
+        users : how many answer, each once
+
+        Returns
+        -------
+        PrivacyCurve
+            See `Shuffled`: this curve has to be that of one user's answer, for any two of his
+            values, and of a largest loss.
+
+        Examples
+        --------
+        >>> import dpverify as dpv
+        >>> answers = dpv.ApproxDP(epsilon=1).shuffled(users=10_000)
+        >>> round(answers.epsilon_at(delta=1e-6).upper, 4)
+        0.053
+        """
+        from dpverify.accounting.curves.shuffled import Shuffled  # which imports this
+
+        return Shuffled(answer=self, users=users)
+
     def risk(self, *, prior: Real = Fraction(1, 2)) -> Risk:
         """What it means to a person in the data: how well anybody can guess; see `Risk`.
 

@@ -55,23 +55,18 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
     NumericalError
         If no two doubles within a relative 2⁻²⁰ or an absolute 2⁻¹⁸ are decided.
     """
-    ends = Enclosure.of_exact(target)
-    first, last = (_falling(function, end) for end in (ends.upper, ends.lower))
-    return Enclosure(first.lower, last.upper)
-
-
-def _falling(function: Callable[[float], Enclosure], target: float) -> Enclosure:
+    goal = Enclosure.of_exact(target)
     start = function(0.0)
-    if start.upper <= target:
+    if start.upper <= goal.lower:
         return Enclosure(0.0, 0.0)
-    if start.lower <= target:
+    if start.lower <= goal.upper:
         for small in _SMALL:
-            if function(small).upper <= target:
+            if function(small).upper <= goal.lower:
                 return Enclosure(0.0, small)
-    guess = _search(lambda x: -_excess(function(x), target))
+    guess = _search(lambda x: -_excess(function(x), goal.upper))
     above = chain(beside(guess, 1), (guess + small for small in _SMALL))
-    lower = next((x for x in beside(guess, -1) if function(x).lower >= target), 0.0)
-    upper = next((x for x in above if function(x).upper <= target), None)
+    lower = next((x for x in beside(guess, -1) if function(x).lower >= goal.upper), 0.0)
+    upper = next((x for x in above if function(x).upper <= goal.lower), None)
     if upper is None or (lower == 0 and guess > _SMALL[-1]):
         raise NumericalError(f"no certified root near {guess!r}")
     return Enclosure(lower, upper)

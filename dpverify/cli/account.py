@@ -83,13 +83,15 @@ def account(
 
     NAME is gaussian, laplace, discrete-gaussian, discrete-laplace, randomized-response, staircase,
     truncated-laplace, exponential, noisy-max, permute-and-flip, sparse-vector, laplace-threshold,
-    gaussian-threshold (of a Poisson sample with -p rate=…, where one record is replaced with
-    -p replaced=1 besides, or of a batch with -p size=… -p out_of=…), approximate-dp, which is a
-    published point, or a mechanism's. `account compose` has many releases.
+    gaussian-threshold, approximate-dp, which is a published point, or a mechanism's. All but
+    mechanisms also of a Poisson sample with -p rate=…, where one record is replaced with
+    -p replaced=1 besides, of a batch with -p size=… -p out_of=…, or as the shuffled answers of
+    -p users=…. `account compose` has many releases.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
     dpverify account randomized-response -p keep=0.75 -p positions=64 --delta 1e-6
+    dpverify account randomized-response -p keep=0.75 -p users=10000 --delta 1e-6
     dpverify account gaussian -p sigma=4.2 --risk --figure risk.svg
     dpverify account dp-oporp -p k=256 -p attributes=784 -p domain.low=0 \\
       -p domain.high=1 -p adjacency.beta=1 -p epsilon=5 -p delta=1e-6 --delta 1e-9

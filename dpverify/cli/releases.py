@@ -46,6 +46,7 @@ _SAMPLE = {
     "replaced": "1 where a record is replaced; the noise is still stated for what one record adds",
     "size": "how many records are in the batch that is read; the noise is stated for replacing one",
     "out_of": "how many records there are, of which a batch is drawn without replacement",
+    "users": "how many users answer so, each once, before their answers are shuffled",
 }
 _COLUMNS = ("count", "mechanism", "parameters", "label", "date")
 _WRITTEN = re.compile(r"\s*(?:(?P<count>\S+)\s+[x×]\s+)?(?P<name>\S+)(?P<parameters>.*)", re.DOTALL)
@@ -110,28 +111,21 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
     Parameters
     ----------
     name : of a noise, `POINT`, or a mechanism's
-    texts : parameters by key; for a noise ``rate`` is that of a Poisson sample, of which one record
-        may be ``replaced``, and ``size`` and ``out_of`` are of a batch without replacement
+    texts : parameters by key; for a noise or a point, ``rate`` is that of a Poisson sample, of
+        which one record may be ``replaced``, ``size`` and ``out_of`` are of a batch without
+        replacement, and ``users`` of shuffled answers
     """
     if name in DISTRIBUTIONS:
         noise = DISTRIBUTIONS[name]
         known = {**noise.query, noise.noise[0]: noise.noise[1]}
-        unset: dict[str, Real] = dict.fromkeys(_SAMPLE, 0)
-        given = parse_parameters(texts, {**known, **_SAMPLE}, defaults={**noise.defaults, **unset})
-        sample = {key: rational(key, given[key]) for key in _SAMPLE if key in texts}
-        values = {key: rational(key, value) for key, value in given.items() if key in known}
-        curve, theorem = noise.curve(values), noise.theorem
+        values, sample = _parsed(texts, known, noise.defaults)
         facts: Facts = {noise.noise[0]: Enclosure.of_exact(values[noise.noise[0]])}
-        if sample:
-            curve, module = _on_sample(curve, sample)
-            facts = {**facts, **{key: Enclosure.of_exact(x) for key, x in sample.items()}}
-            theorem += f"; dpverify.accounting.curves.{module}"
-        return Named(curve=curve, facts=facts, about={"theorem": theorem})
+        return _sampled(noise.curve(values), sample, facts, noise.theorem)
     if name == POINT:
-        point = parse_parameters(texts, _POINT, defaults={"delta": 0})
-        curve = ApproxDP(epsilon=point["epsilon"], delta=point["delta"])
+        values, sample = _parsed(texts, _POINT, {"delta": Fraction(0)})
         theorem = "Kairouz, Oh and Viswanath 2015 (arXiv:1311.0776v4), theorem 3.1"
-        return Named(curve=curve, facts={}, about={"theorem": theorem})
+        point = ApproxDP(epsilon=values["epsilon"], delta=values["delta"])
+        return _sampled(point, sample, {}, theorem)
     mechanism = _made(name, texts)
     facts = {
         f"{section}.{key}": value
@@ -139,6 +133,27 @@ def named(name: str, texts: Mapping[str, str]) -> Named:
         for key, value in numbers.items()
     }
     return _promised(mechanism.guarantee(), mechanism.privacy(), facts)
+
+
+def _parsed(
+    texts: Mapping[str, str], known: Mapping[str, str], defaults: Mapping[str, Fraction]
+) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """The numbers of a noise, and those of the sample that were given."""
+    unset: dict[str, Real] = dict.fromkeys(_SAMPLE, 0)
+    given = parse_parameters(texts, {**known, **_SAMPLE}, defaults={**defaults, **unset})
+    values = {key: rational(key, value) for key, value in given.items() if key in known}
+    return values, {key: rational(key, given[key]) for key in _SAMPLE if key in texts}
+
+
+def _sampled(
+    curve: PrivacyCurve, sample: Mapping[str, Fraction], facts: Facts, theorem: str
+) -> Named:
+    """The curve, or that on a sample, with what proves it."""
+    if sample:
+        curve, module = _on_sample(curve, sample)
+        facts = {**facts, **{key: Enclosure.of_exact(x) for key, x in sample.items()}}
+        theorem += f"; dpverify.accounting.curves.{module}"
+    return Named(curve=curve, facts=facts, about={"theorem": theorem})
 
 
 def _on_sample(curve: PrivacyCurve, sample: Mapping[str, Fraction]) -> tuple[PrivacyCurve, str]:
@@ -154,10 +169,12 @@ def _on_sample(curve: PrivacyCurve, sample: Mapping[str, Fraction]) -> tuple[Pri
             require(replaced in {0, 1}, "replaced", replaced, "0 or 1")
             found = curve.poisson_sampled(rate=rate, replaced=bool(replaced))
             return found, "poisson_replaced" if replaced else "poisson_sampled"
+        case {"users": users} if len(sample) == 1:
+            return curve.shuffled(users=to_count("users", users)), "shuffled"
     raise ParameterError(
         "sample",
         " ".join(f"{key}={short_string(value)}" for key, value in sample.items()),
-        "a rate, with replaced=1 or without, or a size and out_of",
+        "a rate, with replaced=1 or without, or a size and out_of, or users",
     )
 
 

@@ -125,6 +125,11 @@ def test_mechanisms_and_samples(capsys: pytest.CaptureFixture[str]) -> None:
             "gaussian sigma=1 sensitivity=2 size=1 out_of=100",
             dpv.Gaussian(sigma=1, sensitivity=2).sampled_without_replacement(size=1, out_of=100),
         ),
+        (
+            "randomized-response keep=0.75 users=100",
+            dpv.RandomizedResponse(keep="0.75").shuffled(users=100),
+        ),
+        ("approximate-dp epsilon=1 users=100", dpv.ApproxDP(epsilon=1).shuffled(users=100)),
     ],
 )
 def test_samples_of_replaced_records(
@@ -170,6 +175,9 @@ def test_noise_beside_replaced_records_says_what_it_is_stated_for(
         ("gaussian sigma=4 size=3", "sample=size=3 must be a rate, with replaced=1 or without, or"),
         ("gaussian sigma=4 size=3 out_of=2", "size=3 must be at most out_of=2"),
         ("gaussian sigma=4 size=1.5 out_of=2", "size=1.5 must be a whole number"),
+        ("gaussian sigma=4 users=9", "curve=Gaussian(sigma=4, sensitivity=1) must be of a largest"),
+        ("laplace scale=4 users=9 rate=0.5", "sample=rate=0.5 users=9 must be a rate, with"),
+        ("laplace scale=4 users=0", "users=0 must be at least 1"),
         ("approximate-dp epsilon=1 delta=1", "delta=1 must be in [0, 1)"),
         ("approximate-dp epsilon=1 delta=1e-4", "at least the probability with which everything"),
         ("  ", "must be written as"),

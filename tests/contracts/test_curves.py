@@ -39,6 +39,7 @@ from dpverify.accounting.curves.randomized_response import (
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.curves.selection import BoundedRange, sparse_vector
+from dpverify.accounting.curves.shuffled import Shuffled
 from dpverify.accounting.curves.staircase import Staircase
 from dpverify.accounting.curves.truncated_laplace import TruncatedLaplace
 from dpverify.accounting.losses.discrete import FiniteLoss
@@ -78,6 +79,7 @@ ALONE: list[PrivacyCurve] = [  # of which no composition is proven, or one that 
     BoundedRange(epsilon=1),
     TruncatedLaplace(scale=1, bound=6),
     PartitionSelection(noise=Laplace(scale=1), threshold=8),
+    Shuffled(answer=RandomizedResponse(keep=Fraction(3, 4)), users=20),
 ]
 BOUNDS: list[PrivacyBound] = [
     RDP(parts=((GaussianRenyi(mu_squared=1), 2), (PureRenyi(epsilon=HALF), 1))),

@@ -42,6 +42,7 @@ UNLINKED = {
     "PureSelection": "Kairouz, Oh and Viswanath 2015, theorem 3.1",
     "RankTwoNormal": "a proof of this project",
     "SampledWithoutReplacement": "Balle, Barthe and Gaboardi 2018; Zhu, Dong and Wang 2022",
+    "Shuffled": "a proof of this project; Feldman, McMillan and Talwar 2021",
     "SimplifiedOptimalBound": "Kairouz, Oh and Viswanath 2015, theorem 3.4",
     "Staircase": "Geng and Viswanath 2014",
     "TruncatedLaplace": "Geng, Ding, Guo and Kumar 2020",

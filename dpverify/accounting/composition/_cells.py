@@ -162,7 +162,7 @@ class Cells:
                 else:
                     size = 1
                     own, other = self._masses(*sorted(side[first : first + 2]))
-                    if own > 0 and other > 0:
+                    if own > 0 and own / other > 0:
                         put(_floor((own / other).log(), unit), own)
                 first += size
         return _law(weights, unit, arb(0), up=False)
@@ -197,7 +197,7 @@ class Cells:
         """
         low, high = min(ends), max(ends)
         own, other = self._masses(low, high)
-        if not (own > 0 and other > 0):
+        if not (own > 0 and own / other > 0):  # both may be known too badly for a ratio
             return None
         left = _floor((own / other).log(), unit)
         right = left + unit

@@ -94,7 +94,7 @@ class ApproxDP(PrivacyCurve):
 
         # Between ε₀ and the double above it the line would go on below δ₀.
         found, least = enclose(value), Enclosure.of_exact(self.delta)
-        return Enclosure(max(found.lower, least.lower), max(found.upper, least.upper))
+        return Enclosure(max(found.lower, least.lower), min(max(found.upper, least.upper), 1.0))
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ); infinite where delta is below δ₀."""

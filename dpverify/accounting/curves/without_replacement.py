@@ -49,21 +49,24 @@ from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import to_count
 
-__all__ = ["SampledWithoutReplacement"]
+__all__ = ["SampledWithoutReplacement", "replacing_one"]
 
 
 def _to_base(value: PrivacyCurve) -> PrivacyCurve:
+    return replacing_one(
+        value,
+        "A batch of a fixed size holds another record where this one isn't in it: state the curve "
+        "for replacing one, of noise for twice the norm that a record is clipped to.",
+    )
+
+
+def replacing_one(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
+    """Read a curve of one record that is replaced, or one that doesn't say whom it protects."""
     require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
     known = value.adjacency
     if known is None or isinstance(known, Record) or known == Replace(user=_user(known)):
         return value
-    raise ParameterError(
-        "adjacency",
-        known.unit,
-        "one row or user, replaced",
-        "A batch of a fixed size holds another record where this one isn't in it: state the curve "
-        "for replacing one, of noise for twice the norm that a record is clipped to.",
-    )
+    raise ParameterError("adjacency", known.unit, "one row or user, replaced", way_out)
 
 
 def _user(adjacency: Adjacency) -> str | None:
