@@ -65,6 +65,8 @@ def _entry(judgement: Judgement) -> Iterator[str]:
     place = reading.place if reading else correction.place if correction else ""
     yield from ("", f"### {statement.where[0].upper()}{statement.where[1:]}", "")
     yield f"- Printed, in our words: {statement.text}"
+    if statement.conditions:
+        yield f"- Settings: {statement.conditions}"
     ours = f", by us: {correction.proof}" if correction and correction.proof else ", by us"
     if name:
         yield f"- {'Meant' if reading else 'True'}: {name}{f' ({place})' if place else ours}"

@@ -349,8 +349,8 @@ CLAIMS: tuple[Statement, ...] = (
             "least error over K is of the order (α/τ)^(1/2) at fixed ε, as for RRMinHash."
         ),
         instead="Compare the exact deviations for your sizes: NoisyMinHash has the smaller one "
-        "for ε up to ½ and α/τ up to 1/500, RRMinHash from ε = ¾ on. At such ε and the paper's τ "
-        "both are above 1.",
+        "for ε up to ½ and α/τ up to 1/500, where at the paper's τ both are above 1, and RRMinHash "
+        "from ε = ¾ on.",
     ),
     Statement(
         id="aumuller2020.section-5.comparison",

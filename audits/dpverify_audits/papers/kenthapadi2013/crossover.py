@@ -115,7 +115,7 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("dp-rp-g", "randomized-response"),
         reason="1/(1 − 2p)² tends to 1, not to 0, as ε grows. At ε = 5 the printed distance is 7 "
         "times off, at ε = 20 over 100 times.",
-        instead="Above ε = 1 read √(dk)/tanh²(ε/2) for the order.",
+        instead="From ε = 2 on read √(dk)/(√12·tanh²(ε/2)), where the two terms meet.",
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.second-term",

@@ -274,7 +274,7 @@ CLAIMS: tuple[Statement, ...] = (
         },
         reason="What is left out, ρ² − 2Σ uᵢ²vᵢ², no p makes small. At k = 10 and ρ = 0.9 the "
         "variance is 22 % above what is printed for flat records, and 22 % below for u = (1, 0, "
-        "…), v = (ρ, √(1 − ρ²), 0, …); at ρ = 0, or where the noise is larger, it is right.",
+        "…), v = (ρ, √(1 − ρ²), 0, …). For flat records at ρ = 0 it is right.",
         instead="Use the variances above it, with all their terms.",
     ),
     Statement(

@@ -320,8 +320,8 @@ CLAIMS: tuple[Statement, ...] = (
         reason="Over all neighbours at once more than N₊ signs change at norm 1 with probability "
         "0.97 at k = 1000. The proof counts columns where any neighbour differs, by lemma 4.3, "
         "which is false.",
-        instead="Set N₊ = k, or count the signs that any neighbour changes under the W that was "
-        "drawn.",
+        instead="Set N₊ = k: a count of the signs that change for one record depends on that "
+        "record.",
     ),
     Statement(
         id="li2023.equation-20",
@@ -332,7 +332,8 @@ CLAIMS: tuple[Statement, ...] = (
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
         "aren't independent. N₊ by this bound is too small for such records.",
-        instead="Count the signs that a neighbour changes under the W that was drawn.",
+        instead="Set N₊ = k: a count of the signs that change for one record depends on that "
+        "record.",
     ),
     Statement(
         id="li2023.section-4.1.2.extra",

@@ -215,7 +215,7 @@ CLAIMS: tuple[Statement, ...] = (
             [(_A, (1, 0)), (_A, (1, 2)), (_B, (1, -1))],
             "enumeration",
         ),
-        reason="The shapes of (MA/√r)ᵀ and x don’t fit unless A is square. Taken square, r = 2, "
+        reason="The shapes of (MA/√r)ᵀ and x fit only where r = d. Taken square, r = 2, "
         "the mean is that of another form.",
         instead="Use ‖(MA/√r)x‖².",
     ),

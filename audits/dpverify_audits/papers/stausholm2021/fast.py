@@ -506,7 +506,7 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(lambda f, *c: (_raw_variance(*c), f(*c)), _DENSE, "enumeration"),
         reason="Two things are lost from the end of the proof to here: the 1/k beside ‖Φx‖², and "
         "a square. At x = (1, 1), k = 2 and q = 1 the variance is 16 where 3 is printed.",
-        instead="Use lemma 7, which has both.",
+        instead="Use lemma 7, which has both, for q of at least 1/(d/9 + 1).",
     ),
     Statement(
         id="stausholm2021.lemma-11.random",
