@@ -272,7 +272,7 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         reason="Appendix A's σ is in proportion to w₂(P), the longest of as many rows as there are "
         "attributes, which grows with them. At k = 64, ε = 1, δ = 10⁻⁶ and ‖x − y‖² = 10 the "
-        "variance is 0.70 million for 10 attributes and 1.84 million for 10⁶, at the median of "
+        "variance is 0.67 million for 10 attributes and 1.80 million for 10⁶, at the median of "
         "w₂(P).",
         instead="Take σ from the P that was drawn, of signs if it may be chosen: their rows have "
         "one length.",
