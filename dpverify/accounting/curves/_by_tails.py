@@ -13,7 +13,7 @@ from dpverify.enclosure import Enclosure, enclose, to_arb
 
 __all__ = ["delta_by_tails", "epsilon_by_tails", "largest_loss"]
 
-_PRECISION, _ROUGH = 256, 64
+_PRECISION = 256
 
 
 def delta_by_tails(loss: TailedLoss, epsilon: Fraction) -> Enclosure:
@@ -25,7 +25,7 @@ def delta_by_tails(loss: TailedLoss, epsilon: Fraction) -> Enclosure:
         before = delta_by_tails(loss, Fraction(math.nextafter(end.lower, -math.inf)))
         return Enclosure(infinite.lower, before.upper)
 
-    with ctx.workprec(_ROUGH):
+    with ctx.workprec(_PRECISION):
         if loss.tails(to_arb(epsilon))[0] < arb(2) ** -1074:  # no double's probability
             return Enclosure(0.0, 5e-324)
 
