@@ -4601,7 +4601,10 @@ def _usefulness(purpose: Any, one: Estimator, predictions: Sequence[Any]) -> dic
     rows = [
         [float(row[key]) for key in ("truth", "expectation", "deviation")] for row in predictions
     ]
-    low, high = one.limits or (min(row[0] for row in rows), max(row[0] for row in rows))
+    truths = [row[0] for row in rows]
+    if min(truths) == max(truths):
+        truths.append(0.0)
+    low, high = one.limits or (min(truths), max(truths))
     if purpose:
         low, high = (float(exact_number(purpose[end])) for end in ("low", "high"))
     if not low < high:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify.catalogue import family_of
+
 __all__ = ["CASES", "WRONG", "Case"]
 
 _UNIT = {"low": 0, "high": 1}
@@ -72,7 +74,7 @@ class Case:
                 "delta": self.delta,
                 "adjacency": dict(self.adjacency),
             },
-            "projection": {"seed": 11},
+            "projection": {"seed": 11} if family_of(self.mechanism["name"]).seeded else {},
             "audit": {"alpha": Decimal("0.05"), "draws": 200, "moment_draws": 50, "seed": 5},
             "owner": {"trust-model": {"answer": "pass", "reason": "One office holds them."}},
         }
