@@ -90,6 +90,8 @@ class PrivacyBound(ABC):
         """What it is and its parameters, as JSON holds them: exact numbers as text."""
         names = [field.name for field in getattr(self, "__attrs_attrs__", ()) if field.repr]
         values = {name.lstrip("_"): _plain(getattr(self, name)) for name in names}
+        if "curve" in values:  # what it was made from
+            values = {"base": values.pop("curve"), **values}
         return {"curve": type(self).__name__, **{k: v for k, v in values.items() if v is not None}}
 
     def __str__(self) -> str:

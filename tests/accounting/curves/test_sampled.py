@@ -494,3 +494,14 @@ def test_so_many_replaced_samples_are_refused(times: int) -> None:
     step = dpv.Gaussian(sigma=1).poisson_sampled(rate=1e-9, replaced=True)
     with pytest.raises(ParameterError, match=r"^times=.* at most 1000000000000"):
         (times * step).epsilon_at(1e-6)
+
+
+def test_what_they_are_made_of_is_told_beside_what_they_are() -> None:
+    base = dpv.Gaussian(sigma=1)
+    for curve in (
+        base.poisson_sampled(rate="0.1"),
+        base.poisson_sampled(rate="0.1", replaced=True),
+        base.sampled_without_replacement(size=1, out_of=3),
+    ):
+        told = curve.to_dict()
+        assert (told["curve"], told["base"]) == (type(curve).__name__, base.to_dict())
