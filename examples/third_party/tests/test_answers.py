@@ -49,4 +49,4 @@ def test_probabilities_add_up() -> None:
 def test_it_certifies(tmp_path: Path) -> None:
     certified = dpv.certify(CONFIGURATION, tmp_path / "out")
     assert certified.certificate.derived.white_box.verdict == "no_violation_found"
-    assert {check.status for check in dpv.verify(certified.folder).checks} == {"agrees"}
+    assert dpv.verify(certified.folder).ok
