@@ -191,67 +191,6 @@ class WhiteBox(Mechanism):
         """
 
 
-class Redrawable(Prepared, WhiteBox):
-    """A mechanism whose public randomness does all that comes between admission and last step.
-
-    Where each draw of an audit draws it anew, the data are admitted once.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def domain(self) -> Domain: ...
-
-        @property
-        def p(self) -> int: ...
-
-    @abstractmethod
-    def before(self, admitted: Any) -> NDArray[Any]:
-        """What the last step gets of admitted records, a row each: secret."""
-
-    @abstractmethod
-    def ratios(
-        self, outputs: NDArray[Any], own: NDArray[Any], other: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """Likelihood ratios from the rows of record and neighbour that the last step gets."""
-
-    def admitted(self, records: Any) -> Any:
-        """Records of the domain; one record may be a single row."""
-        return self.domain.admit(as_rows(records), attributes=self.p)
-
-    def prepared_blocks(self, records: Any) -> Iterator[NDArray[Any]]:
-        return map(
-            self.before, row_blocks(admitted_blocks(records, self.domain, attributes=self.p))
-        )
-
-    def log_likelihood_ratio(
-        self, outputs: NDArray[Any], record: Any, neighbour: Any
-    ) -> NDArray[np.float64]:
-        """Ln p(output | record) − ln p(output | neighbour), given the public randomness."""
-        own, other = (self.before(self.admitted(data)) for data in (record, neighbour))
-        return self.ratios(outputs, own, other)
-
-    def redrawer(self, pair: Pair, side: int) -> Callable[[int, Words], NDArray[np.float64]]:
-        """Draw public randomness from a seed, release one side and score it, at each call.
-
-        Parameters
-        ----------
-        pair : of single records
-        side : 0 for the record, 1 for the neighbour
-        """
-        both = joined([self.admitted(data) for data in (pair.record, pair.neighbour)])
-
-        def score(seed: int, rng: Words) -> NDArray[np.float64]:
-            fresh = self.redrawn(seed)
-            own, other = fresh.before(both)[:, None]
-            output = fresh.randomized((other if side else own).copy(), rng)
-            return fresh.ratios(output[None], own, other)
-
-        return score
-
-
 class Exhaustive(ABC):
     """A mechanism whose output distribution is finite and known exactly.
 
@@ -470,6 +409,59 @@ class Certifiable(WhiteBox):
             Pair(name=f"synthetic {number}", record=record, neighbour=other)
             for number, (record, other) in enumerate(pairs, start=1)
         ]
+
+
+class Redrawable(Prepared, Certifiable):
+    """A mechanism whose public randomness does all that comes between admission and last step.
+
+    Where each draw of an audit draws it anew, the data are admitted once.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def before(self, admitted: Any) -> NDArray[Any]:
+        """What the last step gets of admitted records, a row each: secret."""
+
+    @abstractmethod
+    def ratios(
+        self, outputs: NDArray[Any], own: NDArray[Any], other: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Likelihood ratios from the rows of record and neighbour that the last step gets."""
+
+    def admitted(self, records: Any) -> Any:
+        """Records of the domain; one record may be a single row."""
+        return self.domain.admit(as_rows(records), attributes=self.p)
+
+    def prepared_blocks(self, records: Any) -> Iterator[NDArray[Any]]:
+        return map(
+            self.before, row_blocks(admitted_blocks(records, self.domain, attributes=self.p))
+        )
+
+    def log_likelihood_ratio(
+        self, outputs: NDArray[Any], record: Any, neighbour: Any
+    ) -> NDArray[np.float64]:
+        """Ln p(output | record) − ln p(output | neighbour), given the public randomness."""
+        own, other = (self.before(self.admitted(data)) for data in (record, neighbour))
+        return self.ratios(outputs, own, other)
+
+    def redrawer(self, pair: Pair, side: int) -> Callable[[int, Words], NDArray[np.float64]]:
+        """Draw public randomness from a seed, release one side and score it, at each call.
+
+        Parameters
+        ----------
+        pair : of single records
+        side : 0 for the record, 1 for the neighbour
+        """
+        both = joined([self.admitted(data) for data in (pair.record, pair.neighbour)])
+
+        def score(seed: int, rng: Words) -> NDArray[np.float64]:
+            fresh = self.redrawn(seed)
+            own, other = fresh.before(both)[:, None]
+            output = fresh.randomized((other if side else own).copy(), rng)
+            return fresh.ratios(output[None], own, other)
+
+        return score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from dpverify.data.domain import Sets
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import Draw, Guarantee, PrivacyCurve
-from dpverify.privacy import Certifiable, Errors, Exhaustive, Pair, Redrawable
+from dpverify.privacy import Errors, Exhaustive, Pair, Redrawable
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
@@ -51,7 +51,7 @@ Reading = Literal["over the draw", "realised"]
 
 
 @frozen(kw_only=True)
-class MinHash(Redrawable, Certifiable, Exhaustive):
+class MinHash(Redrawable, Exhaustive):
     """Release of randomized buckets of sets.
 
     Parameters

@@ -31,7 +31,7 @@ from dpverify.data.adjacency import Adjacency, Attribute, BitFlip, L1Ball, Recor
 from dpverify.data.domain import Box, dense
 from dpverify.data.grid import Grid
 from dpverify.errors import ParameterError, require
-from dpverify.privacy import Certifiable, Exhaustive, Redrawable
+from dpverify.privacy import Exhaustive, Redrawable
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.linear.distance import check_bound, check_sums, grid_for
 from dpverify_mechanisms.packed import unused_are_zero
@@ -50,7 +50,7 @@ _ROWS = 128  # records a product: their doubles stay in the cache between the st
 
 
 @frozen(kw_only=True)
-class RandomizedSigns(Redrawable, Certifiable, Exhaustive):
+class RandomizedSigns(Redrawable, Exhaustive):
     """Signs of records @ P, each randomized by a flip rule, packed into bytes.
 
     Parameters
