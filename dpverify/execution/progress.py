@@ -60,7 +60,7 @@ def phases(tell: Callable[[str], None]) -> Announce:
             nonlocal done, told
             done += steps
             now = perf_counter()
-            if now - told >= _PAUSE:
+            if done and now - told >= _PAUSE:
                 told = now
                 left = duration((now - began) * (total - done) / done)
                 tell(f"{phase}: {done / total:.0%}, about {left} left")

@@ -82,7 +82,7 @@ def kept_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("kept_draws")
-@pytest.mark.parametrize("every", day_and_night(23, 1))
+@pytest.mark.parametrize("every", day_and_night(41, 1))
 def test_every_number_changed_alone_is_noticed_without_the_digest(
     certificate: dict[str, Any], workplace: Path, every: int
 ) -> None:

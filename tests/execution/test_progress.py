@@ -48,11 +48,11 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
 
 
 def test_a_phase_says_its_share_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.1, 10.0, 40.0])
+    clock = iter([0.0, 0.1, 5.0, 10.0, 40.0])
     monkeypatch.setattr(progress, "perf_counter", lambda: next(clock))
     told: list[str] = []
     advance = phases(told.append)("auditing", 400)
-    for steps in (1, 99, 300):  # the first comes too soon to be read
+    for steps in (0, 0, 100, 300):  # the first comes too soon, of the next nothing is done
         advance(steps)
     assert told == [
         "auditing",

@@ -142,7 +142,7 @@ def lost(record, rng):
     raise KeyError("lost")
 
 def test_mine(dp_audit):
-    dp_audit(lost, **ONE, epsilon=1)
+    dp_audit(lost, **ONE, epsilon=1, draws=100)
 """,
     )
     result.assert_outcomes(failed=1)

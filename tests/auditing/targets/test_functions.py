@@ -274,7 +274,7 @@ def reshapes(record: Any, rng: np.random.Generator) -> Any:
 )
 def test_a_mechanism_that_fails_is_never_passed(function: Any, says: str, verdict: str) -> None:
     pairs = Matrices(adjacency=UNIT, domain=None, attributes=1).extremes()
-    report = run.audit(adapted(function), draws=50, pairs=pairs, workers=1, time_limit=0.2)
+    report = run.audit(adapted(function), draws=50, pairs=pairs, workers=1, time_limit=0.1)
     assert report.verdict == verdict
     assert len(report.failed) == (2 if verdict == "inconclusive" else 0)
     assert all(says in reason and function.__name__ in reason for reason in report.failed)

@@ -210,9 +210,9 @@ def lost(statement: Statement, formula: Formula, before: Evidence) -> list[str]:
     return unnoticed
 
 
-@each([statement for statement in CHECKED if any(map(any_sum, statement.formulas.values()))])
+@each(CHECKED)
 def test_a_lost_term_is_noticed(statement: Statement) -> None:
-    for name, formula in statement.formulas.items():
+    for name, formula in filter(lambda named: any_sum(named[1]), statement.formulas.items()):
         assert lost(statement, formula, evidence(statement)[name]) == [], name
 
 
