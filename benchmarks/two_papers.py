@@ -340,12 +340,15 @@ def _published(figures: tuple[float, float] | None) -> str:
     return "–" if figures is None else f"{figures[1]:.4f} ({_number(figures[0])})"
 
 
-def page(kept: Kept, rows: Sequence[Row], *, draws: int, seed: int) -> str:
+def page(kept: Kept, rows: Sequence[Row], *, draws: int, seeds: int) -> str:
     """The documentation page."""
     lines = []
     for row in rows:
-        make = partial(measured, row, draws, seed)
-        bound, event, seconds = kept.get(f"{row.name}/{draws}/{seed}", make)
+        runs = [
+            kept.get(f"{row.name}/{draws}/{seed}", partial(measured, row, draws, seed))
+            for seed in range(seeds)
+        ]
+        bound, event, seconds = sorted(runs)[seeds // 2]
         cells = (
             row.name,
             _number(row.epsilon),
@@ -357,7 +360,9 @@ def page(kept: Kept, rows: Sequence[Row], *, draws: int, seed: int) -> str:
         )
         lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], file=sys.stderr, flush=True)
-    return _PAGE.format(draws=f"{draws:,}", confidence=1 - ALPHA, rows="\n".join(lines))
+    return _PAGE.format(
+        draws=f"{draws:,}", seeds=seeds, confidence=1 - ALPHA, rows="\n".join(lines)
+    )
 
 
 _PAGE = """\
@@ -368,7 +373,7 @@ are those of DP-Sniper's published code (Bichsel and others 2021), which has tho
 and others 2018) among them. All bounds are one-sided lower ones on ε, at confidence {confidence:g}.
 
 - **ours**: `dpv.audit` by outputs alone, {draws} draws counted on each side, and twice as many for
-  training. It is told nothing of an output's flags.
+  training; the median of {seeds} seeds. It is told nothing of an output's flags.
 - **published**: lower limits, and in brackets the estimates, of 10.7 million draws in each of two
   phases of training and 200 million counted: the better of DP-Sniper's two classifiers, the better
   of two runs of StatDP.
@@ -393,13 +398,13 @@ def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--draws", type=int, default=10**6, help="that are counted on each side")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3, help="an odd number, for the median")
     parser.add_argument("--only", nargs="+", choices=[row.name for row in ROWS], help="mechanisms")
     parser.add_argument("--out", type=Path, default=Path("out"), help="what is done is kept there")
     given = parser.parse_args()
     rows = [row for row in ROWS if given.only is None or row.name in given.only]
     kept = Kept(given.out / "two_papers.jsonl")
-    print(page(kept, rows, draws=given.draws, seed=given.seed), end="")
+    print(page(kept, rows, draws=given.draws, seeds=given.seeds), end="")
 
 
 if __name__ == "__main__":
