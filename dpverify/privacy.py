@@ -159,6 +159,8 @@ class Prepared(Streaming):
         def release() -> NDArray[Any]:
             if not blocks:
                 blocks.extend(self.prepared_blocks(records))
+            if len(blocks) == 1:
+                return self.randomized(blocks[0].copy(), rng)
             released: NDArray[Any] = joined(self.randomized(each.copy(), rng) for each in blocks)
             return released
 

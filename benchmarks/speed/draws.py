@@ -44,10 +44,8 @@ _NOISES: tuple[Any, ...] = (RoundedNoise, GeometricNoise)
 _LEFT = {
     "dp-signrp-rr": "each matrix that is drawn is searched for its largest sum and entries",
     "jl-covariance": "with the product by the Cholesky factor more than four fifths of the draw",
-    "jl-graph-cuts": "with the product by the Cholesky factor and exact arithmetic for rows near a "
-    "half-integer seven tenths of the draw",
     "noise-addition": "the numbers of a draw are copied twice before they are scored",
-    "randomized-response": "the rest is a dozen calls of numpy, for 784 bits",
+    "randomized-response": "the rest is what a separate call costs in Python, for 784 bits",
 }
 """What keeps an example from the aim, beside its words and noise, where these aren't enough."""
 _SERVED = """

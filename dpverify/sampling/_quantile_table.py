@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.execution.compiled import compiled
 from dpverify.execution.loops import round_quantiles
-from dpverify.sampling.words import ReplayableWords, Words
+from dpverify.sampling.words import SHARED, ReplayableWords, Words
 
 __all__ = ["Law", "Polynomials", "Table", "build_table", "decide_word", "draw"]
 
@@ -56,7 +56,6 @@ _COARSE_SCALE = 2.0**40  # beyond, the coarse polynomials leave more than one wo
 _LEAST = 1 << (63 - _OCTAVES)  # least 63-bit integer in the table
 _FEW = 20  # draws that Python makes sooner than numpy
 _BLOCK = 16_384  # draws a block: less pays for more calls, much more leaves the caches
-_SHARED = 4096  # draws a call, up to which calls of a replayed stream share a block
 
 _MANTISSA_BITS = 52
 _LAST_OCTAVE = 1023 + 63
@@ -239,7 +238,7 @@ def draw(
     order, so that the result depends on the stream alone.
     """
     count = prod(shape)
-    if isinstance(rng, ReplayableWords) and count <= _SHARED:
+    if isinstance(rng, ReplayableWords) and count <= SHARED:
         made, start = rng.made(
             count, (law, scale), lambda words: _rounded(table, scale, [words], words.size)
         )

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpverify.errors import require
-from dpverify.sampling.words import Words
+from dpverify.sampling.words import SHARED, ReplayableWords, Words
 
-__all__ = ["flips", "uniform_below"]
+__all__ = ["flips", "packed_flips", "uniform_below"]
 
 _WORDS = 2**64
 
@@ -39,6 +39,35 @@ def flips(numerators: ArrayLike, shape: tuple[int, ...], *, rng: Words) -> NDArr
     whole = given.dtype.kind == "u" or (given.dtype.kind == "i" and bool((given >= 0).all()))
     require(whole, "numerators", numerators, "whole numbers in [0, 2**64)")
     return rng.words(math.prod(shape)).reshape(shape) < given.astype(np.uint64, copy=False)
+
+
+def packed_flips(numerator: int, shape: tuple[int, int], *, rng: Words) -> NDArray[np.uint8]:
+    """Rows of `flips` that all have one numerator, eight coins in a byte.
+
+    Parameters
+    ----------
+    numerator : whole number in [0, 2⁶⁴)
+    shape : number of rows, and of coins in each
+    rng : source of words, of which each coin takes one in C order
+
+    Returns
+    -------
+    (rows, ⌈coins/8⌉) array, for reading alone, with zeros behind the last coin of a row.
+    """
+    rows, bits = shape
+    if not (isinstance(rng, ReplayableWords) and rows * bits <= SHARED):
+        return np.packbits(flips(np.uint64(numerator), shape, rng=rng), axis=1)
+
+    def make(words: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+        coins = words < np.uint64(numerator)
+        whole = len(coins) - len(coins) % bits
+        return coins, np.packbits(coins[:whole].reshape(-1, bits), axis=1)
+
+    (coins, packed), start = rng.made(rows * bits, ("coins", numerator, bits), make)
+    first, rest = divmod(start, bits)
+    if rest:  # other words were taken between
+        return np.packbits(coins[start : start + rows * bits].reshape(shape), axis=1)
+    return packed[first : first + rows]
 
 
 def uniform_below(bound: int, shape: tuple[int, ...], *, rng: Words) -> NDArray[np.int64]:

@@ -34,11 +34,18 @@ lower half of E added to L̂, then D computed anew) and then with 64 more digits
 row, and so on; all coordinates of a row share their digits, and a half-integer is hit with
 probability 0. So the law is exact: doubles decide speed alone. That a coordinate was undecided can
 be seen in the run time.
+
+**Digits without quantiles.** The tail probability T falls nearly linearly over a cell [a, b] of
+width h. With |g| = x and the digits v, which are uniform, T(x) is at v on the chord from T(b) to
+T(a), and so is the chord at x′ = b − hv. The chord is off by at most (h²/8)·sup|T″|, T has a slope
+of at least inf φ there, and T″ = xφ; hence |x − x′| ≤ B(h²/8)·sup φ/inf φ ≤ B(h²/8)·exp(Bh) with
+B = max(|a|, |b|). Where that leaves a coordinate open, balls enclose x itself.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -62,10 +69,12 @@ LARGEST_ENTRY = 2**62
 _CELL_BITS = 40  # finer cells take longer to draw, coarser ones leave more rows undecided
 _CELLS = RoundedGaussian(scale=2.0**_CELL_BITS)
 _UNIT_ROUNDOFF = 2.0**-53
+_SMALL = 2.0**51  # below it a distance to the nearest integer has no round-off
 _STEP_BITS = 40  # fixed-point digits that a Newton step adds
 _WORD_BITS = 64
 _MOST_LEVELS = 16
 _LARGEST_ERROR = 0.25
+_COLUMNS = 64  # of a triangle that are multiplied at once: what is above them is left out
 # Every bound below is a product and sum of a few doubles, or a norm of less than 2²⁰ of them:
 # this factor covers their round-off.
 _OUTWARDS = 1 + 2.0**-30
@@ -108,7 +117,7 @@ class RoundedNormals:
         factor, n = self._factor, self._key[1]
         cells = _CELLS.sample((rows, n), rng=rng)
         known = cells * 2.0**-_CELL_BITS  # exact: a power of two, and fewer than 53 bits
-        product = known @ factor.doubles.T
+        product = _times_transposed(known, factor.doubles)
         slack = math.sqrt(n) * 2.0 ** -(_CELL_BITS + 1)
         gamma = n * _UNIT_ROUNDOFF / (1 - n * _UNIT_ROUNDOFF)
         norms = np.sqrt(np.vecdot(known, known))
@@ -118,9 +127,9 @@ class RoundedNormals:
         away = np.abs(product, out=product)
         outwards = factor.norms * _OUTWARDS
         # Nearly always one comparison decides all; a NaN is the largest.
-        if away.max() < _room(bound.max() * outwards.max()) and _small(nearest).all():
+        if away.max() < _room(bound.max() * outwards.max()) and np.abs(nearest).max() < _SMALL:
             return nearest.astype(np.int64)
-        decided = _small(nearest) & (away < _room(bound[:, None] * outwards))
+        decided = (np.abs(nearest) < _SMALL) & (away < _room(bound[:, None] * outwards))
         drawn = np.where(decided, nearest, 0).astype(np.int64)
         for row in np.flatnonzero(~decided.all(axis=1)).tolist():
             open_ones = np.flatnonzero(~decided[row]).tolist()
@@ -128,9 +137,14 @@ class RoundedNormals:
         return drawn
 
 
-def _small(nearest: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where a distance to the nearest integer has no round-off."""
-    return np.abs(nearest) < 2.0**51
+def _times_transposed(known: NDArray[Any], lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows times the transpose of a lower triangular matrix, most of its zeros left out."""
+    product = np.empty_like(known)
+    for start in range(0, len(lower), _COLUMNS):
+        columns = slice(start, start + _COLUMNS)
+        stop = columns.stop
+        np.matmul(known[:, :stop], lower[columns, :stop].T, out=product[:, columns])
+    return product
 
 
 def _room(distance: Any) -> Any:
@@ -232,14 +246,14 @@ def _settle(
         bits = _CELL_BITS + digits + 8
         # L is lower triangular: once it costs something, only what the last one needs is refined.
         needed = max(coordinates) + 1 if digits else len(cells)
-        centres, radius = _points(cells[:needed], places[:needed], digits, bits)
-        for index in coordinates:
-            if index not in settled:
-                low, high = _ends(factor, index, centres, radius, bits)
-                if low == high:
-                    settled[index] = low
-        if len(settled) == len(coordinates):
-            return [settled[index] for index in coordinates]
+        for centres, radius in _points(cells[:needed], places[:needed], digits, bits):
+            for index in coordinates:
+                if index not in settled:
+                    low, high = _ends(factor, index, centres, radius, bits)
+                    if low == high:
+                        settled[index] = low
+            if len(settled) == len(coordinates):
+                return [settled[index] for index in coordinates]
         words = rng.words(len(cells)).tolist()
         places = [(old << _WORD_BITS) | new for old, new in zip(places, words, strict=True)]
         digits += _WORD_BITS
@@ -265,10 +279,17 @@ def _ends(
     return math.floor(value - bound + half), math.floor(value + bound + half)
 
 
-def _points(cells: list[int], places: list[int], digits: int, bits: int) -> tuple[list[int], int]:
-    """Fixed-point centres of every g_j, of `bits` bits, and the largest radius, in the same."""
+def _points(
+    cells: list[int], places: list[int], digits: int, bits: int
+) -> Iterator[tuple[list[int], int]]:
+    """Fixed-point centres of every g_j, of `bits` bits, and the largest radius, in the same.
+
+    Once without quantiles, and with digits a second time, closer.
+    """
     if digits == 0:
-        return [cell << (bits - _CELL_BITS) for cell in cells], 1 << (bits - _CELL_BITS - 1)
+        yield [cell << (bits - _CELL_BITS) for cell in cells], 1 << (bits - _CELL_BITS - 1)
+        return
+    yield _interpolated(cells, places, digits, bits)
     with ctx.workprec(bits + 96):  # some 50 of them are lost in differences
         ends = [
             _place(abs(cell), place, digits) * (1 << bits)
@@ -278,8 +299,28 @@ def _points(cells: list[int], places: list[int], digits: int, bits: int) -> tupl
         highs = [int(end.upper().ceil().unique_fmpz()) for end in ends]
     centres = [(low + high) // 2 for low, high in zip(lows, highs, strict=True)]
     radius = max(high - centre for high, centre in zip(highs, centres, strict=True))
-    signs = [-1 if cell < 0 else 1 for cell in cells]
-    return [sign * centre for sign, centre in zip(signs, centres, strict=True)], radius
+    yield _signed(centres, cells), radius
+
+
+def _interpolated(
+    cells: list[int], places: list[int], digits: int, bits: int
+) -> tuple[list[int], int]:
+    """The points x′ of the chords, within B(h²/8)·exp(Bh) and what the digits leave open."""
+    half = 1 << (bits - _CELL_BITS - 1)
+    digit = 1 << (bits - _CELL_BITS - digits)  # the last one, of h
+    centres = [
+        (2 * abs(cell) + 1) * half - place * digit - digit // 2
+        for cell, place in zip(cells, places, strict=True)
+    ]
+    farthest = (2 * max(map(abs, cells)) + 1) * 2.0 ** -(_CELL_BITS + 1)
+    curved = farthest * math.exp(farthest * 2.0**-_CELL_BITS) * _OUTWARDS
+    radius = math.ceil(math.ldexp(curved, bits - 2 * _CELL_BITS - 3)) + digit // 2
+    return _signed(centres, cells), radius
+
+
+def _signed(sizes: list[int], cells: list[int]) -> list[int]:
+    """On the side of 0 that each cell is on."""
+    return [-size if cell < 0 else size for size, cell in zip(sizes, cells, strict=True)]
 
 
 def _place(cell: int, place: int, digits: int) -> arb:

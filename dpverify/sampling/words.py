@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from dpverify.errors import EntropyError, ParameterError, require
 
-__all__ = ["ReplayableWords", "SecureWords", "Words", "check_seed", "release_words"]
+__all__ = ["SHARED", "ReplayableWords", "SecureWords", "Words", "check_seed", "release_words"]
 
 _T = TypeVar("_T")
 
+SHARED = 4096
+"""Words a call, up to which calls share a block: see `ReplayableWords.made`."""
 _AHEAD = 8192  # words at most that are drawn before they are asked for, if calls take few
 _CALLS = 4  # that share a block, if they take many
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
@@ -136,7 +138,7 @@ class ReplayableWords:
 
         Parameters
         ----------
-        count : at most a few thousand
+        count : at most `SHARED`
         key : names what is made
         make : of an array of words, as many as were taken before; called seldom
 

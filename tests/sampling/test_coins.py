@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpverify.errors import ParameterError
-from dpverify.sampling.coins import flips, uniform_below
+from dpverify.sampling.coins import flips, packed_flips, uniform_below
 from dpverify.sampling.words import ReplayableWords, SecureWords
 
 LAST = 2**64 - 1
@@ -64,6 +64,16 @@ def test_blocks_of_coins_are_the_same_coins() -> None:
     rng = ReplayableWords(5)
     parts = [flips(2**62, (rows, 3), rng=rng) for rows in (1, 4, 5)]
     assert np.array_equal(whole, np.concatenate(parts))
+
+
+def test_packed_coins_are_the_same_coins() -> None:
+    """Also where a call takes many words, and where others were taken between."""
+    plain, packed = ReplayableWords(5, "coins"), ReplayableWords(5, "coins")
+    for number, shape in enumerate([(1, 13)] * 700 + [(400, 13), (2, 13), (3, 5), (1, 13)]):
+        assert number % 300 or np.array_equal(plain.words(2), packed.words(2))
+        coins = packed_flips(2**62 + number % 2, shape, rng=packed)
+        expected = np.packbits(flips(2**62 + number % 2, shape, rng=plain), axis=1)
+        assert np.array_equal(coins, expected)
 
 
 def test_a_die_keeps_whole_multiples_only() -> None:

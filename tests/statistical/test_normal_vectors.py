@@ -90,6 +90,25 @@ def test_cells_without_digits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     assert off.max() > 0.8
 
 
+@pytest.mark.parametrize("bits", [2, 4, 40])
+def test_chords_are_within_their_bound(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The balls of the quantiles lie in what is said of the chords, and twice that isn't needed."""
+    monkeypatch.setattr(normal_vectors, "_CELL_BITS", bits)
+    rng = ReplayableWords(3, "places")
+    cells = [0, 1, -1, 3 << bits, *RoundedGaussian(scale=2.0**bits).sample((12,), rng=rng).tolist()]
+    places = rng.words(len(cells)).tolist()
+    places[:3] = [0, 2**64 - 1, 2**63]
+    loosest = 0.0
+    for cell, place in zip(cells, places, strict=True):
+        (rough, (one,)), (close, (other,)) = (
+            (radius, centres)
+            for centres, radius in normal_vectors._points([cell], [place], 64, bits + 72)
+        )
+        assert abs(one - other) + close <= rough
+        loosest = max(loosest, abs(one - other) / rough)
+    assert loosest > 0.5
+
+
 def test_same_vectors_on_a_finer_grid() -> None:
     """The cells come first from the stream: a finer grid rounds the same real vectors."""
     n = 30

@@ -253,9 +253,7 @@ class NoiseAddition(Certifiable):
         exact = cache(partial(self.noiseless, records))
 
         def release() -> NDArray[np.int64]:
-            distances = exact().copy()
-            distances += self.noise.sample(distances.shape, rng=rng)
-            return distances
+            return exact() + self.noise.sample(exact().shape, rng=rng)
 
         return release
 

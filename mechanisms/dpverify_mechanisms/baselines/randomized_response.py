@@ -47,7 +47,7 @@ from dpverify.errors import RecordsError, require
 from dpverify.guarantee import Guarantee
 from dpverify.numbers import COIN, to_coin, to_count, whole
 from dpverify.privacy import Certifiable, Estimator, Exhaustive, Pair, Prepared
-from dpverify.sampling.coins import flips
+from dpverify.sampling.coins import packed_flips
 from dpverify.sampling.words import Words
 from dpverify_mechanisms.packed import ones, unused_are_zero
 
@@ -146,10 +146,10 @@ class RandomizedResponse(Prepared, Certifiable, Exhaustive):
 
     def randomized(self, packed: NDArray[np.uint8], rng: Words) -> NDArray[np.uint8]:
         """Flipped bits, one word each in the order of the rows: any blocking gives the same."""
-        numerator = np.uint64(self.flip.numerator * (COIN // self.flip.denominator))
+        numerator = self.flip.numerator * (COIN // self.flip.denominator)
         for rows in _slices(len(packed), self.p):
             part = packed[rows]
-            part ^= np.packbits(flips(numerator, (len(part), self.p), rng=rng), axis=1)
+            part ^= packed_flips(numerator, (len(part), self.p), rng=rng)
         return packed
 
     def packed(self, records: Any) -> NDArray[np.uint8]:

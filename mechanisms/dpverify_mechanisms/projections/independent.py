@@ -86,7 +86,9 @@ class _IndependentEntries(Projection):
         for start in range(0, self.p, height):
             yield self._draw((min(height, self.p - start), self.k), rng)
 
-    def _realise(self, rng: ReplayableWords) -> NDArray[np.float64]:
+    def _realise(self, rng: ReplayableWords) -> Any:
+        if self.p * self.k <= _DRAWN:
+            return next(self._generated(rng))
         realised = np.empty((self.p, self.k))
         start = 0
         for block in self._generated(rng):

@@ -50,6 +50,10 @@ def total_losses(bits: NDArray[np.uint8], losses: NDArray[np.float64]) -> NDArra
     Equal losses are counted before they are added: the total of j equal ones is the double j·s,
     which is what the claim's curve compares thresholds with.
     """
+    told = np.flatnonzero(losses.any(axis=0))
+    if not told.size:
+        return np.zeros(len(bits))
+    bits, losses = bits[:, told], losses[:, told]
     infinite = np.where(np.isinf(losses), losses, 0.0)
     sizes, where = np.unique(np.abs(np.where(np.isinf(losses), 0.0, losses)), return_inverse=True)
     counts = np.zeros((bits.shape[0], sizes.size))
