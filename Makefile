@@ -41,7 +41,8 @@ claims: .venv/installed
 	$(BIN)/dpverify claims --markdown --html docs/claims.html > docs/claims.md
 	mkdir -p docs/errata
 	for paper in aumuller2020 kenthapadi2013 li2023 mironov2017 slides2025 stausholm2021; do \
-		$(BIN)/dpverify claims errata $$paper > docs/errata/$$paper.md || exit 1; done
+		$(BIN)/dpverify claims errata $$paper --html docs/errata/$$paper.html \
+			> docs/errata/$$paper.md || exit 1; done
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

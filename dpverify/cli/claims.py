@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 from dpverify.certificate.report import statements
-from dpverify.certificate.report.errata import sheet
+from dpverify.certificate.report.errata import page, sheet
 from dpverify.cli.output import emit_json, emit_table, json_option, progress_bar, say
 from dpverify.cli.where import where_options, workers_option
 from dpverify.data.atomic_files import write_file
@@ -59,8 +59,7 @@ def claims(
     """
     if context.invoked_subcommand is not None:
         return
-    if html is not None and not html.parent.is_dir():
-        raise OutputError(f"{html}: there is no folder {html.parent}.")
+    _require_folder(html)
     chosen = [statement for statement in known_statements() if paper in (None, statement.paper)]
     if not chosen:
         papers = sorted({statement.paper for statement in known_statements()})
@@ -102,14 +101,28 @@ def show(id: str, as_json: bool) -> None:  # noqa: A002  # the word that users k
 
 @claims.command(short_help="What to send to a paper's authors.")
 @click.argument("paper")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write its tables, a page to print, to this file.",
+)
 @workers_option
-def errata(paper: str, workers: int) -> None:
+def errata(paper: str, html: Path | None, workers: int) -> None:
     """Check the statements of PAPER and print its sheet of errata, in Markdown."""
     titles = known_papers()
     if paper not in titles:
         raise click.UsageError(f"there is no paper {paper}. {did_you_mean(paper, titles)}")
+    _require_folder(html)
     chosen = [statement for statement in known_statements() if statement.paper == paper]
-    say(sheet(_judged(chosen, workers), titles[paper]).removesuffix("\n"), lines=True)
+    found = _judged(chosen, workers)
+    if html is not None:
+        write_file(html, page(found, titles[paper]).encode())
+    say(sheet(found, titles[paper]).removesuffix("\n"), lines=True)
+
+
+def _require_folder(html: Path | None) -> None:
+    if html is not None and not html.parent.is_dir():
+        raise OutputError(f"{html}: there is no folder {html.parent}.")
 
 
 def _judged(chosen: list[Statement], workers: int) -> list[Judgement]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,28 +13,66 @@ import pytest
 from dpverify.certificate.report.errata import check_lines
 from dpverify.cli import _run
 from dpverify.ledger.statements import judge, known_papers, known_statement, known_statements
+from tests.helpers.browser import CHROMIUM
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import thinned
 
 SHEETS = ROOT / "docs" / "errata"
-_ENTRY = re.compile(r'known_statement\("(?P<id>[^"]+)"\)\)\n +print\(.*\)\n +# (?P<printed>.*)\n')
+FAILING = ("misprint", "refuted", "holds_under_reading")
+_ENTRY = re.compile(
+    r"^- Printed by the three lines for `(?P<id>\S+)`:\n\n {6}(?P<printed>.*)$", re.M
+)
+_ROW = re.compile(r"^\| \S.* \| (?P<why>.*) \| `(?P<name>\S+)` \|$", re.M)
+TEXTS = {paper: (SHEETS / f"{paper}.md").read_text("utf-8") for paper in known_papers()}
 PRINTED = {
-    found["id"]: found["printed"]
-    for paper in known_papers()
-    for found in _ENTRY.finditer((SHEETS / f"{paper}.md").read_text("utf-8"))
+    found["id"]: found["printed"] for text in TEXTS.values() for found in _ENTRY.finditer(text)
 }
 
 
 def test_every_paper_has_a_sheet() -> None:
-    assert {page.stem for page in SHEETS.glob("*.md")} == set(known_papers())
+    for kind in ("md", "html"):
+        assert {page.stem for page in SHEETS.glob(f"*.{kind}")} == set(known_papers())
+
+
+@pytest.mark.parametrize("paper", known_papers())
+def test_every_entry_has_a_short_row_in_the_table_for_its_kind(paper: str) -> None:
+    first, second = TEXTS[paper].partition("\n## ")[0].split("| meant |")
+    for table, kinds in ((first, FAILING[:2]), (second, FAILING[2:])):
+        shown = {found["name"]: found["why"] for found in _ROW.finditer(table)}
+        entries = {
+            name.removeprefix(f"{paper}.")
+            for name, printed in PRINTED.items()
+            if name.startswith(f"{paper}.") and printed.startswith(kinds)
+        }
+        assert shown.keys() == entries
+        assert {name for name, why in shown.items() if not 3 < len(why.split()) <= 20} == set()
+        page = (SHEETS / f"{paper}.html").read_text("utf-8")
+        assert all(f"<code>{name}</code>" in page for name in shown)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: it prints the page")
+@pytest.mark.parametrize("paper", known_papers())
+def test_the_tables_go_on_one_page(paper: str, tmp_path: Path) -> None:
+    """On A4; those of Li and Li, with 45 rows, on two."""
+    pdf = tmp_path / "sheet.pdf"
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
+    command += [f"--print-to-pdf={pdf}", (SHEETS / f"{paper}.html").as_uri()]
+    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    printed = pdf.read_bytes()
+    assert re.search(rb"/MediaBox \[0 0 59\d[.\d]* 84\d[.\d]*\]", printed)
+    assert printed.count(b"/Type /Page\n") == (2 if paper == "li2023" else 1)
 
 
 @pytest.mark.parametrize("name", thinned(PRINTED, 57))
 def test_the_three_lines_print_what_the_sheet_says(name: str) -> None:
     lines = check_lines(name)
-    text = (SHEETS / f"{name.partition('.')[0]}.md").read_text("utf-8")
+    paper, _, part = name.partition(".")
+    asked = "\n".join(f"      {line}" for line in check_lines(f"{paper}.NAME"))
     assert len(lines) == 3
-    assert "\n".join(f"      {line}" for line in lines) in text
+    assert asked in TEXTS[paper]
+    assert asked.replace("NAME", part) == "\n".join(f"      {line}" for line in lines)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec("\n".join(lines), {})  # noqa: S102  # of the sheet, letter by letter
@@ -43,9 +82,7 @@ def test_the_three_lines_print_what_the_sheet_says(name: str) -> None:
 @pytest.mark.nightly
 def test_what_fails_is_on_the_sheet() -> None:
     failing = {
-        statement.id
-        for statement in known_statements()
-        if judge(statement).verdict in ("misprint", "refuted", "holds_under_reading")
+        statement.id for statement in known_statements() if judge(statement).verdict in FAILING
     }
     assert failing == set(PRINTED)
 
@@ -70,7 +107,13 @@ def test_a_sheet_is_in_the_papers_order(
         return (known_statement(name) for name in names)
 
     monkeypatch.setattr("dpverify.cli.claims.known_statements", few)
-    assert _run(["claims", "errata", "kenthapadi2013", "--workers", "1"]) == 0
+    page = tmp_path / "sheet.html"
+    command = ["claims", "errata", "kenthapadi2013", "--workers", "1", "--html"]
+    assert _run([*command, str(page)]) == 0
     out = capsys.readouterr().out
     assert "Of 2 statements 2 have a misprint," in out
-    assert out.index("section-4.1.entries") < out.index("lemma-5.right")
+    order = ["section-4.1.entries", "lemma-5.right"]
+    assert [found["name"] for found in _ROW.finditer(out)] == order
+    assert [found["id"].partition(".")[2] for found in _ENTRY.finditer(out)] == order
+    assert re.findall("<code>([a-z][^<]+)</code></td>", page.read_text("utf-8")) == order
+    assert _run([*command, str(tmp_path / "nowhere" / "sheet.html")]) == 2

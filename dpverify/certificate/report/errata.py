@@ -1,23 +1,53 @@
 """A sheet of errata for one paper, as one would send it to its authors.
 
-Each entry has the place, what is printed, what is true, why, and three lines that compute it again.
+It begins with a table that goes on one page: the place, what is printed, what is correct, why, and
+the name that the three lines of Python below it take to compute the row again. `page` is that page
+in HTML; `sheet` has it in Markdown, and each entry in full after it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dpverify._version import __version__
 from dpverify.certificate.report.statements import by_place
 from dpverify.ledger.statements import Judgement, Verdict
 
-__all__ = ["check_lines", "sheet"]
+__all__ = ["Row", "check_lines", "page", "rows", "sheet"]
 
 _PARTS: dict[Verdict, str] = {
     "misprint": "Misprints: one symbol, sign, constant or word",
     "refuted": "False at a setting that is covered",
     "holds_under_reading": "True as the paper's own text means it, and false as it is printed",
 }
+_TABLES: dict[str, tuple[Verdict, ...]] = {
+    "correct": ("misprint", "refuted"),
+    "meant": ("holds_under_reading",),
+}
+
+_SENTENCE = re.compile(r"(?<=\.) (?![a-z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A statement that isn't to be followed as it is printed, in one line of a table.
+
+    Attributes
+    ----------
+    place : in the paper
+    printed : in our words
+    correct : what is true, or meant, in its place; said to be ours where the paper has it nowhere
+    why : the first sentence of the reason
+    name : of the statement, without the paper's
+    """
+
+    place: str
+    printed: str
+    correct: str
+    why: str
+    name: str
 
 
 def check_lines(id: str) -> list[str]:  # noqa: A002
@@ -29,32 +59,85 @@ def check_lines(id: str) -> list[str]:  # noqa: A002
     ]
 
 
-def sheet(judgements: Sequence[Judgement], title: str) -> str:
-    """The sheet in Markdown.
+def rows(judgements: Sequence[Judgement], verdicts: Sequence[Verdict]) -> list[Row]:
+    """The table's rows for statements with one of these verdicts, in the paper's order."""
+    chosen = [judgement for judgement in judgements if judgement.verdict in verdicts]
+    return [_row(judgement) for judgement in sorted(chosen, key=by_place)]
+
+
+def page(judgements: Sequence[Judgement], title: str) -> str:
+    """The tables in HTML, on one A4 page or, of a paper with many entries, two.
 
     Parameters
     ----------
     judgements : of one paper's statements
     title : the paper in words
     """
-    return "\n".join(_lines(sorted(judgements, key=by_place), title)) + "\n"
+    from dpverify.certificate.report import html  # late: it needs the extra
+
+    return html.template("errata.html.j2").render(
+        title=title,
+        summary=_summary(judgements),
+        tables={word: rows(judgements, verdicts) for word, verdicts in _TABLES.items()},
+        lines=_check(judgements),
+    )
+
+
+def sheet(judgements: Sequence[Judgement], title: str) -> str:
+    """The tables in Markdown, and each entry in full.
+
+    Parameters
+    ----------
+    judgements : of one paper's statements
+    title : the paper in words
+    """
+    return "\n".join(_lines(judgements, title)) + "\n"
+
+
+def _summary(judgements: Sequence[Judgement]) -> str:
+    counts = {name: sum(j.verdict == name for j in judgements) for name in _PARTS}
+    return (
+        f"Of {len(judgements)} statements {counts['misprint']} have a misprint, "
+        f"{counts['refuted']} are false at a setting that they cover, and "
+        f"{counts['holds_under_reading']} are true only as the paper's own text means them. "
+        f"What is printed is put in our words. “By us” is what the paper has nowhere. "
+        f"Computed by dpverify {__version__}."
+    )
+
+
+def _check(judgements: Sequence[Judgement]) -> list[str]:
+    return check_lines(f"{judgements[0].statement.paper}.NAME")
+
+
+def _row(judgement: Judgement) -> Row:
+    statement, name = judgement.statement, judgement.reading() or judgement.correction()
+    ours = judgement.verdict == "refuted"
+    return Row(
+        place=_capital(statement.where),
+        printed=statement.text,
+        correct=(f"by us: {name}" if ours else name) if name else "nothing that we know",
+        why=_SENTENCE.split(statement.reason, maxsplit=1)[0],
+        name=statement.id.partition(".")[2],
+    )
 
 
 def _lines(judgements: Sequence[Judgement], title: str) -> Iterator[str]:
-    counts = {name: sum(j.verdict == name for j in judgements) for name in _PARTS}
-    yield f"# Errata: {title}"
-    yield ""
-    yield f"Of {len(judgements)} statements {counts['misprint']} have a misprint,"
-    yield f"{counts['refuted']} are false at a setting that they cover, and"
-    yield f"{counts['holds_under_reading']} are true only as the paper's own text means them."
-    yield f"Printed by `dpverify claims errata`, dpverify {__version__}. The three lines under each"
-    yield "entry compute it again and print what stands behind the `#`. What is true in place of a"
-    yield "false line is the paper's own where a place is named, and ours elsewhere."
+    yield from (f"# Errata: {title}", "", _summary(judgements))
+    tables = {word: rows(judgements, verdicts) for word, verdicts in _TABLES.items()}
+    for word, table in tables.items():
+        yield from ("", f"| place | printed | {word} | why | name |", "|---|---|---|---|---|")
+        for row in table:
+            cells = (row.place, row.printed, row.correct, row.why, f"`{row.name}`")
+            yield f"| {' | '.join(_cell(text) for text in cells)} |"
+        if word == "correct":
+            yield from ("", "Three lines compute a row again, with its name for `NAME`:", "")
+            yield from (f"      {line}" for line in _check(judgements))
+    yield from ("", "The rest of the page has each of them in full.")
     for verdict, heading in _PARTS.items():
         chosen = [judgement for judgement in judgements if judgement.verdict == verdict]
         if chosen:
             yield from ("", f"## {heading}")
-        for judgement in chosen:
+        for judgement in sorted(chosen, key=by_place):
             yield from _entry(judgement)
 
 
@@ -63,7 +146,7 @@ def _entry(judgement: Judgement) -> Iterator[str]:
     name = judgement.reading() or judgement.correction()
     reading, correction = statement.readings.get(name), statement.corrections.get(name)
     place = reading.place if reading else correction.place if correction else ""
-    yield from ("", f"### {statement.where[0].upper()}{statement.where[1:]}", "")
+    yield from ("", f"### {_capital(statement.where)}", "")
     yield f"- Printed, in our words: {statement.text}"
     if statement.conditions:
         yield f"- Settings: {statement.conditions}"
@@ -72,6 +155,14 @@ def _entry(judgement: Judgement) -> Iterator[str]:
         yield f"- {'Meant' if reading else 'True'}: {name}{f' ({place})' if place else ours}"
     yield f"- Why: {statement.reason}"
     yield f"- Instead: {statement.instead}"
-    yield ""
-    yield from (f"      {line}" for line in check_lines(statement.id))
-    yield f"      # {judgement.verdict} {judgement.shown}"
+    yield f"- Printed by the three lines for `{statement.id}`:"
+    yield from ("", f"      {judgement.verdict} {judgement.shown}")
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _cell(text: str) -> str:
+    """A text as a cell of a table in Markdown."""
+    return text.replace("|", r"\|").replace("*", r"\*")

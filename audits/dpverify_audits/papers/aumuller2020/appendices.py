@@ -279,8 +279,10 @@ CLAIMS: tuple[Statement, ...] = (
         text="The noise of the example is drawn at scale 0.1.",
         printed=lambda: Fraction(1, 10),
         check=at_most(_largest_noise, [()], "enclosure"),
-        reason="Noise of 1.68 was added to a coordinate: at scale 0.1 that has a probability of "
-        "4 in 10 million for 8 draws. The example shows more noise than it says.",
+        reason=(
+            "The example adds noise of 1.68 to a coordinate, far more than scale 0.1 gives. One "
+            "of 8 draws is as large with a probability of 4 in 10 million."
+        ),
         instead="Don’t calibrate a test to the printed vectors.",
     ),
 )

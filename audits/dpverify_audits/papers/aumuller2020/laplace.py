@@ -215,9 +215,8 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_noisy_square, _NOISY, "enumeration"),
         reason=(
-            "The line has one factor B − 1 too many, from the law of the bucket differences that "
-            "the proof starts with. Rearranged it would not give equation 5; the corrected one "
-            "does."
+            "The line has one factor B − 1 too many, from step (1) of the proof. Rearranged it "
+            "would not give equation 5; the corrected one does."
         ),
         instead="Use equation 5 as it is printed.",
     ),

@@ -159,9 +159,10 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         reason=(
-            "The Chernoff bound in the proof holds up to β = 1 only, which few functions and many "
-            "buckets exceed: at K = 1 and B = 50 the error is above the bound twice as often as δ "
-            "allows. The other side is left out: at B = 2 and δ near 1 the bound fails too."
+            "The Chernoff bound in the proof holds up to β = 1 only, which few functions and "
+            "many buckets exceed. At K = 1 and B = 50 the error is above the bound twice as "
+            "often as δ allows. The other side is left out: at B = 2 and δ near 1 the bound "
+            "fails too."
         ),
         instead="Take ln(2/δ) and K of at least 3B ln(2/δ), or the exact law of the collisions.",
     ),

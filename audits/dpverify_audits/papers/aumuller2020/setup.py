@@ -263,8 +263,10 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enclosure",
         ),
-        reason="The form with β² is proven for β ≤ 1 and false for large β: at 1 draw of chance "
-        "1/100 it bounds that chance by 3 in 10,000. Rare events are likelier than it says.",
+        reason=(
+            "The form with β² is proven for β ≤ 1 and false for large β. At 1 draw of chance "
+            "1/100 it bounds that chance by 3 in 10,000."
+        ),
         instead="Use exp(−β²E/(2 + β)), which needs no bound on β, or the exact binomial tail.",
     ),
     Statement(
@@ -284,9 +286,11 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
-        reason="Where few differences are expected, more than the printed number can occur far "
-        "more often than δ: at K = 100, B = 3, α/τ = 1/2000 and δ = 10⁻⁴ with probability 0.03. "
-        "There the proof's β is above 1.",
+        reason=(
+            "Where few differences are expected, more than the printed number can occur far more "
+            "often than δ. At K = 100, B = 3, α/τ = 1/2000 and δ = 10⁻⁴ it does with probability "
+            "0.03: the proof's β is above 1 there."
+        ),
         instead="Take the number of differing positions from the exact binomial quantile.",
     ),
     Statement(
@@ -303,9 +307,11 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_tail, _TAILS, "enclosure"),
         mechanisms=("rr-min-hash",),
-        reason="As in lemma 1: where few differences are expected the printed L can be exceeded "
-        "more often than δ, here five times as often. At K = 500, B = 2 and α/τ = 1/50, sizes of "
-        "section 6, it isn’t.",
+        reason=(
+            "Where few differences are expected, as in lemma 1, the printed L can be exceeded "
+            "more often than δ. Here it is five times as often; at K = 500, B = 2 and α/τ = "
+            "1/50, sizes of section 6, it isn’t."
+        ),
         instead="Take L from the exact binomial quantile.",
     ),
     Statement(
@@ -327,9 +333,11 @@ CLAIMS: tuple[Statement, ...] = (
             _mechanism, [(*case, Fraction(e)) for case in _TAILS for e in (1, 4)], "enclosure"
         ),
         mechanisms=("rr-min-hash",),
-        reason="Where few differences are expected the mechanism's real δ can be above the δ "
-        "asked: five times as much at K = 100, B = 3, α/τ = 1/2000 and ε = 4. At K = 500, B = 2 "
-        "and α/τ = 1/50 it is below, though the proof’s condition fails there too.",
+        reason=(
+            "Where few differences are expected the mechanism's real δ can be above the δ asked. "
+            "It is five times that at K = 100, B = 3, α/τ = 1/2000 and ε = 4; at K = 500, B = 2 "
+            "and α/τ = 1/50 it is below, though the proof’s condition fails there too."
+        ),
         instead="Take L from the exact binomial quantile, as rr-min-hash does here.",
     ),
     Statement(

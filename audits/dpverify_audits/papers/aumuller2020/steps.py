@@ -197,9 +197,11 @@ CLAIMS: tuple[Statement, ...] = (
         cases=[(500, 2, Fraction(1, 50), _TINY)],
         oracle="enclosure",
         mechanisms=("rr-min-hash", "noisy-min-hash"),
-        reason="With functions that all hash the changed item first, and the next one to another "
-        "bucket, all K positions differ: a draw of probability 10⁻¹⁰⁰⁰ here, and one that a record "
-        "can be chosen for. Records mustn't be chosen after the functions are known.",
+        reason=(
+            "With functions that all hash the changed item first all K positions can differ. "
+            "Nobody draws such functions (10⁻¹⁰⁰⁰ here), but for functions that are known a "
+            "record can be chosen so. Records mustn't be chosen after the functions are known."
+        ),
         instead="Draw the functions after the records are fixed, or count all K positions as "
         "differing.",
         covers="the draw of the functions, at K = 500 and τ = 50 of section 6; where L "
@@ -257,9 +259,9 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         mechanisms=("rr-min-hash",),
         reason=(
-            "L is at least 1, so that below ε = ln 4 no K has ε ≥ L ln 4, where alone the proof "
-            "speaks. For small ε and α/τ the least error is of the order √(α/τ)/ε², at L = 1: at "
-            "ε = 1/10 it is more than 5 times the bound that is tried."
+            "The proof supposes ε ≥ L ln 4, which no K has for ε below ln 4. For small ε and α/τ "
+            "the least error is of the order √(α/τ)/ε², at L = 1: at ε = 1/10 it is more than 5 "
+            "times the bound that is tried."
         ),
         instead="For ε below L ln 4 compute the error for each K; it is a binomial variance.",
     ),
@@ -333,9 +335,9 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         reason=(
-            "Two differing buckets can be 1 to B − 1 apart, so that the sum of squares varies "
-            "where the number of differences doesn't. At B = 2 every difference is 1 and the step "
-            "is right; from B = 3 on it fails: at B = 3 two differences alone can be off by 4."
+            "Differing buckets are 1 to B − 1 apart: the sum of squares varies at one number of "
+            "differences. At B = 2 every difference is 1 and the step is right; from B = 3 on it "
+            "fails: at B = 3 two differences alone can be off by 4."
         ),
         instead="Take B = 2, where squared differences are 0 or 1.",
     ),
@@ -370,9 +372,9 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=wherever(lambda e: _far_down(1000, _TINY, Fraction(10), e), "enclosure"),
         reason=(
-            "D falls as ε grows, so that the condition has to be an upper bound on ε, not a lower "
-            "one. The terms that it compares are KD² and D(P + √(3P ln(2/δ))): the third is above "
-            "the second from KD below P + √(3P ln(2/δ)) on, here from ε of about 17,000."
+            "D falls as ε grows, so that it is above a number for small ε, not for large ones. "
+            "The terms that it compares are KD² and D(P + √(3P ln(2/δ))): the third is above the "
+            "second from KD below P + √(3P ln(2/δ)) on, here from ε of about 17,000."
         ),
         instead="Keep the third term where KD is below (B − 1)(P + √(3P ln(2/δ))).",
     ),

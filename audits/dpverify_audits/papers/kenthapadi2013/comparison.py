@@ -143,9 +143,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(1, Fraction(1, 2)), (1, Fraction(1)), (1, Fraction(2)), (2, Fraction(2))],
             "enumeration",
         ),
-        reason="As σ goes to 0 the variance stays above 8μ, so that no constant does; 32 does "
-        "where σ ≥ 1. Lemma 2's σ = 4√ln(1/δ)/ε is below 1 for ε above 4√ln(1/δ), which it allows "
-        "where δ < e^(−16).",
+        reason=(
+            "As σ goes to 0 the variance stays above 8μ, so that no constant does. 32 does where "
+            "σ ≥ 1. Lemma 2's σ = 4√ln(1/δ)/ε is below 1 for ε above 4√ln(1/δ), which it allows "
+            "where δ < e^(−16)."
+        ),
         instead="Read O((1 + σ²)²μ).",
     ),
 )

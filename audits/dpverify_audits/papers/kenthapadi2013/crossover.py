@@ -201,9 +201,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(_enough_bits(k, n), k, n, e) for k, n, e in _USERS],
             "enclosure",
         ),
-        reason="For records that differ in every bit randomized response has the smaller bound: at "
-        "ε = ½, d = 3.9 million, k = 183 and n = 100 it is 34 times smaller. Section 4.3.3 has "
-        "the squared distance, √(dk)/ε², with the constant left open.",
+        reason=(
+            "For records that differ in every bit randomized response has the smaller bound. At "
+            "ε = ½, d = 3.9 million, k = 183 and n = 100 it is 34 times smaller. Section 4.3.3 "
+            "has the squared distance, √(dk)/ε², with the constant left open."
+        ),
         instead="Use section 4.3.3’s range.",
     ),
 )

@@ -128,8 +128,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
             "enclosure",
         ),
-        reason="Definition 1 bounds events. With the least δ that a mechanism has, the privacy "
-        "loss exceeds ε six times as often at ε = 1 and μ = ½.",
+        reason=(
+            "Definition 1 bounds what events may gain, not the chance of a loss above ε. With "
+            "the least δ that a mechanism has, the privacy loss exceeds ε six times as often at "
+            "ε = 1 and μ = ½."
+        ),
         instead="Read δ as what events may gain, not as the chance of a failure.",
     ),
     Statement(

@@ -168,9 +168,8 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_kept, _POINTS, "quadrature"),
         reason=(
-            "The exponent should be −s²/2 and the limits divided by √(1 − ρ²); as printed the "
-            "integral isn't the probability that it stands for. √(1 − ρ²) cancels against that of "
-            "the density, and σx and σy are used for both x and t."
+            "The exponent should be −s²/2 and the limits divided by √(1 − ρ²). √(1 − ρ²) cancels "
+            "against that of the density, and σx and σy are used for both x and t."
         ),
         instead="Use A₁ and A₂, which are right.",
     ),

@@ -332,8 +332,10 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enumeration",
         ),
-        reason="At u = (¼, 0) no attribute can move by more than 1¼, so that for β above that the "
-        "local sensitivity is smaller. Up to β = 1 both are the same at every record.",
+        reason=(
+            "At u = (¼, 0) no attribute can move by more than 1¼, whatever β is. Up to β = 1 "
+            "both are the same at every record."
+        ),
         instead="Use the global sensitivity.",
     ),
     Statement(
@@ -435,9 +437,11 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=("dp-signrp-rr-smooth",),
-        reason="A bit masked by a coin and the coin itself are each 0-DP, and together they give "
-        "the bit; 10⁻⁹ stands for δ = 0. The theorem needs outputs with randomness of their "
-        "own.",
+        reason=(
+            "A bit masked by a coin and the coin itself are each 0-DP, and together they give "
+            "the bit. The theorem needs outputs with randomness of their own; in the check 10⁻⁹ "
+            "stands for δ = 0."
+        ),
         instead="Never share the randomness of two releases.",
     ),
     Statement(

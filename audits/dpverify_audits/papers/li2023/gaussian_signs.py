@@ -283,10 +283,12 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_least_at, _BEST, "enclosure", of=_in_thousandths),
         mechanisms=("dp-signrp-rr",),
-        reason="At N₊ = Fk and θ = π/2 the printed k* is 8.1 times the best one, 0.306·ε/F; the "
-        "equation above it, with its 8 or with the 4 that it should be, gives 0.262 or 0.289. With "
-        "the N₊ of equation 19 the best k is smaller still: 6 at ε = 20, F = 0.3 and δ = 10⁻⁶, "
-        "where 164 is printed.",
+        reason=(
+            "At N₊ = Fk and θ = π/2 the printed k* is 8.1 times the best one, 0.306·ε/F. The "
+            "equation above it, with its 8 or with the 4 that it should be, gives 0.262 or "
+            "0.289. With the N₊ of equation 19 the best k is smaller still: 6 at ε = 20, F = 0.3 "
+            "and δ = 10⁻⁶, where 164 is printed."
+        ),
         instead="Minimise theorem 4.6’s V_RR/k over k with the N₊ of equation 19; N₊ = Fk "
         "is off by "
         "a factor 3 at the k that it leads to.",

@@ -286,10 +286,12 @@ CLAIMS: tuple[Statement, ...] = (
         drawn=_over_the_draw,
         realised=_for_this_draw,
         cases=_ANALYTIC[-2:],
-        reason="For a W with a row of norm 3√k, Δ₂ = 3, the δ at ε = 20 is 300 and 3,600 "
-        "times the one that "
-        "is asked for. A W that is drawn has such a row with a chance below 10⁻⁴¹ here: nobody "
-        "draws one, somebody may choose one, and theorem 3.4 doesn’t look at it.",
+        reason=(
+            "A W with a long row has a larger δ than is asked for. For one with a row of norm "
+            "3√k, Δ₂ = 3, it is 300 and 3,600 times that at ε = 20. A W that is drawn has such a "
+            "row with a chance below 10⁻⁴¹ here: nobody draws one, somebody may choose one, and "
+            "theorem 3.4 doesn’t look at it."
+        ),
         instead="Take Δ₂ from the W that was drawn and σ from theorem 3.5; it is less noise too.",
         covers="the draw of W, one matrix for one release",
     ),

@@ -325,9 +325,11 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         mechanisms=("dp-signrp-rr-smooth",),
-        reason="As printed L is the same for every x, so that a sign near 0, which a neighbour "
-        "turns, is kept with odds e^(3ε/k). With |x| in L, as in the text, the guarantee "
-        "holds.",
+        reason=(
+            "As printed L is the same for every x, also for one near 0 that a neighbour turns. "
+            "Such a sign is kept with odds e^(3ε/k). With |x| in L, as in the text, the "
+            "guarantee holds."
+        ),
         instead="Use the text's L_j.",
     ),
     _public(
@@ -381,9 +383,11 @@ CLAIMS: tuple[Statement, ...] = (
             [("uniform", p) for p in (10, 30, 100)] + [("ones", p) for p in (101, 1001)],
             "enclosure",
         ),
-        reason="For records on a lattice wᵀu has atoms: at u = (1, …, 1) and odd p the probability "
-        "is twice what is printed, at p = 101 and at p = 1001. For one record of uniform random "
-        "numbers at each of p = 10, 30 and 100 it is right within 5 %.",
+        reason=(
+            "For records on a lattice wᵀu has atoms. At u = (1, …, 1) and odd p the probability "
+            "is twice what is printed, at p = 101 and at p = 1001. For one record of uniform "
+            "random numbers at each of p = 10, 30 and 100 it is right within 5 %."
+        ),
         instead="Compute the probability for your records; for those on a lattice, as of pixels "
         "or counts, the approximation can be off by a factor 2.",
     ),
@@ -441,9 +445,10 @@ CLAIMS: tuple[Statement, ...] = (
                 ),
             )
         },
-        reason="Definition 2.6 runs the algorithm on U′ too, whose noise set is another one; a "
-        "probability of 0 is counted as 10⁻⁹. An output that one of them never gives tells "
-        "them apart.",
+        reason=(
+            "Definition 2.6 runs the algorithm on U′ too, whose noise set is another one. An "
+            "output that one of them never gives tells them apart."
+        ),
         instead="Perturb every sign. One set for both records, as the proof has it, is none that a "
         "mechanism could take: it sees one of them.",
     ),

@@ -216,12 +216,12 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_one_pair, [*_COUNTED, _SHORT], "quadrature"),
         mechanisms=("dp-signrp-rr",),
-        reason="At m = β/2 the records ±½, p = 1, are neighbours all of whose signs differ, and N₊ "
-        "is below k = 60: at ε = 200 their δ is 0.42 where 0.1 is asked for, at the "
-        "paper’s ε of 20 "
-        "and less it is far below. From m = β on more than N₊ signs differ with "
-        "probability at most "
-        "δ.",
+        reason=(
+            "For m below β neighbours can differ in all signs, which are more than N₊. At m = "
+            "β/2 the records ±½, p = 1, do, and N₊ is below k = 60: at ε = 200 their δ is 0.42 "
+            "where 0.1 is asked for, at the paper’s ε of 20 and less it is far below. From m = β "
+            "on more than N₊ signs differ with probability at most δ."
+        ),
         instead="Set N₊ = k where m is below β, as remark 4.1 does for m = 0.",
     ),
     public_draw(
@@ -234,9 +234,12 @@ CLAIMS: tuple[Statement, ...] = (
         realised=_all_differ,
         cases=[(10, 1024, 512, 400, _F(1, 10**6))],
         mechanisms=("dp-signrp-rr",),
-        reason="At p = 1024 and k = 512 a known W has records of norm 10 that change all k signs "
-        "with one attribute; at section 4.2’s ε = 400 their δ is nearly 1. For ε of 20 and less it "
-        "stays below 10⁻¹⁶ at this size, more than N₊ differing signs or not.",
+        reason=(
+            "For a known W there are records that change all k signs with one attribute. At p = "
+            "1024 and k = 512 some of norm 10 do; at section 4.2’s ε = 400 their δ is nearly 1. "
+            "For ε of 20 and less it stays below 10⁻¹⁶ at this size, more than N₊ differing "
+            "signs or not."
+        ),
         instead="Set N₊ = k where W is known, as remark 4.1 does.",
         covers="the draw of W, one matrix for one release",
     ),
@@ -519,8 +522,10 @@ CLAIMS: tuple[Statement, ...] = (
             [(1, 2), (2, 5)],
             "enumeration",
         ),
-        reason="The probability falls as L grows: at e^(ε/k) = 3 it is 1/4 for L = 1 and 1/10 for "
-        "L = 2. Of N₊, the first quantity, the sentence is right.",
+        reason=(
+            "The probability falls as L grows. At e^(ε/k) = 3 it is 1/4 for L = 1 and 1/10 for L "
+            "= 2; of N₊, the first quantity, the sentence is right."
+        ),
         instead="Want L large and N₊ small.",
     ),
     Statement(
@@ -591,8 +596,11 @@ CLAIMS: tuple[Statement, ...] = (
             lambda f, v: _signed(f, _HALF / 2, v), [(_F(-1, 4),), (_F(3, 4),)], "enclosure"
         ),
         mechanisms=("idp-signrp-g",),
-        reason="Definition 2.6 runs the algorithm on U′ too, and u′ = ¾ is outside its own noise "
-        "set: its sign isn’t perturbed. The least δ at ε = 1 is 0.45.",
+        reason=(
+            "Definition 2.6 runs the algorithm on U′ too, whose noise set is another one. The "
+            "neighbour ¾ is outside its own: its sign isn’t perturbed. The least δ at ε = 1 is "
+            "0.45."
+        ),
         instead="Perturb every sign. One set for both records, as the proof has it, is none that a "
         "mechanism could take: it sees one of them.",
     ),

@@ -391,9 +391,11 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enclosure",
         ),
-        reason="2(α − 1)nε² is 2ε√(n ln(1/Q)) − 2nε², and not below ε√(n ln(1/Q)) where ln(1/Q) > "
-        "4nε², which rare events under little noise are. With .5 in place of lemma 1's constant 2 "
-        "the step and the proposition are true.",
+        reason=(
+            "2(α − 1)nε² is 2ε√(n ln(1/Q)) − 2nε², which isn't below ε√(n ln(1/Q)) for rare "
+            "events. It isn't where ln(1/Q) > 4nε². With .5 in place of lemma 1's constant 2 the "
+            "step and the proposition are true."
+        ),
         instead="Prove proposition 4 by lemma 1 with the constant .5 of the remark after it.",
     ),
     Statement(

@@ -293,8 +293,10 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(2),), (Fraction(1, 3),)],
             "quadrature",
         ),
-        reason="σ² is the variance. Noise of deviation σ² has the budget curve α/(2σ⁴), and not "
-        "the α/(2σ²) of corollary 3.",
+        reason=(
+            "σ² is the variance, of which σ is the root. Noise of deviation σ² has the budget "
+            "curve α/(2σ⁴), and not the α/(2σ²) of corollary 3."
+        ),
         instead="Draw noise of variance σ².",
     ),
     Statement(
@@ -367,9 +369,11 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=at_most(_outperformed, _SETTINGS, "enclosure"),
-        reason="For an event of probability .1 proposition 4 is the better one, up to 218 "
-        "responses and up to 140 Laplace mechanisms. A δ costs δ/Q there before it saves "
-        "anything.",
+        reason=(
+            "For an event of probability .1 and few mechanisms proposition 4 is the better one. "
+            "It is up to 218 responses and up to 140 Laplace mechanisms: a δ costs δ/Q there "
+            "before it saves anything."
+        ),
         instead="Compute both and take the smaller one, or compose the mechanisms' own curves.",
     ),
 )

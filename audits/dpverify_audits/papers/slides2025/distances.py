@@ -270,10 +270,11 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enumeration",
         ),
-        reason="Appendix A's σ is in proportion to w₂(P), the longest of as many rows as there are "
-        "attributes, which grows with them. At k = 64, ε = 1, δ = 10⁻⁶ and ‖x − y‖² = 10 the "
-        "variance is 0.67 million for 10 attributes and 1.80 million for 10⁶, at the median of "
-        "w₂(P).",
+        reason=(
+            "Appendix A's σ is in proportion to w₂(P), the longest of one row an attribute. At k "
+            "= 64, ε = 1, δ = 10⁻⁶ and ‖x − y‖² = 10 the variance is 0.67 million for 10 "
+            "attributes and 1.80 million for 10⁶, at the median of w₂(P)."
+        ),
         instead="Take σ from the P that was drawn, of signs if it may be chosen: their rows have "
         "one length.",
     ),
@@ -427,8 +428,10 @@ CLAIMS: tuple[Statement, ...] = (
             )
         },
         check=wherever(_jl_holds, "enclosure"),
-        reason="At λ = 4 and r = 20 the tail is fatter than printed, since that of χ² falls off "
-        "more slowly than e^(−rλ²/8). For λ below 1 it holds.",
+        reason=(
+            "The tail of χ² falls off more slowly than e^(−rλ²/8). At λ = 4 and r = 20 it is "
+            "fatter than printed. For λ below 1 it holds."
+        ),
         instead="Use λ below 1.",
     ),
     Statement(

@@ -78,8 +78,10 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=wherever(_longest_suffices, "enumeration"),
         mechanisms=("dp-rp-g",),
-        reason="Noise of appendix A doesn’t hide a whole record: three bits of one individual "
-        "move the output by more than the longest row. It hides one attribute.",
+        reason=(
+            "Three bits of one individual can move the output by more than the longest row of P. "
+            "It hides one attribute."
+        ),
         instead="For whole records use the norm of a record’s largest change.",
     ),
     Statement(
@@ -102,8 +104,11 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1), Fraction(1, 2)), (Fraction(5), Fraction(1, 2))],
             "enclosure",
         ),
-        reason="The definition bounds events. With the least δ that a mechanism has, the privacy "
-        "loss exceeds ε six times as often at ε = 1 and μ = ½.",
+        reason=(
+            "The definition bounds what events may gain, not the chance of a loss above ε. With "
+            "the least δ that a mechanism has, the privacy loss exceeds ε six times as often at "
+            "ε = 1 and μ = ½."
+        ),
         instead="Read δ as what events may gain, not as the chance of a failure.",
     ),
     Statement(

@@ -382,10 +382,12 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enclosure",
         ),
-        reason="“Always” leaves out the Δ₂ of note 1: it is the longest column’s, and at k = 64 "
-        "and d = 65 half of all P have a Δ₂² of 1.45 and more, with which the i.i.d. projection "
-        "adds more at x = y. With theorem 1’s σ, about √8 times note 1’s, it does at k = 64 and d "
-        "= 128 too.",
+        reason=(
+            "“Always” leaves out the Δ₂ of note 1, which is the longest column’s. At k = 64 and "
+            "d = 65 half of all P have a Δ₂² of 1.45 and more, with which the i.i.d. projection "
+            "adds more at x = y. With theorem 1’s σ, about √8 times note 1’s, it does at k = 64 "
+            "and d = 128 too."
+        ),
         instead="Compute both for your P; for Δ₂² up to d/k the i.i.d. projection adds less.",
     ),
 )

@@ -254,8 +254,11 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, *c: None if f(*c) is None else (_variance(*c), f(*c)), _BOUNDED, "enumeration"
         ),
-        reason="For sparser P the fourth moment is larger: at k = 1, d = 2, q = ¼ the variance "
-        "is 6.5 where 3 is claimed. Appendix B.3 has the condition that lemma 7 leaves out.",
+        reason=(
+            "For sparser P the fourth moment is larger than in the proof. At k = 1, d = 2, q = ¼ "
+            "the variance is 6.5 where 3 is claimed. Appendix B.3 has the condition that lemma 7 "
+            "leaves out."
+        ),
         instead="Choose the constant in q so that q ≥ 1/(d/9 + 1).",
     ),
     Statement(
@@ -308,9 +311,11 @@ CLAIMS: tuple[Statement, ...] = (
             ],
             "enumeration",
         ),
-        reason="For sparser P the projection’s own variance is larger than lemma 7 has it: at k = "
-        "1, d = 2, q = ¼ and little noise it is 6.5, where 3 is claimed. Noise itself adds less "
-        "than the bound, as it is divided by k.",
+        reason=(
+            "For sparser P the projection’s own variance is larger than lemma 7 has it. At k = "
+            "1, d = 2, q = ¼ and little noise it is 6.5, where 3 is claimed. Noise itself adds "
+            "less than the bound, as it is divided by k."
+        ),
         instead="Choose the constant in q so that q ≥ 1/(d/9 + 1).",
     ),
     Statement(

@@ -170,9 +170,9 @@ CLAIMS: tuple[Statement, ...] = (
         printed=lambda x: _F(3 * x**4 + 9 + 18 * x * x),
         check=equals(_norms, [(1,), (2,)], "quadrature"),
         reason=(
-            "Odd powers of ‖Φη‖ don’t have mean 0: at x = 1 the printed value is 30, the true "
-            "one 58.7. The bound survives: ‖Φx + Φη‖² is A + B + 2C, odd powers of C do, and "
-            "C² ≤ AB."
+            "Odd powers of a norm don’t have mean 0. At x = 1 the printed value is 30, the true "
+            "one 58.7. The bound survives: ‖Φx + Φη‖² is A + B + 2C, odd powers of C do, and C² "
+            "≤ AB."
         ),
         instead="Nothing: the lemma’s bound stands by another proof.",
     ),

@@ -251,10 +251,11 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         realised=_for_this_draw,
         cases=_DRAWN,
-        reason="Note 2 says so itself: for a P with a longer column privacy may be lost; "
-        "here it is "
-        "one of length 5, which a P that is drawn has with a chance below 10⁻⁷⁴. Nobody draws such "
-        "a P; somebody may choose one, and theorem 1 doesn’t look at it.",
+        reason=(
+            "For a P with a long column privacy may be lost, as note 2 says itself. Here it is "
+            "one of length 5, which a P that is drawn has with a chance below 10⁻⁷⁴. Nobody "
+            "draws such a P; somebody may choose one, and theorem 1 doesn’t look at it."
+        ),
         instead="Take σ from the sensitivity of the P that was drawn, as note 2 says.",
         covers="the draw of P, one matrix for one release",
     ),
