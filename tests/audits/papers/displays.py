@@ -22,7 +22,7 @@ _MARKED = re.compile(
     r"|(?P<end>^\**(?:Theorem|Lemma|Corollary|Remark|Note) \d|□|\\(?:Box|square))",
     re.MULTILINE,
 )
-_SECTION = re.compile(r"\W*((?:[A-F]|\d+)(?:\.\d+)*)\b")
+_SECTION = re.compile(r"\W*(?:Appendix )?((?:[A-F]|\d+)(?:\.\d+)*)\b")
 _WORDS = re.compile(r" (?:a|and|be|by|for|if|in|is|of|that|the|to|we|where|with) ")
 _LABEL = re.compile(
     r"^[#* ]*(Fig|Table|Remark|Note)(?:u\we|\.)? (\d+(?:\.\d+)?|I+)(?:[:.]\W*|$\s*)"

@@ -1,6 +1,7 @@
 """The verdicts of the first 563 statements, and why those that changed did.
 
-``verdicts.txt`` has what they were at first, and a reason where it is another one now.
+``verdicts.txt`` has what they were at first, and a reason where it is another one now, or where
+referees disagreed and it stays.
 ``python -m tests.audits.papers.verdicts`` prints the page made of it, docs/ledger-changes.md, with
 what the page of statements has now.
 """
@@ -23,7 +24,7 @@ _HEADING = re.compile(r"^### (\w+)$", re.MULTILINE)
 
 
 def first() -> dict[str, tuple[str, str]]:
-    """By id, the first verdict and why there is another one now; empty where there is none."""
+    """By id, the first verdict, and why it changed or stays; empty where nobody asked."""
     found = {}
     for line in Path(__file__).with_name("verdicts.txt").read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -78,6 +79,16 @@ def page() -> str:
         *(
             f"| {name} | {before} | {after} | {known[name][1]} |"
             for name, (before, after) in pairs.items()
+        ),
+        "",
+        "Referees disagreed about these, and they stay:",
+        "",
+        "| statement | verdict | why |",
+        "|---|---|---|",
+        *(
+            f"| {name} | {verdict} | {why} |"
+            for name, (verdict, why) in known.items()
+            if why and name not in pairs
         ),
     ]
     return "\n".join(lines) + "\n"

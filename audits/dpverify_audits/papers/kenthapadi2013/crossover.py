@@ -159,9 +159,12 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.section-4.3.3.near",
         where="section 4.3.3, the near range, and the contributions in section 1",
         text="At squared distances of O(√k) both are inaccurate.",
-        reason="“Inaccurate” is no number, and O(·) leaves the constant open. By standard "
-        "deviations it is so for small ε: at ε = 1, d = 10⁶, k = 64 and n = 100 a squared distance "
-        "of √k = 8 has one of 418 by projection and of 2287 by randomized response.",
+        reason=(
+            "The paper doesn't say which error is inaccurate, and O(·) leaves the constant open. "
+            "By standard deviations it is so for small ε: at ε = 1, d = 10⁶, k = 64 and n = 100 "
+            "a squared distance of √k = 8 has one of 418 by projection and of 2287 by randomized "
+            "response."
+        ),
     ),
     Statement(
         id="kenthapadi2013.section-4.3.3.budget",
@@ -179,9 +182,11 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.section-5.2.1.attribute",
         where="section 5.2.1, first paragraph",
         text="For distances of records to one attribute's vector both methods perform poorly.",
-        reason="“Poorly” is no number. A record of weight w is w + 1 or w − 1 away from that "
-        "vector, and these two must be told apart; at ε = 1, d = 10⁶, k = 64, n = 100 and w = 100 "
-        "the smaller standard deviation is 435.",
+        reason=(
+            "The paper doesn't say how large an error is poor. A record of weight w is w + 1 or "
+            "w − 1 away from that vector, and these two must be told apart; at ε = 1, d = 10⁶, k "
+            "= 64, n = 100 and w = 100 the smaller standard deviation is 435."
+        ),
     ),
     Statement(
         id="kenthapadi2013.section-6.range",

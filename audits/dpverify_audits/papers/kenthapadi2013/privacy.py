@@ -112,7 +112,7 @@ def _after_lemma_4(p: int, delta: Fraction) -> arb:
 CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.definition-2.l2",
-        where="section 3.1.2, definition 2, ρ = 2; proof of theorem 1",
+        where="section 3.1.2, definition 2, ρ = 2; section 3.2.1, proof of theorem 1",
         text="The largest ‖X′P − XP‖₂² over one changed bit is that of P's longest row.",
         printed=lambda m: _rows(m, 2),
         check=equals(lambda m: _moved(m, _BITS, 2), [(m,) for m in _MATRICES], "enumeration"),
@@ -212,7 +212,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="kenthapadi2013.lemma-1.outside",
-        where="section 3.2.1, (2)",
+        where="section 3.2.1, proof of lemma 1, (2)",
         text="P(N(0, σ²) > R) ≤ δ for R = σ√(2 ln(1/2δ)).",
         printed=lambda s, d: number(s) * (2 * _log(d)).sqrt(),
         check=at_most(

@@ -416,9 +416,11 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.2, last two sentences, and section 1",
         text="Projection has less variance than noise on distances if μσ² = o(n): if the largest "
         "weight is much smaller than the number of users.",
-        reason="“Much smaller” is no number. For given ε and δ it is so as μ/n goes to 0: at k = μ "
-        "and w₂(P) = 1 where 8(1 + σ²)²μ < nσ², which at δ = 10⁻⁶ is n > 21,172μ at ε = 1/10, "
-        "243μ at ε = 1 and 34μ at ε = 5.",
+        reason=(
+            "The paper doesn't say how many times smaller the weight has to be. For given ε and "
+            "δ it is so as μ/n goes to 0: at k = μ and w₂(P) = 1 where 8(1 + σ²)²μ < nσ², which "
+            "at δ = 10⁻⁶ is n > 21,172μ at ε = 1/10, 243μ at ε = 1 and 34μ at ε = 5."
+        ),
     ),
     Statement(
         id="kenthapadi2013.figure-1",

@@ -7,11 +7,13 @@ from . import (
     definitions,
     experiments,
     gaussian_signs,
+    individual,
     inner_products,
     noise,
     projections,
     sign_flips,
     sign_privacy,
+    smooth_flips,
 )
 
 __all__ = ["CLAIMS"]
@@ -24,6 +26,8 @@ CLAIMS: tuple[Statement, ...] = (
     *gaussian_signs.CLAIMS,
     *sign_flips.CLAIMS,
     *sign_privacy.CLAIMS,
+    *smooth_flips.CLAIMS,
+    *individual.CLAIMS,
     *bivariate.CLAIMS,
     *experiments.CLAIMS,
 )

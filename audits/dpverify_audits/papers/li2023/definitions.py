@@ -268,11 +268,11 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-1.3.unnormalised",
         where="section 1.3 (ii), un-normalised",
         text="k·Var of the cosine without normalising is essentially 1 + ρ², records of norm 1.",
-        reason="“Essentially” is no number. With signs, as everywhere in the paper's "
-        "OPORP, 2Σ uᵢ²vᵢ² "
-        "comes off, by equation 14: 2/p for flat records, and at u = (1, 0, …) 1 − ρ² is "
-        "left. Take "
-        "it off when records are sparse.",
+        reason=(
+            "The paper doesn't say what “essentially” leaves out. With signs, as everywhere in "
+            "the paper's OPORP, 2Σ uᵢ²vᵢ² comes off, by equation 14: 2/p for flat records, and "
+            "at u = (1, 0, …) 1 − ρ² is left. Take it off when records are sparse."
+        ),
     ),
     Statement(
         id="li2023.definition-2.1",

@@ -40,9 +40,11 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.page-5.equidistant",
         where="Curse of Dimensionality Illustration, first and second items",
         text="In many dimensions points tend to become nearly equidistant.",
-        reason="“Nearly” is no number, and no law of the points is named. Squared distances of "
-        "independent fair bits vary 64 times less, relatively, in 64 dimensions than in one; those "
-        "of coordinates that are all equal vary as in one.",
+        reason=(
+            "The slide says neither how near to equal nor for points of which law. Squared "
+            "distances of independent fair bits vary 64 times less, relatively, in 64 dimensions "
+            "than in one; those of coordinates that are all equal vary as in one."
+        ),
     ),
     Statement(
         id="slides2025.page-15.direct-noise.sensitivity",
@@ -55,9 +57,11 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.page-15.direct-noise",
         where="Comparisons, direct noise addition",
         text="Noise on each distance has to be significantly larger.",
-        reason="“Significantly” and “typical scenarios” are no numbers. At ε = 1, δ = 10⁻⁶ and "
-        "‖x − y‖² = 100 it has more variance than a noisy projection to 64 numbers from about "
-        "15,000 users on, and less below.",
+        reason=(
+            "The slide says neither by how much nor in which scenarios. At ε = 1, δ = 10⁻⁶ and "
+            "‖x − y‖² = 100 it has more variance than a noisy projection to 64 numbers from "
+            "about 15,000 users on, and less below."
+        ),
     ),
     Statement(
         id="slides2025.page-15.randomized-response.small",

@@ -206,7 +206,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.page-16.smoothing",
         where="JL-Based Differential Privacy for Graphs, first step",
         text="Smoothing reduces sensitivity: what an edge of weight 1 changes is 1 − w/n then.",
-        reason="the slide has no number",
+        reason="the slide says that it is reduced; the formula is ours",
         printed=lambda n, w: 1 - w / n,
         check=equals(_edge_effect, [(n, *letters("w")) for n in (3, 4)], "identity"),
         mechanisms=("jl-graph-cuts",),
@@ -230,7 +230,8 @@ CLAIMS: tuple[Statement, ...] = (
             "for ε of at most 2.3·ln(2/δ)": Correction(
                 lambda: _MODERATE + _LARGEST,
                 proof="by Kairouz, Oh and Viswanath 2015, theorem 3.4, they compose to ε/√2 + "
-                "rε₀·tanh(ε₀/2) with rδ₀ + δ/2, and rε₀·tanh(ε₀/2) is at most ε²/(8 ln(2/δ))",
+                "rε₀·tanh(ε₀/2) with rδ₀ + δ/2, and rε₀·tanh(ε₀/2) is at most ε²/(8 ln(2/δ)): "
+                "in sum at most ε up to 8(1 − 1/√2)·ln(2/δ)",
             )
         },
         check=wherever(_composes, "enclosure"),

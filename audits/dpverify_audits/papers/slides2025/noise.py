@@ -176,7 +176,7 @@ CLAIMS: tuple[Statement, ...] = (
         where="Mechanisms for Differential Privacy",
         text="Gaussian noise goes by the ℓ2-sensitivity: the mean privacy loss of N(0, I) is "
         "‖v‖²/2.",
-        reason="the slide has no number",
+        reason="the slide says what the noise goes by; the formula is ours",
         printed=lambda v: Fraction(sum(a * a for a in v), 2),
         check=equals(_mean_loss, [((1,),), ((3, 4),), ((1, -2, 2),)], "quadrature"),
     ),

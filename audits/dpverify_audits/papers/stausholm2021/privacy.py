@@ -298,11 +298,12 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.note-6",
         where="section 5.2, above corollary 1, and note 6",
         text="The ℓ2-sensitivity of the normalised fast transform is concentrated around 1.",
-        reason="“Around” is no number, and neither k nor d is named. At q = 1 it is the "
-        "longest of d "
-        "columns of k normal numbers: at k = 64 and d = 65 half of all draws have a square of 1.45 "
-        "and more, and only k far above ln d brings it near 1. Compute it for the Φ that "
-        "was drawn.",
+        reason=(
+            "The note says neither how near to 1 nor for which k and d. At q = 1 it is the "
+            "longest of d columns of k normal numbers: at k = 64 and d = 65 half of all draws "
+            "have a square of 1.45 and more, and only k far above ln d brings it near 1. Compute "
+            "it for the Φ that was drawn."
+        ),
     ),
     Statement(
         id="stausholm2021.definition-1",
