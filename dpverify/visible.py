@@ -1,13 +1,15 @@
 """Text from elsewhere, of which a terminal would obey a part and a reader not see another.
 
 Control characters move the cursor, clear the screen and forge lines; format characters turn the
-direction of writing or have no width. Documents that are verified may hold none of them (`hidden`),
-and what is printed shows them as escapes (`escaped`). Text of foreign code may be of any length, or
-raise while it is made (`raised`, `shown`).
+direction of writing or have no width, and neither have variation selectors and fillers. Documents
+that are verified may hold none of them (`hidden`), and what is printed shows them as escapes
+(`escaped`). Text of foreign code may be of any length, or raise while it is made (`raised`,
+`shown`).
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -18,13 +20,17 @@ __all__ = ["escaped", "hidden", "raised", "shown"]
 
 _LONGEST = 1000
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_IGNORED = re.compile(  # what Unicode calls default ignorable beside these categories
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0"
+    r"\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 
 
 def hidden(text: str) -> str | None:
-    """The first control, format or separator character but a space, as an escape; None without."""
-    if text.isprintable():  # as nearly all are: such characters aren't
+    """The first character that is obeyed or has no width, as an escape; None without."""
+    if _is_plain(text):  # as nearly all are
         return None
-    return next((escaped(c) for c in text if unicodedata.category(c) in _HIDDEN), None)
+    return next((escaped(c) for c in text if _is_hidden(c)), None)
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
@@ -35,7 +41,7 @@ def escaped(text: str, *, lines: bool = False) -> str:
     text : any
     lines : whether line feeds stay: where the text is ours and what it quotes has been escaped
     """
-    if text.isprintable():
+    if _is_plain(text):
         return text
     return "".join(c if lines and c == "\n" else _escape(c) for c in text)
 
@@ -61,7 +67,15 @@ def _short(text_of: Callable[[Any], str], value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
+def _is_plain(text: str) -> bool:
+    return text.isprintable() and not _IGNORED.search(text)
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN or bool(_IGNORED.match(character))
+
+
 def _escape(character: str) -> str:
-    if character.isprintable() or unicodedata.category(character) == "Zs":
+    if _is_plain(character) or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape", "surrogatepass").decode()

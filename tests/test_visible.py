@@ -20,10 +20,12 @@ from dpverify.cli import _run
 from dpverify.cli.output import emit_json, emit_table, say
 from dpverify.errors import ConfigurationError
 from dpverify.visible import escaped, hidden, raised
+from dpverify_check import dpverify_check as second
 from tests.conftest import CONFIGURATION
 
 HIDDEN = ["\x1b", "\x00", "\r", "\b", "\x7f", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028"]
 HIDDEN += ["\ufeff", "\u00ad", "\ud800", "\U000e0041"]
+HIDDEN += ["\u034f", "\u115f", "\u3164", "\ufe0f", "\U000e0100"]
 PAINTED = "\x1b[2J\x1b[Hagrees\u202e"
 
 
@@ -37,6 +39,12 @@ def test_escaped_text_is_visible_and_tells_all(text: str) -> None:
         assert shown == text
     if "\\" not in text and all(c.isprintable() or ord(c) > 255 for c in text):
         assert len(shown) >= len(text)
+
+
+@given(st.text() | st.sampled_from(HIDDEN))
+def test_both_checkers_hide_the_same(text: str) -> None:
+    assert second.hidden(text) == (hidden(text) is not None)
+    assert hidden(text) or text not in HIDDEN
 
 
 @pytest.mark.parametrize("character", HIDDEN)
@@ -98,7 +106,7 @@ def test_a_file_s_name_paints_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
         assert {hidden(line) for line in (captured.out + captured.err).split("\n")} == {None}
 
 
-@pytest.mark.parametrize("character", ["\x1b", "\u202e", "\u200b", "\u2028"])
+@pytest.mark.parametrize("character", ["\x1b", "\u202e", "\ufe0f", "\u2028"])
 def test_documents_hold_nothing_hidden(
     character: str, certificate: dict[str, Any], tmp_path: Path
 ) -> None:

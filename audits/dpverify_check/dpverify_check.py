@@ -182,11 +182,17 @@ def digest_of(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(body)).hexdigest()
 
 
+IGNORABLE = frozenset(
+    (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2065, 0x3164, 0xFFA0)
+).union(range(0xFE00, 0xFE10), range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))
+
+
 def hidden(text: str) -> bool:
-    """Whether a text has control, format, separator or surrogate characters."""
-    if text.isprintable():
+    """Whether a text has control, format, separator, surrogate or ignorable characters."""
+    if text.isascii() and text.isprintable():
         return False
-    return any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in text)
+    categories = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return any(unicodedata.category(c) in categories or ord(c) in IGNORABLE for c in text)
 
 
 def exact_string(value: Fraction) -> str:

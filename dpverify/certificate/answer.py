@@ -2,8 +2,10 @@
 
 ``certificate.answers.jsonl`` holds a line for each time that somebody answered: a DSSE envelope, as
 `sign` writes one, around an in-toto Statement v1 whose subject is the certificate by the SHA-256 of
-its canonical JSON, and whose predicate says who answered what, when, and why. Lines are added and
-never changed. Neither the certificate nor its report does, so their signatures stay as they are.
+its canonical JSON, and whose predicate says who answered what, when, and why, and after which
+lines, by their SHA-256. The latest answer counts, and so no earlier line can be changed, left out
+or moved; that the last ones are missing shows in nothing. Neither the certificate nor its report
+changes, so their signatures stay as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import rfc8785
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import TypeAdapter, ValidationError
 
 from dpverify._refusals import refusals
@@ -110,18 +112,14 @@ def answer(
         )
     given = _admitted(fields, answers, by)
     require_agreement(fields, path, "answered")
-    payload = base64.b64encode(rfc8785.dumps(_statement(fields, given))).decode()
-    envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
-    signature = base64.b64encode(private.sign(envelope.signed())).decode()
-    own = Signature(keyid=key_id(private.public_key()), sig=signature)
-    line = envelope.model_copy(update={"signatures": [own]}).as_bytes()
     file_of_answers = answers_beside(path)
     with writing(file_of_answers) as file:  # locked, so that of two people at once neither is lost
         before = b""
         if os.path.lexists(file_of_answers):
             list(read_answers(fields, file_of_answers))  # damaged ones aren't added to
             before = read_own_file(file_of_answers)
-        file.write(before + line)
+        after = hashlib.sha256(before).hexdigest()
+        file.write(before + _line(fields, given.model_copy(update={"after": after}), private))
     return file_of_answers
 
 
@@ -139,14 +137,21 @@ def read_answers(
     Raises
     ------
     CertificateError
-        If a line isn't an envelope as `answer` writes it, is about another certificate, or answers
-        what isn't the owner's to answer.
+        If a line isn't an envelope as `answer` writes it, is about another certificate, answers
+        what isn't the owner's to answer, or doesn't follow the lines that it was signed after.
     """
     names = {key_id(key): key for key in keys}
+    before = hashlib.sha256()
     for number, line in enumerate(read_own_file(path).splitlines(keepends=True), start=1):
         where = f"{path}, line {number}"
         envelope = Envelope.parse(line, where)
         answered = _authentic(fields, envelope, where)
+        if answered.after != before.hexdigest():
+            raise CertificateError(
+                f"{where}: was signed after other lines than stand before it: one was changed, "
+                "left out or moved."
+            )
+        before.update(line)
         name = answered.keyid
         holds = _holds(envelope, names[name]) if name in names else None
         yield answered.model_copy(update={"holds": holds})
@@ -167,7 +172,7 @@ def check_answers(
             f"{hazard} {given.answer}" for hazard, given in answered.answers.items()
         )
         if answered.holds is None:
-            detail = f"{said}; give --key with their public key"
+            detail = f"{said}; give --answer-key with their public key"
             yield Check(name=label, status="not_checked", detail=detail)
         elif answered.holds:
             yield Check(name=label, status="agrees", detail=said)
@@ -193,6 +198,14 @@ def _admitted(
         return Answered(by=by, at=now, answers=_ANSWERS.validate_python(dict(answers)))
     except ValidationError as error:
         raise ConfigurationError(f"{refusals(error)[0]}.") from None
+
+
+def _line(fields: Mapping[str, Any], given: Answered, key: Ed25519PrivateKey) -> bytes:
+    payload = base64.b64encode(rfc8785.dumps(_statement(fields, given))).decode()
+    envelope = Envelope(payload=payload, payloadType=PAYLOAD_TYPE, signatures=[])
+    signature = base64.b64encode(key.sign(envelope.signed())).decode()
+    own = Signature(keyid=key_id(key.public_key()), sig=signature)
+    return envelope.model_copy(update={"signatures": [own]}).as_bytes()
 
 
 def _statement(fields: Mapping[str, Any], answered: Answered) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,7 @@ class Answered(BaseModel):
 
     Attributes
     ----------
+    after : SHA-256 of the lines before this one
     by : who answers, in their own words
     at : when, by the clock of their machine: UTC, to the second
     answers : by hazard
@@ -25,6 +27,7 @@ class Answered(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    after: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = hashlib.sha256().hexdigest()
     by: Line
     at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     answers: Annotated[dict[str, OwnerSettings], Field(min_length=1)]

@@ -18,6 +18,7 @@ very same records, on the owner's word. Whether draws overlap is decided there.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
-from dpverify.certificate.certify import document_digest, environment
+from dpverify.certificate.certify import REPORT, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
 from dpverify.certificate.schema import (
     Certificate,
@@ -216,6 +217,9 @@ def check_document(
             for check in found
         ]
     checks.append(_recomputed(document))
+    if os.path.lexists(folder / REPORT):
+        detail = f"the {REPORT} here is not this certificate's: a composed one has none"
+        checks.append(Check(name="report", status="not_checked", detail=detail))
     return checks
 
 

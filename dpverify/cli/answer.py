@@ -107,6 +107,6 @@ def _list(path: Path, *, as_json: bool) -> int:
         return 0
     for name, reply, reason, by in rows:
         say(f"{name}: {titles.get(name, '')}")
-        said = f"{reply}: {reason} ({by}; verify --key tells whether the signature holds)"
+        said = f"{reply}: {reason} ({by}; verify --answer-key tells whether the signature holds)"
         say(f"  {said if reply else 'waits for an answer. ' + str(stated[name]['evidence'])}")
     return 0

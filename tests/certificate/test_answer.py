@@ -89,6 +89,22 @@ def test_every_byte_counts(certified: Path, key: Path, fields: dict[str, Any], e
     assert [c.status for c in check_answers(fields, path, [_public(key)])] == ["agrees"]
 
 
+def test_no_line_can_be_left_out_or_moved_before_a_later_one(
+    certified: Path, key: Path, fields: dict[str, Any]
+) -> None:
+    withdrawn = {"answer": "fail", "reason": "Some patients have two rows."}
+    for said in (PATIENT, withdrawn):
+        path = answer(certified, key, {"unit-of-privacy": said}, by="A. Lovelace")
+    first, second = path.read_bytes().splitlines(keepends=True)
+    for lines in ([second, first], [second], [first, second, first], [first, first]):
+        path.write_bytes(b"".join(lines))
+        (check,) = check_answers(fields, path, [_public(key)])
+        assert check.status == "differs"
+        assert "left out or moved" in check.detail
+        with pytest.raises(CertificateError, match="left out or moved"):
+            answer(certified, key, {"other-releases": TABLES}, by="A. Lovelace")
+
+
 def _flipped(content: bytes, place: int) -> bytes:
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 

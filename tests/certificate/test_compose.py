@@ -25,7 +25,7 @@ from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
 from dpverify.certificate import rebuilt
-from dpverify.certificate.certify import CERTIFICATE, document_digest
+from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest
 from dpverify.certificate.compose import OwnersWord, check_document, compose
 from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Certificate, Inputs
@@ -264,6 +264,13 @@ def test_every_field_of_the_total_changed_alone_is_noticed(
         assert checks["total"].status == "differs", path
         if path[0] == "total":
             assert place(path) in checks["total"].fields
+
+
+def test_a_page_beside_it_is_not_its_own(composed: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / REPORT).write_text("<p>ε = 0.01</p>", encoding="utf-8")
+    assert check_document(composed, tmp_path, replay=False)[-1].status == "not_checked"
+    (tmp_path / REPORT).unlink()
+    assert check_document(composed, tmp_path, replay=False)[-1].name == "total"
 
 
 def test_a_changed_part_is_named(composed: dict[str, Any], releases: Path) -> None:

@@ -36,6 +36,16 @@ EDITS: dict[str, tuple[str, Edit]] = {
         lambda page: page.replace("</svg>", "<foreignObject>ε = 0.01</foreignObject></svg>", 1),
     ),
     "a link in a figure": ("text", lambda page: page.replace("</svg>", '<a href="x"/></svg>', 1)),
+    # An attribute's value that browsers read on to the next quotation mark of the text.
+    "an open quotation": ("text", lambda page: page.replace("</svg>", '<g id="</svg>', 1)),
+    "a title in a title": (
+        "text",
+        lambda page: page.replace("</svg>", "<title><title/></title></svg>", 1),
+    ),
+    "a script in a figure": (
+        "text",
+        lambda page: page.replace("</svg>", '<g onclick="x"/></svg>', 1),
+    ),
     "a line in a figure": ("figures", lambda page: page.replace('<path d="M', '<path d="M 1 1 L')),
     "a figure's size": ("figures", lambda page: page.replace('viewBox="0', 'viewBox="1', 1)),
 }
