@@ -21,6 +21,7 @@ from dpverify.accounting.composition.filters import FILTERS, Cost, Filter
 from dpverify.data.atomic_files import new_file
 from dpverify.enclosure import exact_string, rational
 from dpverify.errors import BudgetError, BudgetExceededError, ParameterError, require
+from dpverify.execution.process import this_process
 from dpverify.guarantee import Guarantee, PrivacyCurve
 
 __all__ = ["Spend", "State", "Store", "curve_of", "now", "rounded"]
@@ -34,6 +35,11 @@ _WAIT = 10.0  # seconds for another process to finish its spend
 _MOST_DIGITS = 10_000
 _SHOWN = 6  # significant digits
 _SHARED = "give it a path, and all processes spend from one file"
+# In one process one transaction at a time, and no fork within: the child's copy would never end.
+_alone = threading.RLock()
+os.register_at_fork(
+    before=_alone.acquire, after_in_parent=_alone.release, after_in_child=_alone.release
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +95,7 @@ class Store:
         """A new one with these settings; without any, the one that is there."""
         self.path = path
         self._place = None if path is None else path.absolute()  # wherever the process goes
-        self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._process = this_process()
         self._memory: sqlite3.Connection | None = None
         if settings is None:
             return
@@ -130,7 +135,7 @@ class Store:
     def _transaction(self, kind: Literal["IMMEDIATE", "DEFERRED"]) -> Iterator[sqlite3.Connection]:
         """One transaction, undone after an error; SQLite's errors as ours."""
         try:
-            with self._lock, self._connected() as connection:
+            with _alone, self._connected() as connection:
                 connection.execute(f"BEGIN {kind}")
                 try:
                     yield connection
@@ -152,7 +157,7 @@ class Store:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            if os.getpid() != self._process:
+            if this_process() != self._process:
                 raise BudgetError(f"A budget in memory is its own process's alone: {_SHARED}.")
             yield self._memory
             return

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.errors import EntropyError, ParameterError, require
+from dpverify.execution.process import this_process
 
 __all__ = ["SHARED", "ReplayableWords", "SecureWords", "Words", "check_seed", "release_words"]
 
@@ -27,14 +28,6 @@ SHARED = 4096
 _AHEAD = 8192  # words at most that are drawn before they are asked for, if calls take few
 _CALLS = 4  # that share a block, if they take many
 _ZEROS = memoryview(bytes(1 << 16))  # what is encrypted, a piece that stays in the cache
-_forks = [0]  # how many forks lie between the first process and this one
-
-
-def _count_fork() -> None:
-    _forks[0] += 1
-
-
-os.register_at_fork(after_in_child=_count_fork)
 
 
 class Words(Protocol):
@@ -69,7 +62,7 @@ class SecureWords(threading.local):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Draw the next `count` words."""
-        if (os.getpid(), _forks[0]) != self._process:
+        if this_process() != self._process:
             self._draw_key()
         drawn = np.empty(count, dtype=np.uint64)
         space = drawn.view(np.uint8).data
@@ -86,9 +79,7 @@ class SecureWords(threading.local):
         except (OSError, NotImplementedError) as error:
             raise EntropyError(f"the operating system gives no random bytes: {error}.") from None
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        # In a new namespace of processes a child can have its parent's number; and a fork that
-        # Python doesn't see (in a C library) changes the number alone.
-        self._process = os.getpid(), _forks[0]
+        self._process = this_process()
 
 
 class ReplayableWords:

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -404,6 +405,35 @@ def test_a_forked_process_spends_nothing_in_memory() -> None:
     child = os.fork()
     if child == 0:
         os._exit(_spent(budget))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(budget.history) == 1
+
+
+def test_a_forked_process_of_the_same_number_spends_nothing_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the first process of a new namespace may have, with a parent that was the first of its."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    test_a_forked_process_spends_nothing_in_memory()
+
+
+def test_a_process_that_is_forked_while_a_thread_spends_can_spend(path: Path) -> None:
+    budget, within, done = dpv.Budget.open(path), threading.Event(), threading.Event()
+
+    def spend_slowly() -> None:
+        with budget._store._transaction("IMMEDIATE"):
+            within.set()
+            done.wait(0.05)
+
+    thread = threading.Thread(target=spend_slowly)
+    thread.start()
+    within.wait()
+    child = os.fork()  # which waits for the thread
+    if child == 0:
+        signal.alarm(5)  # what hangs is ended
+        os._exit(not _spent(budget))
+    done.set()
+    thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(budget.history) == 1
 
