@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -130,6 +131,7 @@ released before, or stand here twice. It spends 2 once more for each.
             seed=self.seed,
             **given,
         )
+        self._spends = self.epsilon
         if not hasattr(self, "_released"):  # what was spent stays spent
             self._released = _Released()
         self._n_features_out = self._width()
@@ -154,17 +156,16 @@ released before, or stand here twice. It spends 2 once more for each.
                 stacklevel=2,
             )
         digests = self._released.digests(self._domain().admit(X))
-        before = len(digests) - sum(not self._released.has(digest) for digest in set(digests))
+        before = self._released.count(digests, self.mechanism_.privacy(), again=self.again)
         if before and not self.again:
             raise ParameterError(
                 "again",
                 self.again,
                 f"True to release rows again: {before} of {len(digests)} were released before, "
                 "or stand here twice",
-                f"It spends {self.epsilon} once more for each.",
+                f"It spends {self._spends} once more for each.",
             )
         released = self.mechanism_.release(X)
-        self._released.times[self.mechanism_.privacy()].update(digests)
         step = self.mechanism_.step()
         if step is not None:
             return np.asarray(released * float(step))
@@ -213,14 +214,24 @@ class _Released:
         self.before = before
         self.key = secrets.token_bytes(32)
         self.times: defaultdict[PrivacyCurve, Counter[bytes]] = defaultdict(Counter)
+        self.lock = threading.Lock()
 
-    def has(self, digest: bytes) -> bool:
-        """Whether such a row was released."""
-        return any(digest in times for times in self.times.values())
+    def count(self, digests: Sequence[bytes], curve: PrivacyCurve, *, again: bool) -> int:
+        """Count a release of these rows, before it is drawn, if each is its first or `again`.
+
+        Returns how many of them were released before, or stand here twice.
+        """
+        with self.lock:  # of two threads at once one comes first
+            new = {d for d in digests if not any(d in known for known in self.times.values())}
+            before = len(digests) - len(new)
+            if again or not before:
+                self.times[curve].update(digests)
+        return before
 
     def costs(self) -> list[PrivacyCurve]:
         """What the row that was released most often cost at each curve, and copies before."""
-        most = {curve: max(times.values()) for curve, times in self.times.items() if times}
+        with self.lock:
+            most = {curve: max(times.values()) for curve, times in self.times.items() if times}
         return [*self.before, *(n * curve if n > 1 else curve for curve, n in most.items())]
 
     def digests(self, rows: Any) -> list[bytes]:

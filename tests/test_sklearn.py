@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -50,6 +53,37 @@ def test_a_row_is_released_once_unless_somebody_says_again() -> None:
     assert float(sketch.spent().epsilon_at(0)) == 4
     sketch.set_params(epsilon=1).fit(ROWS).transform(ROWS[:1])  # to fit anew gives nothing back
     assert float(sketch.spent().epsilon_at(0)) == 5
+
+
+def test_of_threads_at_once_one_releases() -> None:
+    sketch = PrivateSketch(k=4, epsilon=2).fit(ROWS)
+    release, ready = sketch.mechanism_.release, threading.Barrier(2)
+
+    class Slow:
+        privacy, step = sketch.mechanism_.privacy, sketch.mechanism_.step
+
+        def release(self, rows: Any) -> Any:
+            with suppress(threading.BrokenBarrierError):
+                ready.wait(0.05)  # for another thread, if one gets so far
+            return release(rows)
+
+    sketch.mechanism_ = Slow()
+
+    def released(_: int) -> bool:
+        try:
+            return len(sketch.transform(ROWS)) == len(ROWS)
+        except ParameterError:
+            return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(released, range(2))) == [False, True]
+
+
+def test_what_a_release_spends_is_what_was_fitted() -> None:
+    sketch = PrivateSketch(k=4, epsilon=2).fit(ROWS)
+    sketch.transform(ROWS)
+    with pytest.raises(ParameterError, match="It spends 2 once more"):
+        sketch.set_params(epsilon=1).transform(ROWS)
 
 
 def test_a_copy_takes_no_digests_along() -> None:
