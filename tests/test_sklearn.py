@@ -67,7 +67,7 @@ def test_of_threads_at_once_one_releases() -> None:
                 ready.wait(0.05)  # for another thread, if one gets so far
             return release(rows)
 
-    sketch.mechanism_ = Slow()
+    sketch.mechanism_ = Slow()  # type: ignore[assignment]  # what transform asks of it
 
     def released(_: int) -> bool:
         try:

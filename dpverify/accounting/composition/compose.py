@@ -155,7 +155,10 @@ def guarantee_of(release: Release) -> Guarantee:
     if not isinstance(curve, PrivacyCurve):
         hint = "A published (epsilon, delta) is dpverify.ApproxDP(epsilon=…, delta=…)."
         if isinstance(curve, PrivacyBound):
-            hint = "No pair of laws is known that a bound stands for: its own class adds bounds up."
+            hint = (
+                "No pair of laws is known that a bound stands for: its own class adds bounds up, "
+                "and groups are of a sum: (one + other).group(size)."
+            )
         rule = "a curve, a guarantee, a mechanism or a certificate"
         raise ParameterError("release", release, rule, hint)
     adjacency = release.adjacency

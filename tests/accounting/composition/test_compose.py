@@ -218,7 +218,7 @@ def test_curves_that_say_whom_they_protect_compose_with_guarantees() -> None:
         (Gaussian(sigma=4), r"^release=Gaussian\(sigma=4.*Say whom it protects"),
         (ApproxDP(epsilon=1, adjacency=Record()), r"^adjacency=.* the same for all releases"),
         ((1, 1e-6), r"^release=\(1, 1e-06\) must be .*A published .epsilon, delta. is"),
-        (ZCDP(rho=1), r"^release=ZCDP.*its own class adds bounds up"),
+        (ZCDP(rho=1), r"^release=ZCDP.*its own class adds bounds up, and groups are of a sum"),
         (3, r"^release=3 must be a curve, a guarantee"),
     ],
 )
