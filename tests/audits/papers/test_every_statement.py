@@ -91,6 +91,7 @@ SLOW = {
     "li2023.equation-7-8",
     "li2023.remark-3.1.reduces",
     "li2023.section-3.3.crossing",
+    "li2023.theorem-6.1",
     "slides2025.appendix-e.rows",
     "stausholm2021.lemma-10",
     "stausholm2021.theorem-3.privacy",

@@ -59,7 +59,7 @@ def _safe_from(moves: Moves = _MOVES) -> Fraction:
 def _noise() -> arb:
     """σ of equation 9 for Δ₂ = 1, ε = 1 and δ = 10⁻⁶, up to 10⁻⁹, from above."""
     low, high = arb(0.01), arb(100)
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high).mid() / 2
         if gaussian_delta(arb(1), 1 / middle) <= number(_DELTA):
             high = middle
@@ -73,12 +73,12 @@ def _signs(
 ) -> list[Any]:
     """Law of the signs of z; `up` is P(+1) of a value that is perturbed, as one of how many."""
     noisy = [f(a, b) for a, b in zip(x, z, strict=True)]
-    plus = [
+    ups = [
         up(b, sum(noisy)) if perturbed else int(b > 0)
         for b, perturbed in zip(z, noisy, strict=True)
     ]
     return [
-        prod(p if sign else 1 - p for p, sign in zip(plus, signs, strict=True))
+        prod(p if sign else 1 - p for p, sign in zip(ups, signs, strict=True))
         for signs in product((True, False), repeat=len(z))
     ]
 
@@ -95,11 +95,13 @@ def _least_delta(f: Any, matrix: Any, up: Callable[[Fraction, int], Any], factor
     return max(found, key=float)
 
 
+@cache
 def _flipped(z: Fraction, count: int) -> Fraction:
     """Kept with odds e^(ε/count), e^ε = 9."""
     return _F(plus(z, 2 // count))
 
 
+@cache
 def _noisy(z: Fraction, count: int) -> arb:
     """With noise for a sensitivity of β√count."""
     return cdf(number(z) / (_noise() * number(_HALF) * arb(count).sqrt()))

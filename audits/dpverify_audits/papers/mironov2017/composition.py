@@ -94,6 +94,13 @@ def _gained(formula: Any, count: int, odds: Fraction) -> tuple[Any, Any]:
     return max(telling, key=lambda ends: float(ends[0] / ends[1]))
 
 
+def _or_delta(formula: Any, count: int, odds: Fraction, delta: Fraction) -> tuple[Any, Any]:
+    """Of these events the one whose probability comes nearest to max(e^ε′·Q(S), δ), below 1."""
+    factor = formula(count, _log(odds), delta).exp()
+    bounds = [(number(p), (factor * number(q)).max(number(delta))) for p, q in _tails(count, odds)]
+    return max((ends for ends in bounds if ends[1] < 1), key=lambda ends: float(ends[0] / ends[1]))
+
+
 def _raised(count: int, epsilon: Fraction, q: Fraction) -> Any:
     """Probability preservation's factor of Q at proposition 4's α, for D_α = 2αnε²."""
     alpha = _log(1 / q).sqrt() / (number(epsilon) * number(Fraction(count)).sqrt())
@@ -233,7 +240,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="mironov2017.equation-2.equality",
-        where="section 5, equation 2, its first line",
+        where="section 5, proof of lemma 1, equation 2, its first line",
         text="x^(β + 1)y^(−β) + x^(−β)y^(β + 1) = xe^(βλ) + ye^(−βλ), λ = ln(x/y).",
         printed=lambda x, y, beta: (
             number(x) * (number(beta) * number(x / y).log()).exp()
@@ -250,7 +257,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="mironov2017.equation-2",
-        where="section 5, equation 2",
+        where="section 5, proof of lemma 1, equation 2",
         text="xe^(βλ) + ye^(−βλ) ≤ (1 + (βλ)²)(x + y) + βλ(x − y) for 0 ≤ β ≤ 1/λ.",
         printed=lambda x, y, product: (1 + product**2) * (x + y) + product * (x - y),
         check=at_most(
@@ -302,7 +309,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="mironov2017.equation-3",
-        where="section 5, equation 3",
+        where="section 5, proof of lemma 1, equation 3",
         text="D_α ≤ 2(α − 1)ε² + ε‖P − Q‖₁ for α < 1 + 1/ε.",
         printed=lambda less, epsilon, distance: 2 * less * epsilon**2 + epsilon * distance,
         check=at_most(
@@ -428,6 +435,13 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
             ends=[(20, Fraction(1), Fraction(1, 100))],
         ),
+    ),
+    Statement(
+        id="mironov2017.corollary-1.stronger",
+        where="section 5, proof of corollary 1: “a somewhat stronger statement”",
+        text="P(S) ≤ max(e^ε′ Q(S), δ) with that ε′.",
+        printed=lambda n, epsilon, delta: 4 * epsilon * (2 * n * number(1 / delta).log()).sqrt(),
+        check=at_most(_or_delta, [*_HIGH, (20, Fraction(101, 100), Fraction(1, 100))], "enclosure"),
     ),
     Statement(
         id="mironov2017.corollary-1.likely",

@@ -64,6 +64,23 @@ def _adaptive(first: Fraction, second: Fraction) -> tuple[Law, Law]:
     return one, other
 
 
+def _power(p: Law, q: Law, alpha: int) -> Fraction:
+    """Σ P^α Q^(1 − α), the number of which a divergence is the logarithm."""
+    return sum((a**alpha * b ** (1 - alpha) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def _after(
+    formula: Any, first: Fraction, then: Sequence[Fraction], alpha: int
+) -> tuple[Fraction, Fraction]:
+    """Of a response and of another one, whose odds the first one chooses, and its bound."""
+    p, q = response(first)
+    laws = [response(odds) for odds in then]
+    one = tuple(a * b for a, (kept, _) in zip(p, laws, strict=True) for b in kept)
+    other = tuple(a * b for a, (_, turned) in zip(q, laws, strict=True) for b in turned)
+    inner = [_power(*pair, alpha) for pair in laws]
+    return _power(one, other, alpha), formula(_power(p, q, alpha), inner)
+
+
 def _posterior(p: Law, q: Law, prior: Fraction, outcome: int) -> tuple[Fraction, Fraction]:
     """Posterior probabilities of D and D′, from the joint law, if D has this prior."""
     joint = (prior * p[outcome], (1 - prior) * q[outcome])
@@ -435,6 +452,21 @@ CLAIMS: tuple[Statement, ...] = (
                 (Fraction(3, 2), Fraction(3, 2), Fraction(40)),
             ],
             "enclosure",
+        ),
+    ),
+    Statement(
+        id="mironov2017.proposition-1.chain",
+        where="section 3, proof of proposition 1, the displayed chain",
+        text="∫Z^α Z′^(1 − α) ≤ ∫X^α X′^(1 − α) times the largest ∫Y^α Y′^(1 − α) given X.",
+        printed=lambda outer, inner: outer * max(inner),
+        check=at_most(
+            _after,
+            [
+                (Fraction(2), (Fraction(3), Fraction(3)), 2),
+                (Fraction(2), (Fraction(1, 3), Fraction(3, 2)), 2),
+                (Fraction(11, 10), (Fraction(5), Fraction(4)), 5),
+            ],
+            "enumeration",
         ),
     ),
     Statement(
