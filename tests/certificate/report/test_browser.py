@@ -6,11 +6,12 @@ import copy
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
 from dpverify.certificate.checklist import answers
+from dpverify.certificate.configuration import AboutField
 from dpverify.certificate.report.html import render
 from dpverify.certificate.schema import Certificate
 from tests.helpers.browser import CHROMIUM
@@ -96,8 +97,10 @@ def test_report_of_a_hostile_configuration(certificate: dict[str, Any], tmp_path
 def test_what_a_signer_reads_is_one_sheet_of_paper(
     certificate: dict[str, Any], tmp_path: Path
 ) -> None:
-    """With every hazard left to the owner that the example leaves."""
-    whole = render(Certificate.model_validate(certificate))
+    """With every hazard left to the owner that the example leaves, and all of the owner's words."""
+    about = {field: 2 * "Visits per clinic, " + "2025" for field in get_args(AboutField)}
+    inputs = certificate["inputs"] | {"about": about}
+    whole = render(Certificate.model_validate(certificate | {"inputs": inputs}))
     first, rest = whole.split('<section aria-labelledby="detail">')
     page = tmp_path / "report.html"
     page.write_text(first + "</main></body></html>")
