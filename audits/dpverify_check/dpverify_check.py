@@ -17,6 +17,20 @@ not check*: some line wasn't, and it says which. *Differs*: a line is wrong.
 
 Exit codes: 0 agrees, 1 differs, 2 bad input, 3 could not check.
 
+**In what order to read it.** First section 14, the whole check: `check_fields` calls everything
+else in the order of the lines that are printed. Then, for one certificate in hand,
+
+- 1 and 2: what a result is, and what a document is: strict JSON, its schema, its digest;
+- 7: the inputs and the grid that records are put on;
+- 8: of the mechanisms only that certificate's class, whose constructor makes all `facts` again,
+  with its projection in 5, made of the words in 4, and its privacy curve in 6;
+- 9: the guarantee, its curve and the attacker, which are that curve at some points;
+- 12 and 13: the hazards, the released file and the signature.
+
+What no promise of privacy rests on can wait: 10, what the recorded attack shows and could have
+found, and 11, how good estimates are. Section 3 encloses what the others compute: each function has
+its proof, and `enclosed` is the one to know.
+
 **Numbers.** An exact number is a `Fraction`. Every other number is an interval of mpmath's `iv`,
 whose basic operations, exponential, logarithm and root are rounded outwards; what `iv` lacks is
 enclosed in section 3, with its proof. Doubles appear where the specification itself says "in
@@ -690,8 +704,9 @@ def read_end(where: str, text: str, rounding: str) -> Fraction:
     return Fraction(value)
 
 
-def read_ends(where: str, ends: Mapping[str, str]) -> Span:
+def read_ends(where: str, ends: Any) -> Span:
     """Both ends of an enclosure, in order."""
+    require(isinstance(ends, dict) and ends.keys() == {"lower", "upper"}, where, "has no two ends")
     low = read_end(f"{where}.lower", ends["lower"], ROUND_FLOOR)
     high = read_end(f"{where}.upper", ends["upper"], ROUND_CEILING)
     require(low <= high, where, "has its ends the wrong way round")
@@ -711,7 +726,6 @@ def tight_ends(low: Span, high: Span, most: Fraction | None = None) -> Callable[
     """The same of two numbers: the double below one, and the double above the other."""
 
     def shape(where: str, stated: Any) -> None:
-        require(isinstance(stated, dict) and stated.keys() == {"lower", "upper"}, where, "no ends")
         found = read_ends(where, stated)
         lows = {Fraction(below(end)) for end in low}
         highs = {Fraction(above(end)) for end in high}
@@ -727,7 +741,6 @@ def around(value: Span, slack: Fraction) -> Callable[[str, Any], None]:
     """Both ends hold a number, and are at most a relative `slack` away from it."""
 
     def shape(where: str, stated: Any) -> None:
-        require(isinstance(stated, dict) and stated.keys() == {"lower", "upper"}, where, "no ends")
         found = read_ends(where, stated)
         require(found.low <= value.high, f"{where}.lower", f"is above {_near(value)}")
         require(found.high >= value.low, f"{where}.upper", f"is below {_near(value)}")
@@ -742,7 +755,6 @@ def nearly(value: Span, slack: Fraction) -> Callable[[str, Any], None]:
     """Both ends are within a relative slack of a number that is itself known to some doubles."""
 
     def shape(where: str, stated: Any) -> None:
-        require(isinstance(stated, dict) and stated.keys() == {"lower", "upper"}, where, "no ends")
         for end in read_ends(where, stated):
             far = abs(end - value.low) > slack * abs(value.low)
             require(not far, where, f"is far from {_near(value)}")
@@ -929,6 +941,7 @@ Row = dict[int, int]
 """Columns and values of the entries that aren't 0, the columns rising."""
 
 
+@dataclass(frozen=True, eq=False)
 class Matrix:
     """A realised projection.
 
@@ -940,22 +953,22 @@ class Matrix:
     scale : square of the number that it is multiplied by
     pair, diagonal, common : c, d and e: over the draw, of an entry of P·Pᵀ off the diagonal the
         variance, of one on it the variance, and the covariance of two of these
+    factors : D and Q of an FJLT
     """
 
-    def __init__(
-        self,
-        name: str,
-        rows: Sequence[Row],
-        k: int,
-        scale: Fraction,
-        pair: Fraction,
-        diagonal: Fraction,
-        common: Fraction = Fraction(0),
-    ) -> None:
-        self.name, self.rows, self.k, self.scale = name, rows, k, scale
-        self.pair, self.diagonal, self.common = pair, diagonal, common
-        self.p = len(rows)
-        self.factors: tuple[list[int], list[Row]] | None = None  # of the FJLT: D and Q
+    name: str
+    rows: Sequence[Row]
+    k: int
+    scale: Fraction
+    pair: Fraction
+    diagonal: Fraction
+    common: Fraction = Fraction(0)
+    factors: tuple[list[int], list[Row]] | None = None
+
+    @property
+    def p(self) -> int:
+        """Rows: attributes."""
+        return len(self.rows)
 
     @property
     def sha256(self) -> str:
@@ -1231,53 +1244,36 @@ def fjlt(p: int, k: int, seed: int, density: Fraction) -> Matrix:
     hit = Fraction(coin, 2**63)
     second, fourth = (hit * moment for moment in _rounded_moments(1 << 10))
     excess = (fourth / second**2 - 3) / order
-    matrix = Matrix(
-        "fjlt", rows, k, 1 / (k * order * second), (1 + excess) / k, (2 + excess) / k, excess / k
-    )
-    matrix.factors = flips, mixing
-    return matrix
+    scale, pair, diagonal = 1 / (k * order * second), (1 + excess) / k, (2 + excess) / k
+    return Matrix("fjlt", rows, k, scale, pair, diagonal, excess / k, (flips, mixing))
 
 
-def _definite(shift: float, gram: Sequence[Sequence[int]]) -> bool:
-    """Whether shift·I − G has positive pivots, in doubles."""
+def _pivots(shift: Any, gram: Sequence[Sequence[int]], of: Callable[[Any], Any]) -> Iterator[Any]:
+    """Pivots of shift·I − G by elimination without exchange of rows, in the numbers of `of`."""
     rows = [
-        [shift * (a == b) - value for b, value in enumerate(line)] for a, line in enumerate(gram)
+        [of(shift * (a == b) - value) for b, value in enumerate(line)]
+        for a, line in enumerate(gram)
     ]
     while rows:
         (pivot, *first), *others = rows
-        if not pivot > 0:
-            return False
+        yield pivot
         rows = [
             [value - line[0] * up / pivot for value, up in zip(line[1:], first, strict=True)]
             for line in others
         ]
-    return True
 
 
 def _larger_than_norm(gram: Sequence[Sequence[int]], square: Fraction) -> bool:
     """Whether a number is above the largest eigenvalue of a Gram matrix, with proof either way.
 
-    Elimination without exchange of rows keeps the inertia: square·I − G is positive definite
-    exactly if all pivots are positive, and a negative pivot shows a negative eigenvalue
-    (Sylvester).
+    Elimination keeps the inertia: square·I − G is positive definite exactly if all pivots are
+    positive, and a negative pivot shows a negative eigenvalue (Sylvester).
     """
-    rows = [
-        [number(square * (a == b) - value) for b, value in enumerate(line)]
-        for a, line in enumerate(gram)
-    ]
-    while rows:
-        (pivot, *first), *others = rows
+    for pivot in _pivots(square, gram, number):
+        if pivot.b < 0:
+            return False
         if not pivot.a > 0:
-            if pivot.b < 0:
-                return False
             raise Left("a spectral norm on the grid of its bounds")
-        rows = [
-            [
-                value - line[0] * above_ / pivot
-                for value, above_ in zip(line[1:], first, strict=True)
-            ]
-            for line in others
-        ]
     return True
 
 
@@ -1300,7 +1296,7 @@ def largest_eigenvalue(gram: Sequence[Sequence[int]]) -> Span:
     low, high = -1, size * 2**20
     while high - low > 1:
         middle = (low + high) // 2
-        larger = _definite(float((2 * middle + 1) * unit), gram)
+        larger = all(pivot > 0 for pivot in _pivots(float((2 * middle + 1) * unit), gram, float))
         low, high = (low, middle) if larger else (middle, high)
     while not _larger_than_norm(gram, (2 * high + 1) * unit):
         high += 1
@@ -1999,82 +1995,70 @@ def _choice(*choices: str) -> Parameter:
     return Parameter("choice", choices[0], choices=choices)
 
 
-_K = {"k": Parameter("whole")}
-_NOISE = {"noise": _choice("gaussian", "laplace")}
-_LADDER = {"ladder": _choice("smooth", "steepest")}
-_REPEATED = {"repetitions": Parameter("whole", 1)}
-_NUMERIC = ("attribute", "l1-ball", "record", "items"), ("box", "ball", "sets")
-_BOUNDED, _ALL_SIGNS = (
-    (("attribute", "l1-ball"), ("box",)),
-    (("attribute", "l1-ball", "record"), ("box",)),
-)
-_HASHES = {
-    **_K,
+_PARAMETERS = {
+    "k": Parameter("whole"),
+    "sketch_rows": Parameter("whole"),
+    "sketch_rows from 4": Parameter("whole", low=4),
     "buckets": Parameter("whole", low=2),
+    "sparsity": Parameter("whole", high="k"),
+    "independence": Parameter("whole", 0, low=4, off=0),
+    "copies": Parameter("whole", 4),
+    "repetitions": Parameter("whole", 1),
+    "density": Parameter("number", low=0, high=1),
+    "least_norm": Parameter("number", Fraction(0), low=0, off=0),
+    "noise": _choice("gaussian", "laplace"),
+    "at": _choice("output", "input"),
+    "construction": _choice("block", "graph"),
+    "ladder": _choice("smooth", "steepest"),
     "reading": _choice("over the draw", "realised"),
+    "projection": _choice("gaussian", "rademacher", "achlioptas", "very-sparse", "uniform", "dks"),
+    "projection of signs": _choice("rademacher", "gaussian"),
+    "sigma": _choice("analytic", "kenthapadi", "li", "classical", "kenthapadi-any", "li-any"),
 }
-_SETS = ("items",), ("sets",)
+_GROUPS = {  # adjacencies and domains
+    "numeric": (("attribute", "l1-ball", "record", "items"), ("box", "ball", "sets")),
+    "signs": (("attribute", "l1-ball", "record"), ("box",)),
+    "levels": (("attribute", "l1-ball"), ("box",)),
+    "sets": (("items",), ("sets",)),
+    "graph": (("edge",), ("graph",)),
+    "rows": (("row",), ("ball",)),
+    "bits": (("bit-flip", "record"), ("box",)),
+    "distances": (("bit-flip", "attribute"), ("box",)),
+}
+_DRAWN = ("numeric", "signs", "levels", "sets")
+"""Groups whose projections are public."""
+_FAMILIES = """
+raw-data-g-opt; numeric; noise
+dp-rp-g; numeric; k
+dp-rp-g-opt; numeric; k
+dp-rp-l; numeric; k
+dp-rp-g-opt-b; numeric; k, noise
+dp-oporp; numeric; k, noise
+private-projection; numeric; k, projection, copies, sigma
+sjlt; numeric; k, sparsity, construction, independence, noise
+fjlt; numeric; k, density, at, noise
+dp-signrp-rr; signs; k, least_norm
+dp-signrp-rr-smooth; levels; k, projection of signs, ladder
+dp-signoporp-rr; signs; k, repetitions
+dp-signoporp-rr-smooth; levels; k, repetitions, ladder
+rr-min-hash; sets; k, buckets, reading
+noisy-min-hash; sets; k, buckets, reading
+jl-graph-cuts; graph; sketch_rows
+jl-covariance; rows; sketch_rows from 4
+randomized-response; bits
+noise-addition; distances
+"""
+"""Mechanism, group, parameters."""
 
-FAMILIES: Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], Mapping[str, Parameter]]] = {
-    "raw-data-g-opt": (_NUMERIC, _NOISE),
-    "dp-rp-g": (_NUMERIC, _K),
-    "dp-rp-g-opt": (_NUMERIC, _K),
-    "dp-rp-l": (_NUMERIC, _K),
-    "dp-rp-g-opt-b": (_NUMERIC, _K | _NOISE),
-    "dp-oporp": (_NUMERIC, _K | _NOISE),
-    "private-projection": (
-        _NUMERIC,
-        _K
-        | {
-            "projection": _choice(
-                "gaussian", "rademacher", "achlioptas", "very-sparse", "uniform", "dks"
-            ),
-            "copies": Parameter("whole", 4),
-            "sigma": _choice(
-                "analytic", "kenthapadi", "li", "classical", "kenthapadi-any", "li-any"
-            ),
-        },
-    ),
-    "sjlt": (
-        _NUMERIC,
-        _K
-        | {
-            "sparsity": Parameter("whole", high="k"),
-            "construction": _choice("block", "graph"),
-            "independence": Parameter("whole", 0, low=4, off=0),
-        }
-        | _NOISE,
-    ),
-    "fjlt": (
-        _NUMERIC,
-        _K
-        | {"density": Parameter("number", low=0, high=1), "at": _choice("output", "input")}
-        | _NOISE,
-    ),
-    "dp-signrp-rr": (
-        _ALL_SIGNS,
-        _K | {"least_norm": Parameter("number", Fraction(0), low=0, off=0)},
-    ),
-    "dp-signrp-rr-smooth": (
-        _BOUNDED,
-        _K | {"projection": _choice("rademacher", "gaussian")} | _LADDER,
-    ),
-    "dp-signoporp-rr": (_ALL_SIGNS, _K | _REPEATED),
-    "dp-signoporp-rr-smooth": (_BOUNDED, _K | _REPEATED | _LADDER),
-    "rr-min-hash": (_SETS, _HASHES),
-    "noisy-min-hash": (_SETS, _HASHES),
-    "jl-graph-cuts": ((("edge",), ("graph",)), {"sketch_rows": Parameter("whole")}),
-    "jl-covariance": ((("row",), ("ball",)), {"sketch_rows": Parameter("whole", low=4)}),
-    "randomized-response": ((("bit-flip", "record"), ("box",)), {}),
-    "noise-addition": ((("bit-flip", "attribute"), ("box",)), {}),
-}
-_UNSEEDED = (
-    "raw-data-g-opt",
-    "jl-graph-cuts",
-    "jl-covariance",
-    "randomized-response",
-    "noise-addition",
-)
+
+def _families() -> Iterator[tuple[str, tuple[str, dict[str, Parameter]]]]:
+    for line in _FAMILIES.strip().split("\n"):
+        name, group, *taken = re.split("[;,] ", line)
+        yield name, (group, {one.split(" ")[0]: _PARAMETERS[one] for one in taken})
+
+
+FAMILIES = dict(_families())
+"""Group and parameters of every mechanism."""
 
 
 def _parameters(name: str, stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -2085,21 +2069,17 @@ def _parameters(name: str, stated: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, rule in known.items():
         place, value = f"{where}.{key}", stated.get(key, rule.default)
+        most: Any = values.get(str(rule.high), rule.high)
         require(value is not None, place, "is missing")
         if rule.kind == "choice":
             require(value in rule.choices, place, f"is none of {', '.join(rule.choices)}")
         elif rule.kind == "whole":
-            most = values.get(rule.high, rule.high) if isinstance(rule.high, str) else rule.high
             good = type(value) is int
             good = good and (value == rule.off or rule.low <= value <= (most or value))
             require(good, place, "isn't a whole number in its range")
         else:
-            if key in stated:
-                try:
-                    value = exact_number(value)
-                except ValueError:
-                    raise Differs(place, "is no exact number in its one form") from None
-            good = value == rule.off or (rule.low < value <= (rule.high or value))
+            value = _exact_at(place, value) if key in stated else value
+            good = value == rule.off or (rule.low < value <= (most or value))
             require(good, place, "isn't a number in its range")
         values[key] = value
     return values
@@ -2133,7 +2113,7 @@ def read_inputs(stated: Mapping[str, Any]) -> Inputs:
     """The inputs, in the one form that they have."""
     name = stated["mechanism"]
     require(name in FAMILIES, "inputs.mechanism", f"{_short(name)} is unknown")
-    (adjacencies, domains), _ = FAMILIES[name]
+    adjacencies, domains = _GROUPS[FAMILIES[name][0]]
     domain = _kind("inputs.domain", stated["domain"], domains)
     adjacency = _kind("inputs.adjacency", stated["adjacency"], adjacencies)
     outside = stated["outside"]
@@ -2147,8 +2127,12 @@ def read_inputs(stated: Mapping[str, Any]) -> Inputs:
     good = delta == 0 or Fraction(1, 10**300) <= delta <= 1 - Fraction(1, 10**15)
     require(good, "inputs.delta", "is neither 0 nor in [1e-300, 1 - 1e-15]")
     require(0 < alpha < 1, "inputs.alpha", "isn't in (0, 1)")
-    seed = stated["projection_seed"]
-    require(seed == 0 or name not in _UNSEEDED, "inputs.projection_seed", "isn't 0 without a use")
+    seed, drawn = stated["projection_seed"], FAMILIES[name][0] in _DRAWN
+    require(
+        seed == 0 or (drawn and name != "raw-data-g-opt"),
+        "inputs.projection_seed",
+        "isn't 0 without a use",
+    )
     ranges = stated.get("ranges", [])
     if ranges:
         require(len(ranges) == stated["attributes"], "inputs.ranges", "must be one an attribute")
@@ -2310,6 +2294,14 @@ class Mechanism:
         raise NotImplementedError
 
 
+def _exact_at(where: str, text: Any) -> Fraction:
+    """The exact number that a field states."""
+    try:
+        return exact_number(text)
+    except ValueError as error:
+        raise Differs(where, str(error)) from None
+
+
 def _recorded(facts: Any, section: str, name: str) -> Any:
     where = f"derived.facts.{section}"
     good = isinstance(facts.get(section), dict) and name in facts[section]
@@ -2319,13 +2311,18 @@ def _recorded(facts: Any, section: str, name: str) -> Any:
 
 def _double(where: str, text: Any, low: Fraction) -> Fraction:
     """A recorded scale of noise: the exact value of a double in its range."""
-    try:
-        value = exact_number(text)
-    except ValueError as error:
-        raise Differs(where, str(error)) from None
+    value = _exact_at(where, text)
     require(low <= value <= 2**44, where, "is out of its range")
     require(Fraction(float(value)) == value, where, "is no double")
     return value
+
+
+def _recorded_coin(facts: Any, section: str, name: str, suffix: str) -> int:
+    """A recorded whole number of 2⁻⁶⁴."""
+    text, where = _recorded(facts, section, name), f"derived.facts.{section}.{name}"
+    good = isinstance(text, str) and re.fullmatch("[0-9]{1,20}" + re.escape(suffix), text)
+    require(bool(good), where, "is no coin")
+    return int(text.removesuffix(suffix))
 
 
 def normal_within(scale: Fraction) -> Callable[[int], Interval]:
@@ -2962,23 +2959,41 @@ MAX_KEEP = COIN - (1 << 24)
 """Most of the 2⁶⁴ words on which a coin keeps."""
 
 
-def _largest_keep(
-    where: str, keep: int, pure: int, holds: Callable[[int], bool], exact: bool
-) -> None:
-    """Whether a recorded coin is the largest that the target allows: from the pure one's on."""
-    require(pure <= keep <= MAX_KEEP, where, "isn't a coin of this target")
-    require(holds(keep), where, "keeps more than the target allows")
-    if keep < MAX_KEEP:
-        more = keep + 1 if exact else keep + max(1, (MAX_KEEP - pure) >> 38)
-        require(more > MAX_KEEP or not holds(more), where, "keeps less than the target allows")
-
-
 def last_that(holds: Callable[[int], bool], good: int, bad: int, halvings: int = 9999) -> int:
     """By halving between a number that holds and one that need not, the last one that does."""
     while abs(bad - good) > 1 and halvings:
         middle, halvings = (good + bad) // 2, halvings - 1
         good, bad = (middle, bad) if holds(middle) else (good, middle)
     return good
+
+
+class Search(NamedTuple):
+    """Where a coin or a ratio, in 2⁻⁶⁴, is sought: from the one for δ = 0, that holds, to the last.
+
+    So many halvings lead next to the last one that holds; without a limit, to it.
+    """
+
+    pure: int
+    last: int
+    holds: Callable[[int], bool]
+    halvings: int = 9999
+
+    def found(self, delta: Fraction) -> int:
+        """The one that the target has."""
+        return last_that(self.holds, *self[:2], self.halvings) if delta else self.pure
+
+    def check(self, where: str, stated: int, delta: Fraction) -> None:
+        """Whether a recorded one is that."""
+        if delta == 0:
+            require(stated == self.pure, where, "isn't the one of this epsilon")
+            return
+        low, high = sorted(self[:2])
+        require(low <= stated <= high, where, "isn't one of this target")
+        require(self.holds(stated), where, "is too little randomness for the target")
+        step = max(1, high - low >> 38) if self.halvings == 40 else 1
+        beyond = stated + (step if self.last > self.pure else -step)
+        least = not low <= beyond <= high or not self.holds(beyond)
+        require(least, where, "is more randomness than the target needs")
 
 
 def pure_keep(epsilon: Fraction, positions: int, values: int) -> int:
@@ -2999,28 +3014,25 @@ class RandomizedResponse(Mechanism):
         unit = domain["low"] == 0 and domain["high"] == 1
         require(unit, "inputs.domain", "must be [0, 1]: bits")
         m = 1 if inputs.adjacency.name == "bit-flip" else inputs.p
-        text, where = (
-            _recorded(facts, "coins", "flip_numerator"),
-            "derived.facts.coins.flip_numerator",
-        )
-        good = isinstance(text, str) and re.fullmatch("[0-9]{1,20}", text) is not None
-        require(good and str(int(text)) == text, where, "is no whole number")
-        keep = COIN - int(text)
+        where = "derived.facts.coins.flip_numerator"
+        flips = _recorded_coin(facts, "coins", "flip_numerator", "")
+        keep = COIN - flips
         require(COIN < 2 * keep <= 2 * MAX_KEEP, where, "isn't in [2**24, 2**63)")
 
         def holds(parts: int) -> bool:
             curve = _coins(parts, 2, m)
             return Fraction(above(curve.delta(inputs.epsilon).high)) <= inputs.delta
 
-        pure = pure_keep(inputs.epsilon, m, 2)
-        if inputs.delta == 0:
-            require(keep == pure, where, "isn't the coin of this epsilon")
-        else:
-            _largest_keep(where, keep, pure, holds, exact=True)
+        search = Search(pure_keep(inputs.epsilon, m, 2), MAX_KEEP, holds)
+        search.check(where, keep, inputs.delta)
         curve = self.curve = _coins(keep, 2, m)
         self.flip = flip = Fraction(COIN - keep, COIN)
         self.facts = {
-            "coins": {"flip_numerator": text, "flip_denominator": str(COIN), "flip": exactly(flip)},
+            "coins": {
+                "flip_numerator": str(flips),
+                "flip_denominator": str(COIN),
+                "flip": exactly(flip),
+            },
             "loss": {
                 "bits_that_may_differ": m,
                 "loss_of_one_bit": closed_form(curve.step()),
@@ -3070,14 +3082,6 @@ def _unused_are_zero(row: bytes, bits: int) -> bool:
     return not row[-1] & (0xFF >> (bits - 1) % 8 + 1)
 
 
-def _recorded_coin(facts: Mapping[str, Any], name: str) -> int:
-    """A whole number of 2⁻⁶⁴ in the section noise, as ``n/2**64``."""
-    text = _recorded(facts, "noise", name)
-    good = isinstance(text, str) and re.fullmatch(r"[0-9]{1,20}/2\*\*64", text) is not None
-    require(good, f"derived.facts.noise.{name}", "is no coin")
-    return int(text.removesuffix("/2**64"))
-
-
 class SignSketch(Mechanism):
     """Signs of records @ P, each flipped by a coin that its level decides."""
 
@@ -3096,9 +3100,9 @@ class SignSketch(Mechanism):
         where = "derived.facts.noise.flip_at_level_1"
         if facts is None:
             self.differ = self._differ(least) if least else None
-            self.flips = self._ladder(COIN - self._sought_keep())
+            self.flips = self._ladder(COIN - self._search().found(inputs.delta))
             return
-        first = _recorded_coin(facts, "flip_at_level_1")
+        first = _recorded_coin(facts, "noise", "flip_at_level_1", "/2**64")
         require(1 << 24 <= first <= COIN // 2, where, "isn't in [2**24, 2**63]")
         self.flips = self._ladder(first)
         live = self._live(self.flips)
@@ -3109,7 +3113,9 @@ class SignSketch(Mechanism):
         self.positions = max(touched, 1)
         self.differ = self._differ(least) if least else None
         self.curve = self._curve(first)
-        self._least_flips(where, first)
+        reached = Fraction(above(self.curve.delta(inputs.epsilon).high)) <= inputs.delta
+        require(reached, where, "flips less than the target needs")
+        self._search().check(where, COIN - first, inputs.delta)
         low, high = map(self.grid.steps, ends_of(domain))
         self.facts = {
             "grid": {
@@ -3198,18 +3204,8 @@ class SignSketch(Mechanism):
             return MixedCurve(keep, 1 - keep, self.matrix.k, doubles(self.differ))
         return StepCurve(keep, 1 - keep, self.positions)
 
-    def _least_flips(self, where: str, first: int) -> None:
-        """Whether the recorded coin is the one of this target, by the curve of N plain answers."""
-        reached = Fraction(above(self.curve.delta(self.inputs.epsilon).high)) <= self.inputs.delta
-        require(reached, where, "flips less than the target needs")
-        pure, holds, keep = *self._target(), COIN - first
-        if self.inputs.delta == 0:
-            require(keep == pure, where, "isn't the coin of this epsilon")
-        else:
-            _largest_keep(where, keep, pure, holds, exact=True)
-
-    def _target(self) -> tuple[int, Callable[[int], bool]]:
-        """The coin for δ = 0, and whether another one meets the target, in plain answers."""
+    def _search(self) -> Search:
+        """For the coin of this target, by the curve of N plain answers."""
         epsilon, delta = self.inputs.epsilon, self.inputs.delta
         positions = self.matrix.k if self.differ is not None else self.positions_of_draft()
 
@@ -3221,11 +3217,7 @@ class SignSketch(Mechanism):
                 curve = MixedCurve(kept, 1 - kept, positions, doubles(self.differ))
             return Fraction(above(curve.delta(epsilon).high)) <= delta
 
-        return pure_keep(epsilon, positions, 2), holds
-
-    def _sought_keep(self) -> int:
-        pure, holds = self._target()
-        return pure if self.inputs.delta == 0 else last_that(holds, pure, MAX_KEEP)
+        return Search(pure_keep(epsilon, positions, 2), MAX_KEEP, holds)
 
     def positions_of_draft(self) -> int:
         """N as the calibration counts it, with the ladder of a coin that keeps ¾."""
@@ -3415,10 +3407,10 @@ class MinHash(Mechanism):
         drawn = values["reading"] == "over the draw"
         name = "ratio" if self.noisy else "keep"
         if facts is None:
-            self.parts = self._sought_parts(drawn)
+            self.parts = self._search(drawn).found(inputs.delta)
             return
-        self.parts = parts = _recorded_coin(facts, name)
-        self._least_randomness(f"derived.facts.noise.{name}", parts, drawn)
+        self.parts = parts = _recorded_coin(facts, "noise", name, "/2**64")
+        self._search(drawn).check(f"derived.facts.noise.{name}", parts, inputs.delta)
         self.curve = self._curve(parts, drawn)
         noise: dict[str, Any] = {
             name: f"{parts}/2**64",
@@ -3426,6 +3418,9 @@ class MinHash(Mechanism):
         }
         if self.noisy:
             q = Fraction(parts, COIN)
+            require(
+                q <= 1 - Fraction(1, 1 << 14), f"derived.facts.noise.{name}", "is too near to 1"
+            )
             self.within = geometric_within(q)
             noise["variance"] = exactly(2 * q / (1 - q) ** 2)
             noise["distribution"] = "two-sided geometric on the integers, sampled exactly"
@@ -3470,40 +3465,20 @@ class MinHash(Mechanism):
             raise Left("geometric noise on so many buckets")
         return GeometricCurve(Fraction(parts, COIN), k, shifts)
 
-    def _target(self, drawn: bool) -> tuple[int, int, Callable[[int], bool]]:
-        """The coin or ratio for δ = 0, the last that there may be, and whether one will do."""
+    def _search(self, drawn: bool) -> Search:
+        """For the coin or ratio of this target: by forty halvings where the draw counts."""
         epsilon, delta = self.inputs.epsilon, self.inputs.delta
 
         def holds(n: int) -> bool:
             return Fraction(above(self._curve(n, drawn).delta(epsilon).high)) <= delta
 
         if not self.noisy:
-            return pure_keep(epsilon, self.k, self.b), MAX_KEEP, holds
+            pure = pure_keep(epsilon, self.k, self.b)
+            return Search(pure, MAX_KEEP, holds, 40 if drawn else 9999)
         share = enclosed(lambda: COIN * iv.exp(number(-epsilon / (self.k * (self.b - 1)))))
         if math.floor(share.low) != math.floor(share.high):
             raise Left("a ratio that is too near to a multiple of 2**-64")
-        return max(math.floor(share.low) + 1, 1 << 24), 1 << 24, holds
-
-    def _sought_parts(self, drawn: bool) -> int:
-        pure, last, holds = self._target(drawn)
-        if self.inputs.delta == 0:
-            return pure
-        return last_that(holds, pure, last, 40 if self.noisy or drawn else 9999)
-
-    def _least_randomness(self, where: str, parts: int, drawn: bool) -> None:
-        """Whether the recorded coin or ratio is the one of this target."""
-        pure, least, holds = self._target(drawn)
-        if self.inputs.delta == 0:
-            require(parts == pure, where, "isn't the one of this epsilon")
-        elif not self.noisy:  # by forty halvings where the draw counts
-            require(0 < parts <= MAX_KEEP and parts * self.b >= COIN, where, "isn't a coin of this")
-            _largest_keep(where, parts, pure, holds, exact=not drawn)
-        else:
-            good = least <= parts <= min(pure, COIN - (1 << 50))
-            require(good, where, "isn't a ratio of this target")
-            require(holds(parts), where, "is too little noise for the target")
-            fewer = parts - max(1, (pure - least) >> 38)
-            require(fewer < least or not holds(fewer), where, "is more noise than the target needs")
+        return Search(max(math.floor(share.low) + 1, 1 << 24), 1 << 24, holds, 40)
 
     def _claim(self, drawn: bool) -> Claim:
         theorem = (
@@ -3623,10 +3598,7 @@ class CutSketch(Mechanism):
             w = Fraction(last_that(holds, enough, 0), steps)
         else:
             where, text = "derived.facts.sketch.floor", _recorded(facts, "sketch", "floor")
-            try:
-                w = exact_number(text)
-            except ValueError as error:
-                raise Differs(where, str(error)) from None
+            w = _exact_at(where, text)
             good = (w * steps).denominator == 1 and 0 < w < n
             require(good, where, "isn't on its grid")
             require(holds(int(w * steps)), where, "is too low")
@@ -3902,7 +3874,7 @@ def binomial_tail(p: float, successes: int, draws: int) -> Span:
     return enclosed(value, Fraction(1, 2**60))
 
 
-def check_attacker(mechanism: Mechanism, derived: Mapping[str, Any]) -> None:
+def check_attacker(inputs: Inputs, mechanism: Mechanism, derived: Mapping[str, Any]) -> None:
     """The bound on the strongest attacker, at the recorded threshold, and that threshold.
 
     With δ₋ ≤ δ(|s|) ≤ δ₊ in doubles the bound at s is e^s f + δ where s ≥ 0, and
@@ -4539,7 +4511,7 @@ def statistic(value: float, slack: float = 1e-11) -> Callable[[str, Any], None]:
 
 
 def check_estimators(
-    inputs: Inputs, stated: Mapping[str, Any], mechanism: Mechanism, derived: Any, evidence: Any
+    inputs: Inputs, mechanism: Mechanism, derived: Any, evidence: Any, stated: Mapping[str, Any]
 ) -> None:
     """Formulas, what the draws say of them, predictions, usefulness, sizes."""
     estimators = mechanism.estimators()
@@ -4657,7 +4629,7 @@ def _sizes(text: str) -> tuple[dict[str, Any], ...]:
 def _calibrated(text: str) -> Mechanism:
     """The mechanism of some inputs, its noise sought."""
     inputs = read_inputs(json.loads(text))
-    return _MECHANISMS[inputs.mechanism](inputs, None)
+    return _MECHANISMS[FAMILIES[inputs.mechanism][0]](inputs, None)
 
 
 # 12. Hazards
@@ -5189,23 +5161,14 @@ def check_signature(path: Path, fields: Mapping[str, Any], key: Any, name: str) 
 # 14. The whole check
 
 
-_MECHANISMS: dict[str, type[Mechanism]] = {
-    "noise-addition": NoiseAddition,
-    "randomized-response": RandomizedResponse,
-    "jl-graph-cuts": CutSketch,
-    "rr-min-hash": MinHash,
-    "noisy-min-hash": MinHash,
-    **dict.fromkeys(
-        (
-            *("raw-data-g-opt", "dp-rp-g", "dp-rp-g-opt", "dp-rp-l", "dp-rp-g-opt-b"),
-            *("dp-oporp", "private-projection", "sjlt", "fjlt"),
-        ),
-        LinearSketch,
-    ),
-    **dict.fromkeys(
-        (*("dp-signrp-rr", "dp-signrp-rr-smooth"), *("dp-signoporp-rr", "dp-signoporp-rr-smooth")),
-        SignSketch,
-    ),
+_MECHANISMS: dict[str, type[Mechanism]] = {  # by group
+    "numeric": LinearSketch,
+    "signs": SignSketch,
+    "levels": SignSketch,
+    "sets": MinHash,
+    "graph": CutSketch,
+    "bits": RandomizedResponse,
+    "distances": NoiseAddition,
 }
 
 
@@ -5238,7 +5201,7 @@ class _Checker:
 @lru_cache(maxsize=64)
 def _made(name: str, text: str) -> Mechanism:
     stated, facts = json.loads(text)
-    make = _MECHANISMS.get(name)
+    make = _MECHANISMS.get(FAMILIES[name][0])
     if make is None:
         raise Left(f"{name}: neither its facts nor its curve")
     return make(read_inputs(stated), facts)
@@ -5277,26 +5240,22 @@ def check_fields(fields: Mapping[str, Any], file: Path | None = None) -> list[Li
     mechanism = checker.run("projection and sensitivity", recomputed, made)
     form = "of the form that the inputs lay down"
     counted = checker.run("evidence", form, lambda: check_counts(inputs, evidence))
-    if mechanism is None or counted is None:
-        for name in ("guarantee", "curve", "attacker", "attack", "estimators"):
+    counts = "events, levels, bounds of the counts, ceiling, power and verdict"
+    formulas = "formulas, verdicts, predictions, usefulness and sizes"
+    parts: dict[str, tuple[str, Callable[..., None], tuple[Any, ...]]] = {
+        "guarantee": (recomputed, check_guarantee, ()),
+        "curve": (f"{recomputed}, and from the counts", check_curve, (evidence,)),
+        "attacker": (recomputed, check_attacker, ()),
+        "attack": (counts, check_attack, (evidence,)),
+        "estimators": (formulas, check_estimators, (evidence, stated)),
+    }
+    for name, (detail, part, more) in parts.items():
+        if mechanism is None or counted is None:
             checker.add(name, "could not check", "without the mechanism or its counts")
-    else:
-        checker.run("guarantee", recomputed, lambda: check_guarantee(inputs, mechanism, derived))
-        both = f"{recomputed}, and from the counts"
-        checker.run("curve", both, lambda: check_curve(inputs, mechanism, derived, evidence))
-        checker.run("attacker", recomputed, lambda: check_attacker(mechanism, derived))
-        planned = "events, levels, bounds of the counts, ceiling, power and verdict"
-        checker.run("attack", planned, lambda: check_attack(inputs, mechanism, derived, evidence))
-        formulas = "formulas, verdicts, predictions, usefulness and sizes"
-        checker.run(
-            "estimators",
-            formulas,
-            lambda: check_estimators(inputs, stated, mechanism, derived, evidence),
-        )
-    rules = "answered again by their rules"
-    checker.run(
-        "checklist", rules, lambda: check_hazards(inputs, stated, derived, fields["checklist"])
-    )
+        else:
+            checker.run(name, detail, partial(part, inputs, mechanism, derived, *more))
+    answered = partial(check_hazards, inputs, stated, derived, fields["checklist"])
+    checker.run("checklist", "answered again by their rules", answered)
     _check_release(checker, fields, mechanism, file)
     checker.add("report", "left out", "the page isn't rendered again")
     checker.add("environment", "left out", "held by the digest alone")

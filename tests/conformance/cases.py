@@ -261,5 +261,6 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("noise-addition", ("derived", "facts", "sensitivity", "entries_changed"), 3, True,
      "projection and sensitivity"),
     ("cuts", ("derived", "facts", "sketch", "floor"), "1", True, "projection and sensitivity"),
+    ("cuts", ("derived", "facts", "claim", "epsilon"), "1", True, "projection and sensitivity"),
 )  # fmt: skip
 """Edits: of which case, where, the new value, is the digest renewed, and which line differs."""

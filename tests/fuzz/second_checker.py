@@ -353,11 +353,12 @@ def run(count: int, seed: int, names: list[str] | None = None) -> Found:
     index = json.loads((VECTORS / "index.json").read_text(encoding="utf-8"))
     bases = {
         name: json.loads((VECTORS / name / "certificate.json").read_text(encoding="utf-8"))
-        for name in names or index["right"]
+        for name in index["right"]
     }
+    names = names or list(bases)
     forgeries: dict[str, Fields] = {}
     while (tried := found.counts.total()) < count:
-        name, kind = list(bases)[tried * len(bases) // count], rng.choice(ALL_KINDS)
+        name, kind = names[tried * len(names) // count], rng.choice(ALL_KINDS)
         place: Place = ()
         if kind == "a forgery":
             made = forged(bases[name], rng) if rng.random() < 0.02 else forgeries.get(name)

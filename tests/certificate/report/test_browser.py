@@ -98,7 +98,7 @@ def test_what_a_signer_reads_is_one_sheet_of_paper(
     certificate: dict[str, Any], tmp_path: Path
 ) -> None:
     """With every hazard left to the owner that the example leaves, and all of the owner's words."""
-    about = {field: 2 * "Visits per clinic, " + "2025" for field in get_args(AboutField)}
+    about = dict.fromkeys(get_args(AboutField), 2 * "Visits per clinic, " + "2025")
     inputs = certificate["inputs"] | {"about": about}
     whole = render(Certificate.model_validate(certificate | {"inputs": inputs}))
     first, rest = whole.split('<section aria-labelledby="detail">')
