@@ -349,6 +349,7 @@ def test_some_place_of_either_side_matters(statement: Statement) -> None:
 # What both sides call, where the statement is of that function itself, and not of its value.
 RELATIONS: Mapping[str, str] = {
     "aumuller2020.theorem-4.1": "of L, which says where the reading speaks",
+    "aumuller2020.section-6.1.linear": "of one K at two sizes",
     "aumuller2020.section-6.1.integers": "of L, which says where the error rises",
     "kenthapadi2013.lemma-2.rows": "of the least k that the lemma asks for",
     "kenthapadi2013.section-4.3.3.far": "of one variance at two distances",

@@ -153,7 +153,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         mechanisms=("rr-min-hash", "noisy-min-hash"),
-        reason="The largest 1 − J is α/(τ + ⌈α/2⌉).",
+        reason="The largest 1 − J is α/(τ + ⌈α/2⌉), for α up to 2τ + 1.",
     ),
     Statement(
         id="aumuller2020.theorem-3.1",
