@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import ValidationError
 
+from dpverify._json import each_once
 from dpverify._refusals import refusals
 from dpverify.auditing.statistics.noise_floor import (
     LEVEL,
@@ -98,7 +99,7 @@ def read_certificate(path: Path | str) -> dict[str, Any]:
         if len(content) > MAX_BYTES:
             raise CertificateError(f"{path}: is larger than {MAX_BYTES} bytes.")
         fields = json.loads(
-            content.decode("utf-8"), object_pairs_hook=_each_once, parse_constant=_no_number
+            content.decode("utf-8"), object_pairs_hook=each_once, parse_constant=_no_number
         )
     except FileNotFoundError:
         raise CertificateError(
@@ -120,14 +121,6 @@ def certificate_path(path: Path | str) -> Path:
     """The certificate's file, which may be named by the folder that `certify` wrote."""
     path = Path(path)
     return path / CERTIFICATE if path.is_dir() else path
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, whose keys are there once: of two, one reader takes the first, one the last."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("an object has one key twice")
-    return made
 
 
 def _no_number(name: str) -> None:

@@ -88,6 +88,7 @@ _NAN = struct.pack(">d", math.nan).hex()
 _NAN_BITS = int(_NAN, 16)
 _BITS = 2048  # of one whole number; of a longer one there is a checksum
 _EXACT = 2**53  # up to here doubles hold whole numbers
+_FAR = 10_000  # digits before or behind the point, above which a decimal is no ratio
 _PLACE = re.compile(r" (?:at|@) 0x[0-9a-fA-F]+")
 _UNREAD = (FunctionType, MethodType, CodeType, partial, Awaitable, AsyncIterator)
 """What gives values when it is called or awaited, and may hold any."""
@@ -389,9 +390,13 @@ class _Reader:
             if not number.is_finite():  # NaN has digits of its own
                 self.word(name, str(number))
                 return
-            self.add(f"{name}.exponent", float(number.as_tuple().exponent))
-            if number == 0 and number.is_signed():
+            sign, digits, exponent = number.as_tuple()
+            self.add(f"{name}.exponent", float(exponent))
+            if number == 0 and sign:
                 self.word(name, "-0")
+            if abs(number.adjusted()) > _FAR:  # as a ratio it would fill the memory
+                self.number(f"{name}.digits", int(Decimal((sign, digits, 0))))
+                return
             number = Fraction(number)
         self._ratio(name, number)
         try:

@@ -1,7 +1,8 @@
 """A program in any language, audited as it stands.
 
 The program reads requests from its standard input, a line of JSON each, and answers each on its
-standard output by one line of JSON, its output: any JSON value.
+standard output by one line of JSON, its output: any JSON value, with all digits of its numbers. How
+it is written beyond that (white space, escapes in a text) is no part of it.
 
     {"data": [[0.5], [1.0]], "seed": 8155} → 0.73
 
@@ -20,6 +21,7 @@ ended by the audit's time limit.
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import shlex
@@ -30,10 +32,12 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import IO, Any
 
 import numpy as np
 
+from dpverify._json import each_once
 from dpverify.data.domain import is_sparse
 from dpverify.errors import DrawError, require
 from dpverify.visible import escaped, raised
@@ -222,10 +226,13 @@ class _Process:
         line, _, rest = self.buffer.partition(b"\n")
         self.buffer = rest
         try:
-            return json.loads(line)
+            return json.loads(
+                line, object_pairs_hook=each_once, parse_float=_number, parse_int=_whole
+            )
         except (json.JSONDecodeError, UnicodeDecodeError):
             raise _Failure("wrote a line that isn't JSON: " + _shown(line)) from None
-        except (ValueError, RecursionError) as error:  # of thousands of digits, or of brackets
+        except (ValueError, RecursionError, ArithmeticError) as error:
+            # A key twice, or thousands of digits, of brackets or in an exponent.
             reason = raised(error)
             raise _Failure(
                 f"wrote a line that Python can't read ({reason}): {_shown(line)}"
@@ -258,6 +265,21 @@ def _ended(process: subprocess.Popen[bytes], errors: IO[bytes], held: ExitStack,
         errors.seek(0)
         said = errors.read().decode(errors="replace").strip()[-_TOLD:]
     return escaped(said, lines=True)
+
+
+def _number(text: str) -> float | Decimal:
+    """The double that a numeral is of, at any number of digits; else all of its digits."""
+    exact, nearest = Decimal(text), float(text)
+    if math.isfinite(nearest):
+        digits = Context(prec=len(exact.as_tuple().digits))
+        if digits.create_decimal(Decimal(nearest)) == exact:
+            return nearest
+    return exact
+
+
+def _whole(text: str) -> int | float:
+    """A whole number; −0, which some languages write, is the double."""
+    return -0.0 if text == "-0" else int(text)
 
 
 def _shown(line: bytes | bytearray) -> str:

@@ -259,6 +259,7 @@ TOLD_APART = {
     **{f"{how} of a type": (MADE[0][how], MADE[1][how]) for how in MADE[0]},
     "exponent": (Decimal("1.0"), Decimal("1.00")),
     "exponent within": ([Decimal("1.0"), "x"], [Decimal("1.00"), "x"]),
+    "far decimals": (Decimal("1e-999999999"), Decimal("-1e-999999999")),
     "sign of a decimal zero": (Decimal("0"), Decimal("-0")),
     "digits of a decimal NaN": (Decimal("NaN"), Decimal("NaN1")),
     "truth": (True, 1),

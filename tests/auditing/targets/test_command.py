@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,8 @@ BROKEN = {
     "rubbish": ("print('done.', flush=True)", "wrote a line that isn't JSON: done."),
     "digits": ("print('9' * 5000, flush=True)", "wrote a line that Python can't read (ValueError"),
     "depth": ("print('[' * 10**5, flush=True)", "Python can't read (RecursionError"),
+    "two values": ('print(\'{"a": 1, "a": 2}\', flush=True)', "an object has one key twice"),
+    "exponent": ("print('1e9999999999999999999', flush=True)", "Python can't read (InvalidOperat"),
     "two lines": ("print(1); print(2, flush=True)", "wrote a line that no request asked for"),
     "ends": (
         "sys.exit('no money left')",
@@ -94,6 +97,25 @@ def test_what_goes_wrong_is_inconclusive_with_its_standard_error(name: str) -> N
     assert "-c 'import json, os" in report.mechanism
     assert report.mechanism.isprintable()
     assert children() == before
+
+
+@pytest.mark.parametrize(
+    ("numeral", "said"),
+    [
+        ("0.10", 0.1),
+        ("0.1000000000000000055511151231257827", 0.1),  # by a language that prints them all
+        ("5e-324", 5e-324),
+        ("-0", -0.0),
+        ("0.1000000000000000000000000000000001", Decimal("0.1000000000000000000000000000000001")),
+        ("1e-400", Decimal("1e-400")),
+        ("1E400", Decimal("1e400")),
+        ("123456789012345678901", 123456789012345678901),
+    ],
+)
+def test_all_digits_of_a_number_are_read(numeral: str, said: Any) -> None:
+    command = program(f"print('{numeral}', flush=True)")
+    assert repr(command([[1.0]])) == repr(said)
+    command.close()
 
 
 def test_one_that_hangs_is_ended_with_what_it_started() -> None:
