@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import re
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["NUMERAL", "Spelling", "spelling"]
+__all__ = ["Spelling", "numerals", "spelling"]
 
-NUMERAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b", flags=re.ASCII)
-"""A number as it is written, in digits from 0 to 9."""
+_NUMERAL = re.compile(
+    r"(?=[-+.\dni])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b)", flags=re.ASCII
+)
+"""A number as it is written, in digits from 0 to 9; where one can't begin is seen first."""
 _DIGITS = re.compile(r"\d+", flags=re.ASCII)
 
 
@@ -34,12 +37,26 @@ class Spelling(NamedTuple):
     beyond: float = 0.0
 
 
+@lru_cache(maxsize=256)
+def numerals(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with # for each of its numerals, and these; draws often give the same text again.
+
+    Examples
+    --------
+    >>> from dpverify.auditing.outputs.numerals import numerals
+    >>> numerals("-1.50 of nan")
+    ('# of #', ('-1.50', 'nan'))
+    """
+    parts = _NUMERAL.split(text)
+    return "#".join(parts[::2]), tuple(parts[1::2])
+
+
 def spelling(numeral: str) -> Spelling:
     """Read a numeral.
 
     Parameters
     ----------
-    numeral : matched by `NUMERAL`
+    numeral : one of `numerals`
 
     Examples
     --------

@@ -61,7 +61,7 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.beside import beside, can_be_pickled
 from dpverify.auditing.outputs.frames import read_frame
-from dpverify.auditing.outputs.numerals import NUMERAL, spelling
+from dpverify.auditing.outputs.numerals import numerals, spelling
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.data.domain import is_sparse
 from dpverify.errors import PASSING, DrawError
@@ -484,11 +484,11 @@ class _Reader:
             ends = text if len(text) <= 2 * _NAMED else text[:_NAMED] + text[-_NAMED:]
             codes = np.array([ord(each) for each in ends], dtype=np.float64)
             self.add(f"characters of {name}", Block(codes.shape, codes.tobytes()))
-        told = NUMERAL.sub("#", text)
+        told, found = numerals(text)
         self.word(name, told)
         if told != text:  # 1.50 and 1.5 are one number
             self.add(f"len({name})", float(len(text)))
-        for place, numeral in enumerate(NUMERAL.findall(text)):
+        for place, numeral in enumerate(found):
             spelled = spelling(numeral)
             self.number(f"number {place} in {name}", spelled.number)
             if spelled.form:
