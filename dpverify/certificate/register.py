@@ -38,6 +38,7 @@ def entry(
     sector: str | None = None,
     authors: Sequence[str] = (UNDECIDED,),
     link: str = "",
+    notes: str = "",
 ) -> dict[str, Any]:
     """The registry's entry for a certified release.
 
@@ -49,6 +50,7 @@ def entry(
     sector : one of `SECTORS`
     authors : who fills in the entry
     link : where the certificate can be read
+    notes : what else its readers should know, such as `dpverify.certificate.sign.standing`
 
     Returns
     -------
@@ -121,6 +123,7 @@ def entry(
                 "sources": f"{link} " * bool(link) + "A certificate that anybody can check "
                 "(`dpverify verify`): SHA-256 of its canonical JSON "
                 f"{sha256}, of the released file {certificate.release.sha256}.",
+                **({"notes": notes} if notes else {}),
                 "registry_authors": list(authors),
             },
         },

@@ -52,6 +52,7 @@ __all__ = [
     "pae",
     "require_agreement",
     "sign",
+    "standing",
     "statement",
 ]
 
@@ -158,6 +159,13 @@ def statement(fields: Mapping[str, Any], report: str | None = None) -> dict[str,
 def envelope_beside(certificate: Path) -> Path:
     """Where a certificate's envelope lies: ``certificate.dsse.json`` for ``certificate.json``."""
     return certificate.with_suffix(".dsse.json")
+
+
+def standing(certificate: Path) -> str:
+    """Whether anybody stands by a certificate, in a sentence; no signature is checked."""
+    if os.path.lexists(envelope_beside(certificate)):
+        return "Signatures lie beside the certificate: dpverify verify --key checks whose they are."
+    return "The certificate is unsigned: nobody stands by it."
 
 
 def sign(

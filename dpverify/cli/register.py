@@ -10,6 +10,7 @@ from dpverify.certificate.checks import certificate_path, read_certificate
 from dpverify.certificate.configuration import UNDECIDED
 from dpverify.certificate.register import SECTORS, entry, file_name, yaml
 from dpverify.certificate.schema import Certificate
+from dpverify.certificate.sign import standing
 from dpverify.cli.output import Choice, emit_json, json_option, say, talk, talk_options
 from dpverify.cli.verify import check_but_report
 from dpverify.data.atomic_files import new_file
@@ -55,7 +56,8 @@ def register(
     if code := check_but_report(fields, path.parent, otherwise="No entry was written."):
         return code
     given = {name: value for name, value in words.items() if value}
-    made = entry(Certificate.model_validate(fields), **given)  # type: ignore[arg-type]
+    known = Certificate.model_validate(fields)
+    made = entry(known, notes=standing(path), **given)  # type: ignore[arg-type]
     text = yaml(made)
     if out is not None:
         new_file(out, text.encode())
@@ -63,6 +65,7 @@ def register(
         emit_json("register", made)
     else:
         say(text if out is None else f"entry  {out}", lines=True)
+    talk(standing(path))
     left = text.count(UNDECIDED)
     if left:
         talk(f"{left} times {UNDECIDED} stands for what only you know.")

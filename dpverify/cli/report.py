@@ -12,7 +12,7 @@ from dpverify.certificate.certify import REPORT
 from dpverify.certificate.checks import certificate_path, read_certificate
 from dpverify.certificate.keys import load_public_key
 from dpverify.certificate.schema import Certificate
-from dpverify.certificate.sign import envelope_beside
+from dpverify.certificate.sign import envelope_beside, standing
 from dpverify.cli.output import emit_json, json_option, say, talk, talk_options
 from dpverify.cli.verify import check_but_report
 from dpverify.data.atomic_files import write_file
@@ -67,14 +67,10 @@ def report(certificate: Path, out: Path | None, keys: tuple[Path, ...], as_json:
     later = list(read_answers(fields, beside, public)) if public and beside.exists() else []
     held = [answered for answered in later if answered.holds]
     write_file(out, render(Certificate.model_validate(fields), held).encode())
-    signed = os.path.lexists(envelope_beside(path))
     if as_json:
-        emit_json("report", {"report": str(out), "envelope": signed})
+        envelope = os.path.lexists(envelope_beside(path))
+        emit_json("report", {"report": str(out), "envelope": envelope})
     else:
         say(f"report  {out}")
-    talk(
-        "Signatures lie beside the certificate: dpverify verify --key checks whose they are."
-        if signed
-        else "The certificate is unsigned: nobody stands by it."
-    )
+    talk(standing(path))
     return 0

@@ -85,7 +85,9 @@ def test_on_the_command_line(
     words = ("--name", "Births", "--curator", "Office", "--author", "A. Lovelace")
     assert run("register", workplace / "out", *words, "--out", out) == 0
     assert "times DECIDE stands for what only you know" in capsys.readouterr().err
-    assert yaml.safe_load(out.read_text())["deployment"]["basic"]["name"] == "Births"
+    deployment = yaml.safe_load(out.read_text())["deployment"]
+    assert deployment["basic"]["name"] == "Births"
+    assert "unsigned: nobody stands by it" in deployment["administrative"]["notes"]
     assert run("register", workplace / "out", *words, "--out", out) == 2  # nothing is replaced
     capsys.readouterr()
     assert run("register", workplace / "out", *words, "--json") == 0
