@@ -43,6 +43,7 @@ _UNIT = 2.0**-53
 _CUT = 1e-12  # of δ, at the ends of all laws together
 _MOST_MIXED = 0.25  # part of a cell
 _DIRECTLY = 1 << 13  # points
+_MOST_SAMPLED = 20  # records in all samples, up to which masses are convolved directly
 _WIDE = 1e-3  # relative width of ε from which on masses are convolved directly
 
 
@@ -342,7 +343,7 @@ class SampledOracle:
                 bound = _transformed(law, self.times, c, self.points, above=above)
                 found.append(_root(bound, delta, guess, 1 / c))
             ends.append(max(found))
-        if ends[1] > ends[0] * (1 + _WIDE):
+        if self._is_wide(ends):
             scale = ends[1]
             for above in (False, True):
                 bounds = self._direct(pair, delta, above=above)
@@ -365,11 +366,15 @@ class SampledOracle:
                 law = pair.law(step, added=added, above=above)
                 found.append(_transformed(law, self.times, c, self.points, above=above)(epsilon))
             ends.append(max(found))
-        if ends[1] > ends[0] * (1 + _WIDE):
+        if self._is_wide(ends):
             for above in (False, True):
                 found = [bound(epsilon) for bound in self._direct(pair, near, above=above)]
                 ends[above] = (min if above else max)(ends[above], max(found))
         return max(ends[0], 0.0), ends[1]
+
+    def _is_wide(self, ends: list[float]) -> bool:
+        few = self.times * self.q <= _MOST_SAMPLED
+        return few and ends[1] > ends[0] * (1 + _WIDE)
 
     def _pair(self, delta: float) -> _Pair:
         reach = math.sqrt(2 * math.log(self.times / (_CUT * delta)))

@@ -42,12 +42,14 @@ is left out is in the result's radius.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Self
 
 import numpy as np
-from flint import acb, arb
+from flint import acb, acb_mat, arb
 from numpy.typing import NDArray
 
 from dpverify.accounting.losses.base import Doubles, Transforms, transform
@@ -55,11 +57,13 @@ from dpverify.errors import NumericalError
 
 __all__ = [
     "ORDER",
+    "EveryNode",
     "Inversion",
     "Kernel",
     "LatticeKernel",
     "Line",
     "SmoothKernel",
+    "Trapezoid",
     "invert",
     "widened",
 ]
@@ -170,36 +174,31 @@ Kernel = SmoothKernel | LatticeKernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Inversion:
+class Trapezoid(ABC):
     """One trapezoid sum, ready for every ε near the one that it was made for.
 
     Attributes
     ----------
     c, b, period : as in `Line`
-    points : sₖ for k = 0 and those k > 0 that are not left out
-    weights : M(sₖ)·K(sₖ); on a lattice the two parts of it, with e^θ to come
     dropped : bound on (1/T)·Σ |M(sₖ)·K(sₖ)| over all nodes left out
     beyond : M(b), times the smoothing's factor
-    lattice : base and unit
     most : bound on f everywhere
     """
 
     c: arb
     b: arb
     period: arb
-    points: Sequence[acb]
-    weights: Sequence[Sequence[acb]]
     dropped: arb
     beyond: arb
-    lattice: LatticeKernel | None
     most: arb = ONE
+
+    @abstractmethod
+    def total(self, epsilon: arb) -> tuple[arb, arb]:
+        """T times the sum over the nodes, and the ε that it is for: a lattice's point below."""
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε), or its average φ(ε)."""
-        if self.lattice is None:
-            start, total = epsilon, self._sum(self.weights[0], epsilon)
-        else:
-            start, total = self._line(self.lattice, epsilon)
+        start, total = self.total(epsilon)
         total /= self.period
         dropped = self.dropped * (-self.c * start).exp()
         left = (-self.c * self.period).exp()
@@ -209,6 +208,28 @@ class Inversion:
         alias = self.most * left / (1 - left)
         alias += self.beyond * (-self.b * epsilon).exp() * right / (1 - right)
         return (total - alias - dropped).union(total + dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Inversion(Trapezoid):
+    """A sum by balls.
+
+    Attributes
+    ----------
+    points : sₖ for k = 0 and those k > 0 that are not left out
+    weights : M(sₖ)·K(sₖ); on a lattice the two parts of it, with e^θ to come
+    lattice : base and unit
+    """
+
+    points: Sequence[acb]
+    weights: Sequence[Sequence[acb]]
+    lattice: LatticeKernel | None
+
+    def total(self, epsilon: arb) -> tuple[arb, arb]:
+        """The terms, added up."""
+        if self.lattice is None:
+            return epsilon, self._sum(self.weights[0], epsilon)
+        return self._line(self.lattice, epsilon)
 
     def _line(self, lattice: LatticeKernel, epsilon: arb) -> tuple[arb, arb]:
         """The lattice point below ε and the sum from there.
@@ -230,6 +251,38 @@ class Inversion:
     def _sum(self, weights: Sequence[acb], epsilon: arb) -> arb:
         terms = [(w * (-s * epsilon).exp()).real for w, s in zip(weights, self.points, strict=True)]
         return 2 * sum(terms, arb(0)) - terms[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EveryNode(Trapezoid):
+    """A sum by balls over all nodes up to some k.
+
+    The turns e^{−2πikε/T} are products of two, in a table each. Repeated products, as Horner's rule
+    has them, would widen a ball with every turn.
+
+    Attributes
+    ----------
+    weights : M(sₖ)·K(sₖ), half of it for k = 0, where k = column + columns·row, and zeros
+    """
+
+    weights: acb_mat
+
+    @classmethod
+    def of(cls, weights: Sequence[acb], **line: arb) -> Self:
+        """From a weight for each node."""
+        columns = math.isqrt(len(weights) - 1) + 1
+        rows = -(-len(weights) // columns)
+        rest = [acb(0)] * (rows * columns - len(weights))
+        table = acb_mat(rows, columns, [weights[0] / 2, *weights[1:], *rest])
+        return cls(weights=table, **line)
+
+    def total(self, epsilon: arb) -> tuple[arb, arb]:
+        """By a product of matrices."""
+        rows, columns = self.weights.nrows(), self.weights.ncols()
+        angle = -2 * arb.pi() * epsilon / self.period
+        near = acb_mat(columns, 1, [acb(0, angle * k).exp() for k in range(columns)])
+        far = acb_mat(1, rows, [acb(0, angle * (k * columns)).exp() for k in range(rows)])
+        return epsilon, 2 * (-self.c * epsilon).exp() * (far * (self.weights * near))[0, 0].real
 
 
 def widened(width: float) -> float:

@@ -36,7 +36,7 @@ import numpy as np
 import scipy
 from flint import acb, arb, ctx
 
-from dpverify.accounting.composition._inversion import Inversion, Line
+from dpverify.accounting.composition._inversion import EveryNode, Line
 from dpverify.accounting.composition._saddle import Transform
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.poisson_sampled import PoissonSampled
@@ -54,8 +54,10 @@ _MOST_WORK = 60_000_000  # nodes times points
 _SLACK = 1e-9
 _WIDEST = 0.5  # window
 _ROUNDS = 5
+_MOST_STEPS = 30
+_ROOT_EFFORT = 8.0
 # Precision in bits, and the effort of `SampledSum.near`.
-SAMPLED_EFFORTS = ((128, 26.0), (160, 34.0), (256, 45.0))
+SAMPLED_EFFORTS = ((128, 24.0), (160, 34.0), (256, 45.0))
 _WIDTH = 1e-10
 
 
@@ -77,7 +79,7 @@ class SampledSum:
     they were made for.
     """
 
-    inversion: Inversion
+    inversion: EveryNode
     rest: _Rest | None
     precision: int
 
@@ -229,20 +231,16 @@ class _Along:
         assert self.last is not None  # noqa: S101
         return (self.last + 1) * len(self.integral.logs) * len(self.integral.weights)
 
-    def inversion(self) -> Inversion:
-        """The sum, less the nodes that don't matter."""
+    def inversion(self) -> EveryNode:
+        """The sum."""
         assert self.last is not None  # noqa: S101
         c, b, period = arb(self.line.c), arb(self.line.b), arb(self.line.period)
         step = 2 * arb.pi() / period
         powers = _powers(self.integral.values(step, self.last + 1), self.times)
         if self.loss.added:
             powers = [p.conjugate() for p in powers]
-        points = [acb(c, step * k) for k in range(self.last + 1)]
+        points = (acb(c, step * k) for k in range(self.last + 1))
         weights = [p / (s * (s + 1)) for p, s in zip(powers, points, strict=True)]
-        least = abs(powers[0]).upper() * arb(self.line.threshold - math.log(self.last + 1)).exp()
-        sizes = [abs(w).upper() for w in weights]
-        kept = [k for k, size in enumerate(sizes) if k == 0 or not size < least]
-        dropped = sum((size for size in sizes[1:] if size < least), self.beyond)
         window = self.rest.window if self.rest else None
         far = PowerIntegral.of(self.loss.mixture, self.loss.power(b), window)
         (end,) = _powers([[total] for total in far.total], self.times)
@@ -251,15 +249,13 @@ class _Along:
             inside = PowerIntegral.of(self.loss.mixture, arb(1), window).total[1]
             if inside < 1:
                 mass = -(self.times * (-inside.upper()).log1p()).expm1()
-        return Inversion(
+        return EveryNode.of(
+            weights,
             c=c,
             b=b,
             period=period,
-            points=[points[k] for k in kept],
-            weights=[[weights[k] for k in kept]],
-            dropped=2 / period * dropped,
+            dropped=2 / period * self.beyond,
             beyond=abs(end).upper(),
-            lattice=None,
             most=mass.upper(),
         )
 
@@ -300,26 +296,35 @@ def _one(loss: PoissonSampledLoss) -> PoissonSampled:
 
 
 def sampled_root(loss: PoissonSampledLoss, times: int, delta: Fraction, guess: float) -> float:
-    """An ε with f(ε) near δ, by sums that each are good near one ε; a proposal."""
+    """An ε with f(ε) near δ, by sums that each are good near one ε; a proposal.
+
+    A better guess may be that of the normal law, or of the one large loss that makes δ where few
+    records are sampled.
+    """
     with ctx.workprec(128):
         log_delta = float(to_arb(delta).log())
         low, high = 0.0, math.inf
-        eps = guess
-        for _ in range(_ROUNDS * 10):
-            sums = SampledSum.near(loss, times, eps, 12.0, log_delta)
+        large = _one(loss).epsilon_at(delta / times).upper
+        # q²(e^{μ²} − 1) is the variance of g, and about that of the loss.
+        spread = Fraction(math.expm1(min(float(loss.base.mu_squared), 100.0)))
+        normal = Gaussian.from_mu_squared(times * loss.rate**2 * spread).epsilon_at(delta).upper
+        eps = min(max(large, normal), guess) or guess
+        for _ in range(_MOST_STEPS):
+            sums = SampledSum.near(loss, times, eps, _ROOT_EFFORT, log_delta)
             c = float(sums.inversion.c)
             here, after = (sums.value(arb(x)) for x in (eps, eps + 1e-3 / c))
             if not here.rad() < 0.1 * abs(here.mid()):  # far below δ
-                following, high = max((low + eps) / 2, eps / 2), eps
-            else:
-                log = float(here.mid().log())
-                slope = (log - float(after.mid().log())) / (1e-3 / c) if after.mid() > 0 else c
-                move = (log - log_delta) / max(slope, c / 10)
-                low, high = (eps, high) if move > 0 else (low, eps)
-                following = min(eps + move, 2 * eps + 1 / c)
-                if following <= low or following >= high:
-                    following = (low + min(high, 2 * low + 1 / c)) / 2
-            if abs(following - eps) * c < 0.3 or following * c < 1e-6:
+                eps, high = max((low + eps) / 2, eps / 4), eps
+                continue
+            log = float(here.mid().log())
+            slope = (log - float(after.mid().log())) / (1e-3 / c) if after.mid() > 0 else c
+            move = (log - log_delta) / max(slope, c / 10)
+            low, high = (eps, high) if move > 0 else (low, eps)
+            following = min(eps + move, 3 * eps + 1 / c)
+            if not low < following < high:
+                following = (low + min(high, 2 * low + 1 / c)) / 2
+            steepest = max(c, sums.rest.b if sums.rest else 0.0)
+            if abs(following - eps) * steepest < 0.5 or following * c < 1e-6:
                 return following
             eps = following
     raise NumericalError(f"no epsilon is found for delta={float(delta)!r}")

@@ -8,7 +8,8 @@ is computed depends on what the losses are:
    vector with the shifts of all, in closed form, or on that curve's lattice;
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
- - Laplace losses with few such atoms: a closed form for each of their sums (`laplace_sums`);
+ - Laplace or Gaussian losses with few such atoms: a closed form for each of their sums
+   (`noise_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
  - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`);
  - where a loss is known by its tails alone, between two laws on a lattice (`grid`);
@@ -21,10 +22,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, Self
 
 import numpy as np
@@ -43,8 +44,12 @@ from dpverify.accounting.composition._inversion import (
     invert,
     widened,
 )
-from dpverify.accounting.composition._laplace_sums import LaplaceSums, has_laplace_sums
 from dpverify.accounting.composition._lattice import common_unit
+from dpverify.accounting.composition._noise_sums import (
+    NoiseSums,
+    has_gaussian_sums,
+    has_laplace_sums,
+)
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
 from dpverify.accounting.composition._sampled import (
@@ -85,6 +90,7 @@ _EFFORTS = ((128, 36.0), (192, 50.0), (384, 120.0), (1024, 400.0))
 _FINEST = 1 << 22  # points of a lattice's period
 _SMOOTH_EFFORTS = (32.0, 20.0, 12.0)  # the later ones where few losses leave high peaks of M
 _RESOLUTION = 1e-9  # aim for the relative width of ε where losses are smoothed
+_NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
@@ -361,7 +367,36 @@ class _Direction:
                 )
                 if found is not None:
                     return found
-        raise NumericalError(f"no certified epsilon for delta={delta} near {guess!r}")
+        return self._by_values(delta, guess, ceiling)
+
+    def _by_values(self, delta: Fraction, guess: float, ceiling: float) -> Enclosure:
+        """By values of δ, each by a sum of its own, where one sum doesn't reach from guess to root.
+
+        That is so where δ hardly falls over a long way, as below the losses that make all of it.
+        """
+
+        @cache
+        def sign(eps: float) -> int:
+            """Of δ(ε) − `delta`, 0 where it isn't proven."""
+            value = self.delta_at(Fraction(eps))
+            return (Fraction(value.lower) >= delta) - (Fraction(value.upper) <= delta)
+
+        high = min(max(guess, 1.0), ceiling)
+        while sign(high) >= 0 and high < ceiling:
+            high = min(2 * high, ceiling)
+        return Enclosure(
+            self._last(lambda eps: sign(eps) > 0, high)[0],
+            self._last(lambda eps: sign(eps) >= 0, high)[1],
+        )
+
+    @staticmethod
+    def _last(holds: Callable[[float], bool], end: float) -> tuple[float, float]:
+        """Where it holds, or 0, and soon after it no longer does, up to an end where it doesn't."""
+        low, high = 0.0, end
+        while high - low > _NEAR * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        return low, high
 
     def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
         """F(ε) where M falls fast along its line; None where it doesn't."""
@@ -383,7 +418,7 @@ class _Direction:
                 if better is not None:
                     ends = max(found.lower, better.lower), min(found.upper, better.upper)
                     found = Enclosure(*ends)
-                    if found.width <= _RESOLUTION / 10:
+                    if found.width <= _RESOLUTION / 2:
                         break
         except NumericalError:  # too many nodes: the bounds stay
             pass
@@ -428,7 +463,7 @@ class _Direction:
 class _Sums:
     """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
 
-    sums: tuple[Inversion | Enumeration | LaplaceSums | Drops | SampledSum, ...]
+    sums: tuple[Inversion | Enumeration | NoiseSums | Drops | SampledSum, ...]
 
     @classmethod
     def near(
@@ -450,11 +485,13 @@ class _Sums:
                 return cls(sums=tuple(found))
         if has_few_atoms(losses):
             return cls(sums=(Enumeration.of(losses),))
+        if has_gaussian_sums(losses):
+            return cls(sums=(NoiseSums.of(losses),))
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
         if has_laplace_sums(losses):
-            return cls(sums=(LaplaceSums.of(losses),))
+            return cls(sums=(NoiseSums.of(losses),))
         # ε is off by 3/2·(c + 1) times the variance of the smoothing.
         aim = _RESOLUTION * max(eps, 1 / (c + 1))
         finest = math.sqrt(2 * aim / (c + 1) / ORDER)

@@ -48,7 +48,13 @@ from dpverify.errors import NumericalError, require
 from dpverify.guarantee import PrivacyCurve, group_adjacency, to_adjacency
 from dpverify.numbers import count, positive, positive_rational, to_positive
 
-__all__ = ["Gaussian", "delta_gaussian", "epsilon_gaussian", "sigma_gaussian"]
+__all__ = [
+    "Gaussian",
+    "delta_gaussian",
+    "epsilon_gaussian",
+    "gaussian_excess",
+    "sigma_gaussian",
+]
 
 THEOREM = "Balle and Wang 2018 (arXiv:1805.06530v2), theorem 8"
 
@@ -314,6 +320,11 @@ def _delta_and_slope(epsilon: arb, mu: arb) -> tuple[arb, arb]:
         b = mu / 2 + epsilon / mu
         tail = _density(epsilon / mu - mu / 2) * (b / (1 + b * b)).union(1 / b)
     return _cdf(mu / 2 - epsilon / mu) - tail, -tail
+
+
+def gaussian_excess(epsilon: arb, mu: arb) -> arb:
+    """E[(1 − e^{ε − L})₊], at the current precision, for a ball of any real ε."""
+    return _delta_and_slope(epsilon, mu)[0]
 
 
 def _in_doubles(epsilon: float, mu: float) -> tuple[float, float, float]:

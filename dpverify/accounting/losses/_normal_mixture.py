@@ -53,6 +53,7 @@ __all__ = ["NormalMixture", "PowerIntegral", "Window"]
 
 _MOST_POINTS = 1 << 22
 _FAR = 1e6  # from there on a shifted normal law is all that counts
+_CLOSE = 100.0  # up to which one grid serves all peaks
 _SHARE = 0.55  # of the working precision, which the trapezoid rule is to reach
 _SLACK = 0.01  # of logarithms in doubles
 
@@ -87,23 +88,35 @@ class NormalMixture:
 
     def log_moments(self, a: Doubles, window: Window | None = None) -> Doubles:
         """Ln N at real points, in doubles: for planning."""
-        far = math.sqrt(self.mu_squared) * a > _FAR
+        reach = math.sqrt(self.mu_squared) * a
+        far = reach > _FAR
         if far.any():
             near = self.log_moments(np.where(far, 0.0, a), window)
             return np.where(
                 far, a * math.log(self.rate) + float(self.mu_squared) * a * (a - 1) / 2, near
             )
-        x = self._grid(a)
+        close = np.abs(reach) <= _CLOSE
+        if close.any() and not close.all():
+            found = np.empty_like(a)
+            for part in (close, ~close):
+                found[part] = self.log_moments(a[part], window)
+            return found
+        if close.all():  # the peaks lie between 0 and aμ
+            ends = np.array([min(reach.min(), 0.0) - 12, max(reach.max(), 0.0) + 12])
+            first, last = np.rint(ends * 8)
+            x = np.arange(first, last + 1)[None, :] / 8
+        else:
+            x = self._grid(a)
         if window:
             near = window.start + np.linspace(-8 * window.width, 12, 600)
-            x = np.sort(np.concatenate([x, np.tile(near, (len(a), 1))], axis=1), axis=1)
+            x = np.sort(np.concatenate([x, np.tile(near, (len(x), 1))], axis=1), axis=1)
         exponents = a[:, None] * self.log_ratio(x) - x * x / 2
         if window:
             exponents += scipy.special.log_ndtr((x - window.start) / window.width)
         most = exponents.max(axis=1, keepdims=True)
         values = np.trapezoid(np.exp(exponents - most), x, axis=1)
-        found: Doubles = most[:, 0] + np.log(values / math.sqrt(2 * math.pi))
-        return found
+        logs: Doubles = most[:, 0] + np.log(values / math.sqrt(2 * math.pi))
+        return logs
 
     def share(self, x: Doubles) -> Doubles:
         """The slope of ln g over μ."""

@@ -1,16 +1,22 @@
-"""Laplace noise next to a few bounded discrete losses: a closed form for each of their sums."""
+"""Noise next to a few bounded discrete losses: a closed form for each of their sums."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import pytest
 from flint import arb
 
 import dpverify as dpv
-from dpverify.accounting.composition._laplace_sums import LaplaceSums, has_laplace_sums
+from dpverify.accounting.composition._noise_sums import (
+    NoiseSums,
+    has_gaussian_sums,
+    has_laplace_sums,
+)
 from dpverify.accounting.curves.laplace import excess
 
 MIXED = [
@@ -76,9 +82,9 @@ def test_tiny_deltas_are_no_harder(delta: str) -> None:
 def test_a_wrong_weight_is_noticed() -> None:
     """Planted: the atoms' weights of the reversed order."""
     total = dpv.Laplace(scale=1) + dpv.ApproxDP(epsilon=1)
-    sums = LaplaceSums.of(total.losses())
+    sums = NoiseSums.of(total.losses())
     (up, high), (down, low) = sums.atoms
-    swapped = LaplaceSums(shifts=sums.shifts, atoms=[(up, low), (down, high)])
+    swapped = replace(sums, atoms=[(up, low), (down, high)])
     true = by_quadrature(Fraction(1), Fraction(1), Fraction(1), Fraction(0))
     assert math.isclose(float(sums.value(arb(1)).mid()), true, rel_tol=1e-12)
     assert not math.isclose(float(swapped.value(arb(1)).mid()), true, rel_tol=1e-2)
@@ -92,3 +98,46 @@ def test_what_has_no_closed_form() -> None:
     assert not has_laplace_sums((dpv.Laplace(scale=1) + 10**4 * answer).losses())
     distinct = dpv.Laplace.of_row(range(1, 31), scale=10)
     assert not has_laplace_sums((answer + distinct).losses())
+
+
+@pytest.mark.parametrize(
+    "epsilon", [*(pytest.param(x, marks=pytest.mark.nightly) for x in ("1e-3", "2", "30")), "44"]
+)
+def test_gaussian_noise_is_the_integral(epsilon: str) -> None:
+    """By the densities of the noise, given what the two answers are."""
+    keep, other, sigma, eps = (mpmath.mpf(x) for x in ("0.99", "1e-18", "25.7", epsilon))
+    answer = dpv.RandomizedResponse(keep="0.99", other="1e-18")
+    total = dpv.Gaussian(sigma="25.7") + 2 * answer
+    with mpmath.workdps(40):
+        chances = {1: keep, -1: other, 0: 1 - keep - other}
+        places = {1: mpmath.log(keep / other), -1: mpmath.log(other / keep), 0: mpmath.mpf(0)}
+        true = mpmath.mpf(0)
+        for pair in product(chances, repeat=2):
+            left = eps - sum(places[one] for one in pair)
+            # The loss of an output x is (2x − 1)/2σ², and x is normal around 1.
+            corner = max(left * sigma**2 + mpmath.mpf("0.5"), -30 * sigma)
+
+            def gap(x: mpmath.mpf, left: mpmath.mpf = left) -> mpmath.mpf:
+                ratio = mpmath.exp(left - (2 * x - 1) / (2 * sigma**2))
+                return mpmath.npdf(x, 1, sigma) * (1 - ratio)
+
+            ends = [corner, *(x for x in (-150, -50, 0, 50, 150) if x > corner)]
+            ends.append(max(40 * sigma, corner + 40 * sigma))
+            chance = mpmath.fprod(chances[one] for one in pair)
+            true += chance * mpmath.quad(gap, ends)
+        found = total.delta_at(epsilon)
+        assert found.lower * (1 - 1e-13) <= true <= found.upper * (1 + 1e-13)
+    assert found.width <= 1e-13
+
+
+def test_where_delta_hardly_falls_epsilon_is_found() -> None:
+    """Near δ(0), and on the steps below the largest losses."""
+    answer = dpv.RandomizedResponse(keep="0.99", other=Fraction(1, 10**18))
+    for total in (5 * answer, dpv.Gaussian(sigma="25.7207") + 5 * answer):
+        most = total.delta_at(0)
+        for delta in (math.nextafter(most.lower, 0), 0.999999):
+            found = total.epsilon_at(delta)
+            assert total.delta_at(found.upper).lower <= delta <= total.delta_at(found.lower).upper
+            assert total.delta_at(0.99 * found.lower).lower >= delta
+    assert has_gaussian_sums(total.losses())
+    assert not has_gaussian_sums((total + dpv.Laplace(scale=1)).losses())
