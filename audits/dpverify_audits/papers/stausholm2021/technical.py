@@ -102,6 +102,12 @@ def _left_mean(entry: Fraction, k: int, z: tuple[int, ...], step: int) -> Fracti
     return mean - 2 * k * sigma2
 
 
+def _beside_noise(entry: Fraction, k: int, z: tuple[int, ...], step: int) -> Fraction:
+    """Variance of that, less theorem 2's 8σ²‖z‖² + 8σ⁴k."""
+    sigma2, _, variance = _gaussian_projection(entry, k, z, step)
+    return variance - 8 * sigma2 * power(z, 2) - 8 * sigma2**2 * k
+
+
 def _laplace_moment(n: int, b: Fraction) -> arb:
     """E[Lⁿ]; what lies beyond 400 b weighs less than 10⁻¹⁵⁰ at these orders."""
     if n % 2:
@@ -176,16 +182,26 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.theorem-2.variance",
         where="section 1.1, theorem 2, part 2",
-        text="Var = (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y.",
-        conditions="entries N(0, 1/k), σ not a function of P",
-        printed=lambda k, z, step: (
-            lambda a, v: 2 * a * a / Fraction(k) + 8 * v * a + 8 * v * v * k
-        )(power(z, 2), Fraction(step * step, k)),
+        text="That estimate has variance (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y; the formula is "
+        "Var P_ij.",
+        conditions="as printed P has standard normal entries; σ isn't a function of P",
+        printed=lambda k: Fraction(1),
+        corrections={
+            "entries N(0, 1/k)": Correction(
+                lambda k: Fraction(1, k),
+                place="definition 4, by which E‖Sx‖² is ‖x‖²",
+                change="1/k for the variance 1",
+            )
+        },
         check=equals(
-            lambda k, z, step: _gaussian_projection(Fraction(1, k), k, z, step)[2],
+            lambda k, z, step: 2 * Fraction(power(z, 2)) ** 2 / k,
             IID,
             "enumeration",
+            of=lambda entry: lambda k, z, step: _beside_noise(Fraction(entry(k)), k, z, step),
         ),
+        reason="With standard normal entries, as printed, the first two terms are k² and k times "
+        "as large. With variance 1/k the formula is right.",
+        instead="Draw entries of variance 1/k.",
         mechanisms=("dp-rp-g",),
     ),
     Statement(
