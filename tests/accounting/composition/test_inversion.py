@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dpverify.accounting.composition._enumeration import Enumeration
 from dpverify.accounting.composition._inversion import (
     ORDER,
+    EveryNode,
     LatticeKernel,
     Line,
     SmoothKernel,
@@ -148,3 +149,16 @@ def test_too_many_nodes() -> None:
     """Atoms never die out: without smoothing the sum has no end, and says so."""
     assert invert(BITS, [SmoothKernel()], LINE) is None
     assert invert(BITS, [SmoothKernel(width=1e-3)], replace(LINE, most_work=500)) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 100])
+def test_all_nodes_together_are_their_terms_added_up(count: int) -> None:
+    """Whatever the table's shape, and with half of the first term."""
+    weights = [acb(k % 7 - 3, k % 5 + 1) for k in range(count)]
+    c, period, epsilon = arb(2), arb(40), arb("0.3")
+    line = {"c": c, "b": arb(6), "period": period, "dropped": arb(0), "beyond": arb(0)}
+    _, found = EveryNode.of(weights, **line).total(epsilon)
+    points = [acb(c, 2 * arb.pi() * k / period) for k in range(count)]
+    terms = [(w * (-s * epsilon).exp()).real for w, s in zip(weights, points, strict=True)]
+    assert found.overlaps(2 * sum(terms, arb(0)) - terms[0])
+    assert found.rad() < 1e-9

@@ -68,6 +68,23 @@ def test_two_releases_agree_with_quadrature(sigma: str, rate: str, epsilon: str)
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("sigma", "rate", "delta"), [("0.924", "0.000989", 2.7e-6), ("0.537", "1.38e-5", 3.25e-50)]
+)
+def test_the_epsilon_of_few_records_is_found(sigma: str, rate: str, delta: float) -> None:
+    """One large loss makes δ, far from where the saddle point alone would look."""
+    found = sampled(sigma, rate, 2).epsilon_at(delta)
+    assert found.width <= 1e-9
+    with mp.workdps(30):
+        low, high = (
+            max(two_releases(repr(end), rate, sigma, added=added) for added in (False, True))
+            for end in (found.lower, found.upper)
+        )
+    assert low >= delta * (1 - 1e-9)
+    assert high <= delta * (1 + 1e-9)
+
+
+@pytest.mark.nightly
 def test_both_orders_are_right_and_one_alone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: with the addition alone the curve is below the truth."""
     loss = PoissonSampledLoss(base=GaussianLoss(mu_squared=1), rate="0.1")
