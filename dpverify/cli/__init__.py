@@ -101,6 +101,10 @@ def _run(arguments: list[str] | None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  # stops the flush at exit
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # as a name too long
+            text = f"{error.filename}: {error.strerror}."
+            click.echo(escaped(f"dpverify: {text}"), err=True)
+            return _failed(words, type(error).__name__, text, 2)
         if os.environ.get("DPVERIFY_TRACEBACK"):
             raise
         text = (

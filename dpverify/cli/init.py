@@ -18,7 +18,7 @@ from dpverify.data.atomic_files import write_file
 from dpverify.data.frame import Spelling
 from dpverify.data.loading import Shape, is_headless, shape_of
 from dpverify.data.proposals import Proposal, Proposals, propose
-from dpverify.errors import OutputError
+from dpverify.errors import ConfigurationError, OutputError
 
 __all__ = ["Draft", "configuration_text", "draft", "init"]
 
@@ -307,6 +307,8 @@ def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:
     It is made from the names and types of the columns, never from their values, and leaves to you
     what only you can decide: certify refuses it until that is done.
     """
+    if not data.name:
+        raise ConfigurationError(f"{data}: is a folder, and init reads a file. Name it.")
     config = data.with_suffix(".toml") if out is None else out
     if config.exists():
         raise OutputError(f"{config}: is there already, and init never overwrites. Choose --out.")

@@ -517,6 +517,19 @@ def test_internal_errors_say_so(
     assert "internal error: RuntimeError: a bug" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["verify", "init", "register", "answer"])
+def test_a_name_that_no_file_can_have_is_an_error_of_the_inputs(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, "a" * 300) == 2
+    assert "File name too long" in capsys.readouterr().err
+
+
+def test_init_of_a_folder_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("init", ".") == 2
+    assert "is a folder, and init reads a file" in capsys.readouterr().err
+
+
 def test_too_little_memory_is_an_error_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
