@@ -43,7 +43,7 @@ _UNIT = 2.0**-53
 _CUT = 1e-12  # of δ, at the ends of all laws together
 _MOST_MIXED = 0.25  # part of a cell
 _DIRECTLY = 1 << 13  # points
-_MOST_SAMPLED = 20  # records in all samples, up to which masses are convolved directly
+_MOST_SAMPLED = 2  # records in all samples, up to which masses are convolved directly
 _WIDE = 1e-3  # relative width of ε from which on masses are convolved directly
 
 
