@@ -320,16 +320,16 @@ def _release(
     yield Check(
         name="released file",
         status="differs" if wrong else "agrees",
-        detail=wrong or _file_detail(path, release),
+        detail=wrong or _file_detail(path, contents, release.sha256),
         fields=("release.sha256",) if wrong else (),
     )
     if not wrong:
         yield check_noise(mechanism.added_noise(), sizes)
 
 
-def _file_detail(path: Path, release: Release) -> str:
+def _file_detail(path: Path, contents: Contents, sha256: str) -> str:
     """What was seen of a released file, or of each part of a release."""
-    parts = part_count(path, rows=release.shape[0], sha256=release.sha256)
+    parts = part_count(path, rows=contents.shape[0], sha256=sha256)
     seen = "SHA-256, and nothing but the array, byte for byte as certify writes it"
     return seen if parts == 1 else f"{parts} parts and their manifest, of each: {seen}"
 

@@ -240,6 +240,7 @@ WRONG: Sequence[tuple[str, Sequence[str | int], Any, bool, str]] = (
     ("cuts", ("derived", "sizes", 0, "error"), "3", True, "estimators"),
     ("oporp", ("checklist", 0, "answer"), "pass", True, "checklist"),
     ("oporp", ("release", "step"), None, True, "release"),
+    ("oporp", ("release", "shape"), [], True, "release"),
     ("oporp", ("release", "sha256"), "0" * 64, True, "released file"),
     ("oporp", ("release",), None, True, "release"),
     ("oporp", ("release", "randomness"), "numpy", True, "schema"),
