@@ -6,7 +6,10 @@ import contextlib
 import io
 import re
 import subprocess
+from fractions import Fraction
+from inspect import signature
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -22,11 +25,34 @@ FAILING = ("misprint", "refuted", "holds_under_reading")
 _ENTRY = re.compile(
     r"^- Printed by the three lines for `(?P<id>\S+)`:\n\n {6}(?P<printed>.*)$", re.M
 )
-_ROW = re.compile(r"^\| \S.* \| (?P<why>.*) \| `(?P<name>\S+)` \|$", re.M)
+_CELL = r"(?:\\\||[^|\n])*"
+_ROW = re.compile(
+    rf"^\| (?P<place>{_CELL}) \| (?P<printed>{_CELL}) \| (?P<correct>{_CELL}) \| (?P<why>{_CELL}) "
+    r"\| `(?P<name>\S+)` \|$",
+    re.M,
+)
 TEXTS = {paper: (SHEETS / f"{paper}.md").read_text("utf-8") for paper in known_papers()}
 PRINTED = {
     found["id"]: found["printed"] for text in TEXTS.values() for found in _ENTRY.finditer(text)
 }
+ROWS = {
+    f"{paper}.{found['name']}": found.groupdict()
+    for paper, text in TEXTS.items()
+    for found in _ROW.finditer(text)
+}
+# Letters of the papers, and of everybody; any other is defined in its row.
+LETTERS = {
+    "aumuller2020": "B D E J K L O P X j n p Δ α β δ ε τ",
+    "kenthapadi2013": "N O P R X d e h k n p r w x y Φ δ ε λ μ π σ",
+    "li2023": "E F L N P R V W X Y b e i k m n p r s t u v w x y z Δ Π Σ Φ β δ ε θ π ρ σ φ",
+    "mironov2017": "B D N P Q c e f g n p q α β δ ε σ",
+    "slides2025": "A G H K L M O P S d e k n r s w x y δ ε η λ ν σ",
+    "stausholm2021": "E H L N O P S b d e f g i j k n q r s x y z Σ Φ δ ε η μ σ",
+}
+# “a” and “A” are words, unless they stand in a formula.
+_LETTER = re.compile(
+    r"(?<![^\W\d_])(?<!['’])([B-Zb-zα-ωΑ-Ω]|[aA](?=[\^²³⁴·/]))(?![^\W\d_])(?!['’]\w)"
+)
 
 
 def test_every_paper_has_a_sheet() -> None:
@@ -48,6 +74,46 @@ def test_every_entry_has_a_short_row_in_the_table_for_its_kind(paper: str) -> No
         assert {name for name, why in shown.items() if not 3 < len(why.split()) <= 20} == set()
         page = (SHEETS / f"{paper}.html").read_text("utf-8")
         assert all(f"<code>{name}</code>" in page for name in shown)
+
+
+def test_a_correction_has_its_settings_beside_it() -> None:
+    """A row is read alone, so that what the check supposes stands in it."""
+    lacking = set()
+    for name, row in ROWS.items():
+        statement = known_statement(name)
+        settings = statement.conditions.replace("|", r"\|").replace("*", r"\*")
+        if statement.corrections and settings:
+            lacking |= {name} - ({name} if f"(settings: {settings})" in row["correct"] else set())
+    assert lacking == set()
+
+
+def test_only_a_scale_that_nothing_tells_is_left_without_a_correction() -> None:
+    open_ends = {name for name, row in ROWS.items() if row["correct"].startswith("nothing")}
+    assert open_ends == {"aumuller2020.appendix-c.scale"}
+
+
+def test_what_is_printed_is_in_its_row() -> None:
+    """A formula is shown and not spoken of, and a number that is printed stands there."""
+    spoken = re.compile(r"the formula is|the one printed is|tried (?:as|at|by)|is tried|checked by")
+    assert {name for name, row in ROWS.items() if spoken.search(row["printed"])} == set()
+    for name, row in ROWS.items():
+        printed = known_statement(name).printed
+        assert isinstance(printed, FunctionType)
+        given = set(printed.__code__.co_names) <= {"Fraction", "_F"}
+        value = printed() if given and not signature(printed).parameters else None
+        if isinstance(value, int | Fraction):
+            assert any(form in row["printed"] for form in (str(value), f"{float(value):g}")), name
+
+
+def test_letters_are_the_papers_or_defined_in_their_row() -> None:
+    unknown = set()
+    for name, row in ROWS.items():
+        known = LETTERS[name.partition(".")[0]].split()
+        text = " ; ".join((row["printed"], row["correct"], row["why"]))
+        for letter in set(_LETTER.findall(text)) - set(known):
+            if not re.search(rf"\b(?:of|probability) {letter}\b|\b{letter} [=~]", text):
+                unknown.add((name, letter))
+    assert unknown == set()
 
 
 @pytest.mark.nightly

@@ -38,7 +38,8 @@ class Row:
     ----------
     place : in the paper
     printed : in our words
-    correct : what is true, or meant, in its place; said to be ours where the paper has it nowhere
+    correct : what is true, or meant, in its place, with the settings at which the check found it
+        so; said to be ours where the paper has it nowhere
     why : the first sentence of the reason
     name : of the statement, without the paper's
     """
@@ -111,11 +112,15 @@ def _check(judgements: Sequence[Judgement]) -> list[str]:
 
 def _row(judgement: Judgement) -> Row:
     statement, name = judgement.statement, judgement.reading() or judgement.correction()
-    ours = judgement.verdict == "refuted"
+    correct = name or "nothing that we know"
+    if name and judgement.verdict == "refuted":
+        correct = f"by us: {correct}"
+    if judgement.correction() and statement.conditions:
+        correct = f"{correct} (settings: {statement.conditions})"
     return Row(
         place=_capital(statement.where),
         printed=statement.text,
-        correct=(f"by us: {name}" if ours else name) if name else "nothing that we know",
+        correct=correct,
         why=_SENTENCE.split(statement.reason, maxsplit=1)[0],
         name=statement.id.partition(".")[2],
     )

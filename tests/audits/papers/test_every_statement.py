@@ -24,7 +24,6 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from flint import arb
 
 from dpverify.ledger import oracles
 from dpverify.ledger.checks import Evidence, Formula, equals
@@ -65,7 +64,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.algorithm-7": lambda x: 3,
     "li2023.definition-2.3": lambda: [("signs of an OPORP",)],
     "li2023.definition-2.6.weaker": lambda: [(1, Fraction(2))],
-    "li2023.lemma-4.3.product": lambda p: Fraction(1, p + 1),
     "li2023.section-2.2.local-noise": lambda: [(1, 2)],
     "li2023.section-3.6.literature": lambda: [(Fraction(200),)],
     "li2023.section-3.6.ratio-below-one": lambda: (500,),
@@ -75,9 +73,6 @@ OTHERS: Mapping[str, Formula] = {
     "li2023.theorem-4.8.smooth": lambda x: 3,
     "li2023.theorem-6.1": lambda x, z: abs(z) <= Fraction(1, 8),
     "li2023.theorem-6.2": lambda x, z: abs(z) <= Fraction(1, 8),
-    "stausholm2021.appendix-c.fourth-moment.step": lambda x: (
-        3 * x**4 + 18 * x * x + 9 + 12 * (x**3 + 2 * x) * (2 / arb.pi()).sqrt()
-    ),
     "stausholm2021.definition-1.histograms": lambda: [((1, 0), (0, 1))],
     "stausholm2021.equation-5": lambda: [(Fraction(1, 10), Fraction(1, 1000), 4)],
     "stausholm2021.note-2": lambda: [(1,)],

@@ -236,7 +236,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.theorem-5.1.differences",
         where="section 5, proof of theorem 5.1, first condition",
-        text="Two sketches to compare differ in a share a(1 − 1/B) of positions on average.",
+        text="Two sketches to compare differ in a share (α/τ)(1 − 1/B) of positions on average.",
         printed=lambda x, y, b, a: a * (1 - Fraction(1, b)),
         corrections={
             "(1 − J)(1 − 1/B)": Correction(
@@ -322,14 +322,16 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.theorem-5.1.second-term",
         where="section 5, proof of theorem 5.1",
-        text="At K = a^(−3/5) and ε = 1 the noise term is of the order (aK)² = a^(4/5).",
+        text="At K = (α/τ)^(−3/5) and ε = 1 the noise term is of the order (αK/τ)² = (α/τ)^(4/5).",
         printed=lambda: Fraction(4, 5),
-        corrections={"aK = a^(2/5)": Correction(lambda: Fraction(2, 5), proof="1 − 3/5 = 2/5")},
+        corrections={
+            "αK/τ = (α/τ)^(2/5)": Correction(lambda: Fraction(2, 5), proof="1 − 3/5 = 2/5")
+        },
         check=equals(_noise_exponent, [(2,), (4,)], "points", of=lambda f: lambda n: f()),
         reason=(
-            "L is of the order aK + √(aK), and the proof keeps the first summand. At the K chosen "
-            "aK is below 1, so that the root is the larger one, and the noise term is of the order"
-            " a^(2/5), not a^(4/5)."
+            "L is of the order αK/τ + √(αK/τ), and the proof keeps the first summand. At the K "
+            "chosen αK/τ is below 1, so that the root is the larger one, and the noise term is of "
+            "the order (α/τ)^(2/5), not (α/τ)^(4/5)."
         ),
         instead="Balance the error by its exact terms; the noise is of the order (αK/τ)·1/ε² "
         "where αK/τ is below 1.",
@@ -337,15 +339,22 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.theorem-5.1",
         where="section 5, theorem 5.1",
-        text="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε: the exponent of α/τ.",
-        conditions="records of any similarity, as in the statement; here J = 1/2. For neighbours "
-        "alone the least error is of the order (α/τ)^(3/4), at K of the order √(τ/α)",
+        text="Some B and K give an error Õ((α/τ)^(4/5)) at fixed ε.",
+        conditions="B = 2, J = ½",
         printed=lambda: Fraction(4, 5),
+        corrections={
+            "Õ((α/τ)^(1/2))": Correction(
+                lambda: Fraction(1, 2),
+                proof="at ε = 1 the error is of the order (1 + s²)/√K, s² the larger of αK/τ and "
+                "its square, and least at K of the order τ/α",
+            )
+        },
         check=at_most(_rate, [(5,), (20,)], "points"),
         reason=(
             "The proof takes neighbours' differences for those of any two records, and leaves the "
             "larger part of L out. With both mended, and the noise counted by its deviation, the "
-            "least error over K is of the order (α/τ)^(1/2) at fixed ε, as for RRMinHash."
+            "least error over K is of the order (α/τ)^(1/2) at fixed ε, as for RRMinHash; for "
+            "neighbours alone it is (α/τ)^(3/4), at K of the order √(τ/α)."
         ),
         instead="Compare the exact deviations for your sizes: NoisyMinHash has the smaller one "
         "for ε up to ½ and α/τ up to 1/500, where at the paper's τ both are above 1, and RRMinHash "

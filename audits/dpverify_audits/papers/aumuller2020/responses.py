@@ -133,7 +133,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.lemma-5",
         where="section 4, lemma 5, equation 3; equation 4, in the proof of theorem 4.1",
         text="|Ĵ − J| is at most √(3 ln(1/δ)B³(1 + p(Bp − 2))/(K(Bp − 1)⁴)) but for δ.",
-        conditions="the proof's β ≤ 1 needs E[X] ≥ 3 ln(1/δ), which the paper doesn't ask for",
         printed=_error,
         corrections={
             "with ln(2/δ) for ln(1/δ), where K is at least 3B ln(2/δ)": Correction(

@@ -246,7 +246,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.lemma-1.chernoff",
         where="section 3.2, proof of lemma 1",
         text="P(X > (1 + β)E) ≤ exp(−β²E/3).",
-        conditions="the paper states no bound on β",
         printed=lambda beta, mean: (-number(beta**2 * mean / 3)).exp(),
         corrections={
             "for β of at most 1": Correction(
@@ -274,7 +273,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2, lemma 1",
         text="More than Kp + √(3 ln(1/δ)Kp) positions differ with probability at most δ, "
         "p = (1 − 1/B)α/τ.",
-        conditions="δ > 0; the proof needs Kp ≥ 3 ln(1/δ)",
         printed=differing_bound,
         corrections={
             "where Kp is at least 3 ln(1/δ)": Correction(
@@ -298,7 +296,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4, lemma 3",
         text="More than ⌈Kp + √(3 ln(1/δ)Kp)⌉ positions differ with probability at most δ, "
         "p = (1 − 1/B)α/τ, which makes RRMinHash (ε, δ)-private.",
-        conditions="the δ is the probability that more positions differ",
         printed=lambda *case: differing_bound(*case).ceil(),
         corrections={
             "where Kp is at least 3 ln(1/δ)": Correction(

@@ -297,7 +297,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 5, proof of theorem 5.1, first condition",
         text="Differences are off their mean by more than √(3 ln(2/δ)Kp) with probability at "
         "most δ/2, p = (1 − 1/B)α/τ.",
-        conditions="as lemma 1, whose other side this needs too",
         printed=_l_prime,
         corrections={
             "where Kp is at least 3 ln(2/δ), δ up to 1/10": Correction(
@@ -359,10 +358,10 @@ CLAIMS: tuple[Statement, ...] = (
         id="aumuller2020.theorem-5.1.third-term",
         where="section 5, proof of theorem 5.1",
         text="D > (B − 1)(P + √P) for ε > 1.",
-        conditions="D = ln(4K/δ)Δ/ε; here B = 2, K = 1000, P = 10, δ = 10⁻⁴",
+        conditions="D = ln(4K/δ)Δ/ε; B = 2, K = 1000, P = 10, δ = 10⁻⁴ for both failures",
         printed=lambda: [(Fraction(e),) for e in (2, 10, 100)],
         corrections={
-            "for ε up to ln(4K/δ), δ up to ½": Correction(
+            "for ε up to ln(4K/δ), either δ up to ½": Correction(
                 lambda: [(Fraction(e),) for e in ("1/2", "2", "10", "35/2")],
                 proof=(
                     "D is ln(4K/δ)/ε times (B − 1)(P + √(3P ln(1/δ))), and neither the "

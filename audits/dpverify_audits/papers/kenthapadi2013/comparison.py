@@ -130,7 +130,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.section-4.2.order",
         where="section 4.2",
         text="At k = μ the variance is O(σ⁴μ): at most 32σ⁴μ.",
-        conditions="not stated: σ of at least 1, or of any other constant",
         printed=lambda w, s: 32 * (s * s / w) ** 2 * w,
         corrections={
             "8(1 + σ²)²μ": Correction(

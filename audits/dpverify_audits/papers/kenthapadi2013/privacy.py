@@ -155,8 +155,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.lemma-1.inside",
         where="section 3.2.1, (1), and the first sentence of its proof",
-        text="The log ratio of densities, at most (w² + 2wR)/2σ² inside, is at most ε for R "
-        "on the printed side of (2εσ² − w²)/2w; tried at R one tenth beyond it.",
+        text="The log ratio of densities, at most (w² + 2wR)/2σ² inside, is at most ε for "
+        "R ≥ (2εσ² − w²)/2w.",
         printed=lambda w, s, e: (2 * e * s * s - w * w) / (2 * w) + Fraction(1, 10),
         corrections={
             "R ≤ (2εσ² − w²)/2w": Correction(
@@ -185,8 +185,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.lemma-1.dimension",
         where="section 3.2.1, proof of (1) and (2), the constant before the integrals",
-        text="The density of l numbers N(0, σ²) is exp(·) over (√(2π)σ)^k: the mass with that "
-        "exponent is 1, σ = 1.",
+        text="The density of l numbers N(0, σ²) is exp(·) over (√(2π)σ)^k.",
+        conditions="σ = 1",
         printed=lambda size, k: k,
         corrections={
             "(√(2π)σ)^l": Correction(

@@ -171,7 +171,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.lemma-5.right",
         where="appendix A, proof of lemma 5, first display, second line",
-        text="The event X > t of probability 1 − Φ(x/σ): the one printed is t = −x.",
+        text="P(X > −x) = 1 − Φ(x/σ) for X ~ N(0, σ²).",
         printed=lambda x: -x,
         corrections={
             "P(X > x) = 1 − Φ(x/σ)": Correction(

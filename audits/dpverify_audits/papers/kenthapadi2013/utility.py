@@ -336,9 +336,10 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=order(_best, _ORDERS, "enumeration", factor=4),
         reason=(
-            "No constant does, since the factor λ cancels where r is far above λσ. With constant "
-            "1 the printed k is there 6 times the best one at μ = 10⁻⁶, and 1.6λ times it at any "
-            "μ; at r = σ and λ = 2 it is 48 times below 24λ², which (4) asks for."
+            "At a fixed μ it is right from r = λσ on, and false below. Its λ cancels far above λσ. "
+            "With constant 1 the printed k is there 6 times the best one at μ = "
+            "10⁻⁶, and 1.6λ times it at any μ; at r = σ and λ = 2 it is 48 times below 24λ², which "
+            "(4) asks for."
         ),
         instead="Take k = r²/(2σ²), the second item, at which the variance is least.",
     ),

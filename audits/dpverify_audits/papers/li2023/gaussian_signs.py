@@ -20,7 +20,15 @@ from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import ball, cdf, density, integral, number, rounded
 from dpverify.ledger.statements import Correction, Reading, Statement
 
-__all__ = ["CLAIMS", "largest_of_two", "maximum_bound", "n_plus", "rr_printed", "rr_variance"]
+__all__ = [
+    "CLAIMS",
+    "largest_of_two",
+    "maximum_bound",
+    "n_plus",
+    "rr_printed",
+    "rr_variance",
+    "union_bound",
+]
 
 _PAIRS = [
     (Fraction(1, 2), Fraction(1, 3)),
@@ -59,6 +67,16 @@ def maximum_bound(r: Any, p: int) -> arb:
     return integral(
         lambda t: 2 * p * (2 * cdf(t) - 1) ** (p - 1) * (2 * cdf(a * t) - 1) * density(t), 0, 16
     )
+
+
+def union_bound() -> dict[str, Correction]:
+    """What is true in place of equation 18, whatever joins the variables."""
+    return {
+        "min(1, p·(2/π)·atan r), for r of at most 1": Correction(
+            lambda r, p: min(arb(1), 2 * p * number(r).atan() / arb.pi()),
+            proof="lemma 4.2 bounds each P(|Xᵢ| > |Y|), and the sum of them bounds that of any",
+        )
+    }
 
 
 def _one_of_two(r: Fraction, rho: Fraction) -> Any:
@@ -232,7 +250,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.theorem-4.6.proof-third-line",
         where="section 4.1.2, proof of theorem 4.6, third line of V_RR",
-        text="V_RR before its terms are gathered.",
+        text="V_RR = πθ(1 − θ/π) + 2e^ε′/(e^ε′ − 1)² + 4e^(2ε′)/(e^ε′ − 1)⁴.",
         printed=lambda t, pi, r: (
             pi * t * (1 - t / pi) + 2 * r / (r - 1) ** 2 + 4 * r**2 / (r - 1) ** 4
         ),
@@ -251,7 +269,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.section-4.1.2.expansion",
         where="section 4.1.2, optimal projection dimension",
-        text="Coefficient of π²F⁴k³/ε⁴ in V_RR/k for small ε/N₊ (within 1 per cent).",
+        text="For small ε/N₊ the term of π²F⁴k³/ε⁴ in V_RR/k has the coefficient 8, within 1 %.",
         printed=lambda: Fraction(8),
         check=at_most(
             lambda f: (abs(_cubic_term(Fraction(1, 10**4)) / number(f()) - 1), Fraction(1, 100)),
@@ -259,7 +277,7 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         corrections={
-            "4, as 4·e^(2x)/(e^x − 1)⁴ → 4/x⁴": Correction(
+            "4, as 4·e^(2x)/(e^x − 1)⁴ → 4/x⁴, x = ε/N₊": Correction(
                 lambda: Fraction(4),
                 place="theorem 4.6, whose V_RR has 4π²e^(2x)/(e^x − 1)⁴",
                 change="4 for 8",
@@ -361,6 +379,7 @@ CLAIMS: tuple[Statement, ...] = (
             [(Fraction(1), 2)],
             "quadrature",
         ),
+        corrections=union_bound(),
         mechanisms=("dp-signrp-rr",),
         reason=(
             "The proof multiplies P(|Xᵢ| < |Y|) over i, which share Y. The counterexample is "
@@ -407,7 +426,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.lemma-4.3.density",
         where="section 4.1.1, proof of lemma 4.3",
-        text="The density of max |Xᵢ| has mass 1; checked by its integral over (0, ∞).",
+        text="The density of max |Xᵢ| is 2p(Φ(x) − 1)^(p − 1)φ(x), here by its mass.",
         printed=lambda p: integral(lambda x: 2 * p * (cdf(x) - 1) ** (p - 1) * density(x), 0, 30),
         check=equals(lambda p: Fraction(1), [(1,), (2,), (5,)], "enclosure"),
         corrections={

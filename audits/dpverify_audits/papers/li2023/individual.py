@@ -124,7 +124,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.section-4.2.safe",
         where="section 4.2, second item below “local perturbation”; section 6.1, text; theorem 6.1",
-        text="No neighbour changes the sign where |x| ≥ β max |w|; β = ½, w = ±1.",
+        text="No neighbour changes the sign where |x| ≥ β max |w|.",
+        conditions="β = ½, w = ±1",
         printed=lambda: _least(lambda x: x >= _HALF),
         corrections={
             "|x| > β max |w|": Correction(
@@ -193,7 +194,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.2, iDP-SignOPORP",
         text="Projected values of an OPORP are smaller than a projection's: their E x² is at most "
         "half of its.",
-        conditions="how many times smaller isn’t said: any factor below 1 would do for ½",
         printed=lambda k: _F(1, 2),
         corrections={
             "the same": Correction(
@@ -215,7 +215,8 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-6.2.oporp",
         where="section 6.2, iDP-SignOPORP: “we only need to replace x in Line 3”",
         text="With an OPORP for x and nothing else changed no neighbour changes a sign where "
-        "algorithm 10 has |z| > β/√k; β = ½, k = 2 bins of one attribute each.",
+        "algorithm 10 has |z| > β/√k.",
+        conditions="β = ½, k = 2 bins of one attribute each",
         printed=lambda: _least(lambda x: 2 * x * x > _HALF**2, _BIN_MOVES),
         corrections={
             "β for β/√k": Correction(
@@ -231,8 +232,9 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.section-6.2.oporp.sensitivity",
-        where="section 6.2, iDP-SignOPORP, with algorithm 9, line 6; β = 1, k = 2, here squared",
+        where="section 6.2, iDP-SignOPORP, with algorithm 9, line 6",
         text="Δ₂ of n of the k values of an OPORP is β√(n/k).",
+        conditions="β = 1, k = 2",
         printed=lambda n: _F(n, 2),
         corrections={
             "β": Correction(
@@ -263,8 +265,9 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     Statement(
         id="li2023.algorithm-9.text",
-        where="section 6.1, step 2 of the list (k = 4)",
+        where="section 6.1, step 2 of the list",
         text="Δ₂² on n of k projections is β² times the squared row norm, without 1/k.",
+        conditions="k = 4",
         printed=lambda n: Fraction(n),
         check=equals(
             lambda n: sensitivity(Fraction(1), ((1, -1, 1, 1)[:n],), "attribute", 2) / 4,

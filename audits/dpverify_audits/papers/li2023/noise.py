@@ -221,7 +221,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.lemma-3.3.proof",
         where="section 3.1, proof of lemma 3.3, first display",
-        text="P(‖Wᵀeᵢ‖² ≥ β²(k + 2√(kl) + 2l)) is at most δ′; tried at β = ½, 1.",
+        text="P(‖Wᵀeᵢ‖² ≥ β²(k + 2√(k ln(1/δ′)) + 2 ln(1/δ′))) is at most δ′.",
         printed=lambda beta, k, d: number(beta**2) * _squared_norm(k, d),
         check=at_most(
             lambda f, beta, k, d: (_chi_square(k, f(beta, k, d) * k), d),
@@ -255,7 +255,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.theorem-3.4.event",
         where="section 3.1, proof of theorem 3.4, first sentence",
-        text="With probability δ/2 Δ₂ is within the bound of lemma 3.3: as near to it as δ/2.",
+        text="With probability δ/2 Δ₂ is within the bound of lemma 3.3.",
         printed=lambda d: d / 2,
         corrections={
             "1 − δ/2": Correction(
@@ -352,7 +352,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-26",
         where="appendix A.2, equation 26",
-        text="∫₀^∞ xφ(ax)Φ(bx) dx.",
+        text="∫₀^∞ xφ(ax)Φ(bx) dx = (1 + b/√(1 + b²))/(2√(2π)).",
         printed=lambda a, b: (
             (1 + number(b) / (1 + number(b) ** 2).sqrt()) / (2 * (2 * arb.pi()).sqrt())
         ),

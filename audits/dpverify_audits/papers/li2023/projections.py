@@ -249,7 +249,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.section-3.6.large-p",
         where="section 3.6, comparison: “approximately 2σ² + kσ⁴ + 1/k” for large p",
         text="For large p a projection's variance at norm 1 is 2σ² + kσ⁴ + 1/k, up to 2/(pk).",
-        conditions="σ = 0.3, less than (9) asks for at ε up to 20, δ = 10⁻⁶ and Δ₂ = 1",
+        conditions="σ = 0.3",
         printed=lambda kind, p, k, rho: 2 * _F(9, 100) + k * _F(9, 100) ** 2 + _F(1, k),
         check=at_most(
             lambda f, kind, p, k, rho: (

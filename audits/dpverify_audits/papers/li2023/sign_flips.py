@@ -286,7 +286,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.theorem-6.2.products",
         where="section 6.2, proof of theorem 6.2, the displayed ratio of products",
         text="P(s̃ = y)/P(s̃′ = y) has 1/(e^ε′ + 1) for each sign of S₁ below the line, where s "
-        "isn't y; a signs of S₀, b of S₁, e^ε′ = r.",
+        "isn't y.",
         printed=lambda r, a, b: _products(r, a, b, 1 / (r + 1)),
         corrections={
             "e^ε′/(e^ε′ + 1)": Correction(
@@ -311,7 +311,7 @@ CLAIMS: tuple[Statement, ...] = (
     ),
     _public(
         "algorithm-7",
-        "section 4.2, algorithm 7, line 4 (k = 2: √k/β is above 2, so L = 3)",
+        "section 4.2, algorithm 7, line 4",
         "Flips with L = ⌈√k/(β max|w|)⌉ are ε-DP.",
         lambda x: 3,
         DENSE,

@@ -16,10 +16,10 @@ from flint import arb, fmpq, fmpq_series
 from dpverify.ledger.checks import at_most, equals
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import density, integral, number
-from dpverify.ledger.statements import Reading, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 from dpverify_audits.papers.public_draw import public_draw
 
-from .gaussian_signs import largest_of_two, maximum_bound, n_plus, rr_variance
+from .gaussian_signs import largest_of_two, maximum_bound, n_plus, rr_variance, union_bound
 from .sign_flips import (
     randomized,
 )
@@ -146,8 +146,9 @@ CLAIMS: tuple[Statement, ...] = (
         cases=[(10, 1024, 512, 400, _F(1, 10**6))],
         mechanisms=("dp-signrp-rr",),
         reason=(
-            "For a known W there are records that change all k signs with one attribute. At p = "
-            "1024 and k = 512 some of norm 10 do; at section 4.2’s ε = 400 their δ is nearly 1. "
+            "For a known W and p > k there are records that change all k signs with one "
+            "attribute. At p = 1024 and k = 512 some of norm 10 do; at section 4.2’s ε = 400 "
+            "their δ is nearly 1. "
             "For ε of 20 and less it stays below 10⁻¹⁶ at this size, more than N₊ differing "
             "signs or not."
         ),
@@ -168,10 +169,17 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.lemma-4.3.product",
         where="section 4.1.1, proof of lemma 4.3, first display",
-        text="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|); for Y independent of the Xᵢ, r = 1.",
+        text="P(max |Xᵢ| < |Y|) = Π P(|Xᵢ| < |Y|).",
+        conditions="Y independent of the Xᵢ, r = 1",
         printed=lambda p: _HALF**p,
+        corrections={
+            "1 − P₊(r, p), with the integral of (18)": Correction(
+                lambda p: 1 - maximum_bound(_F(1), p),
+                proof="the last line of the proof, which conditions on one variable",
+            )
+        },
         # of p + 1 independent normal values each is the largest with the same probability
-        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "points"),
+        check=equals(lambda p: _F(1, p + 1), [(1,), (2,), (5,)], "enclosure"),
         reason="The events share Y, so that they aren’t independent: for p = 2 the probability "
         "is 1/3 and not ¼. The last line of the proof has the integral right for an "
         "independent Y.",
@@ -240,9 +248,10 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-20",
         where="section 4.1.1, proof of proposition 4.5, equation 20; section 4.3, equation 24",
-        text="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p); p = 2, u = (1, 1)β/√2.",
-        printed=lambda p: maximum_bound(_F(1), p),
-        check=at_most(lambda f, p: (largest_of_two(), f(p)), [(2,)], "quadrature"),
+        text="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p).",
+        printed=maximum_bound,
+        corrections=union_bound(),
+        check=at_most(lambda f, r, p: (largest_of_two(), f(r, p)), [(_F(1), 2)], "quadrature"),
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "
         "aren't independent. N₊ by this bound is too small for such records.",

@@ -249,7 +249,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-f.error.logarithm",
         where="appendix F, resulting error, second form",
         text="ηw² is 2048·ln(2/δ)·ln(2/ν)/(ε²η).",
-        conditions="w of the paper, r = 8 ln(2/ν)/η²; the constant is theirs",
+        conditions="w of the paper, r = 8 ln(2/ν)/η²",
         printed=lambda *case: _scaled_additive(*case, logarithm=False),
         corrections={
             "with the factor ln²(16r/δ)": Correction(

@@ -63,7 +63,7 @@ def _cut_fails(f: Any, width: Fraction, failure: Fraction) -> tuple[arb, Fractio
 def _additive(f: Any, n: int, w: Fraction, size: int, width: Fraction) -> tuple[Fraction, Fraction]:
     """Error of the recovered cut of the empty graph when its smoothed value is 1 + η times it."""
     y = (1 + width) * w / n * size * (n - size)
-    return abs(_recovery(y, w, n, size)), f(w, size, width)
+    return abs(_recovery(y, w, n, size)), f(n, w, size, width)
 
 
 def _growth(coarse: Fraction, fine: Fraction, failure: Fraction, delta: Fraction) -> arb:
@@ -209,20 +209,20 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="slides2025.appendix-e.additive",
         where="appendix E, error, O(s·η)",
-        text="Smoothing adds an error of at most a constant times s·η; 10 is tried.",
-        conditions="w ≤ n/2",
-        printed=lambda w, s, width: 10 * s * width,
+        text="Smoothing adds an error of at most O(s·η), here 10·s·η.",
+        printed=lambda n, w, s, width: 10 * s * width,
         corrections={
-            "2·s·w·η": Correction(
-                lambda w, s, width: 2 * s * w * width,
-                proof="for w ≤ n/2 the error w·s·η·(n − s)/(n − w) is at most that",
+            "w·s·η·(n − s)/(n − w), at most 2·s·w·η for w ≤ n/2": Correction(
+                lambda n, w, s, width: w * s * width * (n - s) / (n - w),
+                proof="the smoothed empty graph has a cut of (w/n)·s(n − s), a share η of which "
+                "is divided by 1 − w/n",
             )
         },
         check=at_most(
             _additive,
             [
                 (n, Fraction(w), s, Fraction(1, 10))
-                for n, w in ((4, 2), (1000, 100))
+                for n, w in ((4, 2), (1000, 100), (100, 90))
                 for s in (1, n // 2)
             ],
             "points",
@@ -231,13 +231,13 @@ CLAIMS: tuple[Statement, ...] = (
             "The factor w is left out, which grows with the number of rows and 1/ε. No constant "
             "stands in for it: the error of the empty graph is w·s·η·(n − s)/(n − w)."
         ),
-        instead="Expect an additive error of up to 2·s·w·η.",
+        instead="Expect an additive error of w·s·η·(n − s)/(n − w), large where w is near n.",
     ),
     Statement(
         id="slides2025.appendix-e.additive.logarithm",
         where="appendix E, error, second form",
-        text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone: how it grows from η = ½ to 1/64.",
-        conditions="w of the paper, r = 8 ln(2/ν)/η²",
+        text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone.",
+        conditions="w of the paper, r = 8 ln(2/ν)/η², η from ½ to 1/64",
         printed=lambda *case: Fraction(1),
         corrections={
             "with the factor ln(4r/δ)": Correction(

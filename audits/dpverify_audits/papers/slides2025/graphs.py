@@ -224,7 +224,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="slides2025.appendix-d.composition",
         where="appendix D, row-wise DP and last item",
         text="r rows of ε₀ = ε/√(4r ln(2/δ)), δ₀ = δ/2r compose to (ε, δ), for every ε.",
-        conditions="not stated: the range of ε",
         printed=lambda: _LARGE,
         corrections={
             "for ε of at most 2.3·ln(2/δ)": Correction(
@@ -304,9 +303,9 @@ CLAIMS: tuple[Statement, ...] = (
         text="The ratio of densities is at most e^ε₀ + δ₀ at every x.",
         printed=lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in (1, 10, 100)],
         corrections={
-            "for x of at most √(2 ln(2/δ₀)) deviations, all but δ₀ of the mass": Correction(
+            "for w ≥ 2 ln(2/δ₀)/ε₀ and x of at most √(2 ln(2/δ₀)) deviations": Correction(
                 lambda: [(Fraction(t), Fraction(1), _SMALL, 32) for t in ("1", "3", "611/100")],
-                proof="the ratio is at most e^(γ ln(2/δ₀)) with γ = 2/w, and w ≥ 2 ln(2/δ₀)/ε₀",
+                proof="the ratio is at most e^(γ ln(2/δ₀)) with γ = 2/w, which is e^ε₀ at most",
             )
         },
         check=wherever(_ratio_bounded, "enclosure"),

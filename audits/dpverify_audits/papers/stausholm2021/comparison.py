@@ -24,7 +24,13 @@ __all__ = ["CLAIMS", "noise_at_input"]
 _F = Fraction
 _USED_BY = ("sjlt",)
 _SHARES = [(_F(1, 10), _F(1, 1000)), (_F(1, 4), _F(1, 10**6))]  # α, β
-_SPARSE = [(s, k, _F(norm)) for s in (1, 4, 16) for k in (8, 64) for norm in (0, 1, 1000)]
+_SPARSE = [
+    (s, k, _F(norm), _F(squared))
+    for s in (1, 4, 16)
+    for k, squared in ((1000, "1.18"), (64, "1.45"))
+    for norm in (0, 1, 1000)
+]
+"""With a Δ₂² that about half of all P exceed where d is 10⁴, and 65."""
 _SIDES = [_F(1, 100), _F(99, 100), _F(101, 100), _F(100)]
 """Where an inequality is decided, in units of its threshold."""
 _FAST = [(s, k, d, _F(norm)) for s in (4, 16) for k in (8, 64) for d in (128, 1024)
@@ -128,26 +134,33 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.section-1.2.improvement",
         where="section 1.2, first item; section 7, below the variance of Kenthapadi et al.",
-        text="For δ < e^(−s) Laplace noise adds less; the formula is σ² at δ = e^(−s).",
-        conditions="σ of note 1, with which “we combine Theorems 1, 2 and Note 1”; Δ₂ = 1",
-        printed=lambda s: _classical(arb(s)),
+        text="For δ < e^(−s) Laplace noise of scale √s/ε adds less than Gaussian noise does on an "
+        "i.i.d. projection.",
+        conditions="σ of note 1, with the Δ₂ of the P that was drawn",
+        printed=lambda s, squared: _classical(arb(s)) * number(squared),
         corrections={
-            "δ < 1.25·exp(−√(7/4)·s)": Correction(
-                lambda s: arb(7).sqrt() * s,
-                proof="there σ² = 2 ln(1.25/δ) is at least 2√(7/4)·s, so that 8σ² is above 16s "
-                "and 8σ⁴ at least 56s², Laplace noise's two terms",
+            "δ < 1.25·exp(−√(7/4)·s/Δ₂²); as printed for Δ₂² from 1.33 on, or theorem 1’s σ": (
+                Correction(
+                    lambda s, squared: arb(7).sqrt() * s,
+                    proof="there σ² = 2Δ₂² ln(1.25/δ) is at least 2√(7/4)·s, so that 8σ² is above "
+                    "16s and 8σ⁴ at least 56s², Laplace noise's two terms; √(7/4) is below 1.33, "
+                    "and theorem 1's σ² is 16 ln(1/δ), above 16s",
+                )
             )
         },
         check=at_most(
-            lambda f, s, k, norm: (_laplace(s, k, norm), _gaussian(f(s), k, norm)),
+            lambda f, s, k, norm, squared: (
+                _laplace(s, k, norm),
+                _gaussian(f(s, squared), k, norm),
+            ),
             _SPARSE,
             "enclosure",
         ),
         mechanisms=_USED_BY,
-        reason="With the constants that O(·) hides δ < 1.25·exp(−√(7/4)·s) is needed, as for "
-        "section-6.2.3.smaller-variance. With theorem 1’s σ, whose square is about eight times "
-        "note 1’s, it holds as printed.",
-        instead="Choose by the exact variances: Laplace noise below δ = 1.25·exp(−√(7/4)·s).",
+        reason="A Δ₂² of 1.18, as at k = 1000, d = 10⁴, is too small from s = 2 on. "
+        "Where P has fewer rows Δ₂² is mostly above 1.33, and it holds; with theorem 1’s σ, whose "
+        "square is about eight times note 1’s at Δ₂ = 1, always.",
+        instead="Choose by the exact variances, with the Δ₂ of your P.",
     ),
     Statement(
         id="stausholm2021.section-1.2.exponent",
@@ -162,7 +175,6 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.section-2.1.1.sensitivity",
         where="section 2.1.1, “only 1 in expectation”",
         text="E Δ₂ = 1, here squared, for d columns of k entries N(0, 1/k).",
-        conditions="not stated: whether a column is meant, or the longest of d",
         printed=lambda k, d: _F(1),
         corrections={
             "a column, squared": Correction(
@@ -349,7 +361,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.section-7.noise-at-input",
         where="section 7, “Clearly, Kenthapadi et al. always”",
         text="For k < d noise on i.i.d. projections adds less variance than noise at the fast "
-        "input; the formula is σ² of the first over that of the second.",
+        "input.",
         conditions="σ of note 1 for both, with the Δ₂ of the P that was drawn; q = 1",
         printed=lambda k, d, squared: squared,
         corrections={

@@ -516,7 +516,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.lemma-11.random",
         where="appendix B.3, lemma 11, first display",
-        text="Var‖Φη‖² ≤ (3/k)E‖η‖² for random η; entries of variance 1/3.",
+        text="Var‖Φη‖² ≤ (3/k)E‖η‖² for random η.",
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q: 3 * _noise_norm(d)[0] / k,
         corrections={
@@ -538,7 +538,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.lemma-11.proof-third-line",
         where="appendix B.3, third line of the proof, for a fixed vector",
-        text="Var‖Φx‖² = (9k/d)(d/3 + c)‖x‖⁴ − (6k/d)c‖x‖₄⁴ − k²‖x‖⁴.",
+        text="Var‖Φx‖² = (9k/d)(d/3 + 1/q − 1)‖x‖⁴ − (6k/d)(1/q − 1)‖x‖₄⁴ − k²‖x‖⁴.",
         printed=lambda k, d, q, z: _lead(k, d, q, z) - k * k * power(z, 2) ** 2,
         corrections={
             "with the rows i ≠ n, + (k² − k)‖x‖⁴": Correction(

@@ -221,9 +221,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.theorem-1",
         where="section 1.1, theorem 1",
-        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for P of standard normal entries, drawn with the "
-        "noise; the formula is the variance of an entry.",
-        conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ)); for one P see theorem-1.realised",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for P of standard normal entries, drawn with the noise.",
+        conditions="ε < ln(1/δ), k > 2(ln d + ln(2/δ))",
         printed=lambda e, delta, d: _F(1),
         corrections={
             "entries N(0, 1/k), as in Kenthapadi et al.": Correction(
@@ -262,8 +261,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.note-1",
         where="section 1.1, note 1",
-        text="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′); the formula is Var P_ij.",
-        conditions="as printed P has standard normal entries",
+        text="P(Δ₂ > 2) ≤ δ′ for k > 2 ln d + 2 ln(1/δ′), P of standard normal entries.",
         printed=lambda k: _F(1),
         corrections={
             "entries N(0, 1/k)": Correction(
@@ -390,7 +388,7 @@ CLAIMS: tuple[Statement, ...] = (
                 )
             ),
         ),
-        reason="(1, −1)/2 is no convex combination of basis vectors; here z is tried as 4z. With "
+        reason="(1, −1)/2 is no convex combination of basis vectors. With "
         "±e_j the note holds, and the sensitivity is the same.",
         instead="Nothing: the sensitivity is the same.",
     ),
@@ -407,7 +405,6 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 3.2.2, lemma 2; used in note 1, last sentence, in corollary 1, third item, "
         "and in section 6.2.3",
         text="Gaussian noise of σ = Δ₂√(2 ln(1.25/δ))/ε on Sx is (ε, δ)-DP.",
-        conditions="no range of ε is given; note 1 has theorem 1's, ε < ln(1/δ)",
         printed=_sigma,
         corrections=_below_1(_sigma),
         check=at_most(
@@ -429,7 +426,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="stausholm2021.lemma-4.variance",
         where="section 4, lemma 4, part 2, with the constant 56; (1) and (2)",
         text="Noise adds at most 56(m²‖z‖²/ε² + m⁴k/ε⁴), m = min{Δ₁, Δ₂√ln(1/δ)}.",
-        conditions="printed with O(·) for every δ > 0, the constant is ours; noise by note 5",
+        conditions="noise by note 5; the constant in O(·) is ours",
         printed=_lemma_4,
         corrections={
             "δ of at most ½": Correction(
@@ -458,8 +455,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.lemma-8.privacy",
         where="section 5.2, lemma 8, third item",
-        text="(Φ, Φ(x + η)) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP; at k = 2, d = 4 and q = 1.",
-        conditions="no range of ε is given, as in lemma 2",
+        text="(Φ, Φ(x + η)) with σ = √(2 ln(1.25/δ))/ε is (ε, δ)-DP.",
+        conditions="k = 2, d = 4, q = 1",
         printed=_classical,
         corrections=_below_1(_classical),
         check=at_most(_at_input, _TARGETS, "quadrature"),

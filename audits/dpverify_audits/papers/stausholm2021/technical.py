@@ -157,8 +157,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.theorem-2.unbiased",
         where="section 1.1, theorem 2, part 1",
-        text="‖(Px + η) − (Py + μ)‖² − 2kσ² has mean ‖x − y‖²; the formula is Var P_ij.",
-        conditions="as printed P has standard normal entries",
+        text="‖(Px + η) − (Py + μ)‖² − 2kσ² has mean ‖x − y‖², P of standard normal entries.",
         printed=lambda k: Fraction(1),
         corrections={
             "entries N(0, 1/k)": Correction(
@@ -182,9 +181,7 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.theorem-2.variance",
         where="section 1.1, theorem 2, part 2",
-        text="That estimate has variance (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y; the formula is "
-        "Var P_ij.",
-        conditions="as printed P has standard normal entries; σ isn't a function of P",
+        text="Var = (2/k)‖z‖⁴ + 8σ²‖z‖² + 8σ⁴k, z = x − y, P of standard normal entries.",
         printed=lambda k: Fraction(1),
         corrections={
             "entries N(0, 1/k)": Correction(
