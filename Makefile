@@ -4,6 +4,9 @@ BIN := .venv/bin
 # Python compiles the modules that are used; pip would compile them all.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
+# What is compiled is kept: tests and pages start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: certify claims test nightly coverage mutants fuzz lint types docs bench build sbom versions locked
 
 certify: .venv/certify
