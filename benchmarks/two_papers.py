@@ -381,9 +381,8 @@ and others 2018) among them. All bounds are one-sided lower ones on ε, at confi
 One limit in ten may be above the truth: ours of LaplaceMechanism, DP-Sniper's of Rappor and
 StatDP's of NoisyHist2 are.
 
-Ours is of one seed, and of a million counted draws the limit of an event of 2 % of outputs lies
-0.013 below its estimate, of 200 million 0.001: a good part of what SVT2 and SVT4 lack, whose
-best event is of 2 %.
+Of a million counted draws the limit of an event of 2 % of outputs lies 0.013 below its estimate, of
+200 million 0.001: a good part of what SVT2 and SVT4 lack, whose best event is of 2 %.
 
 The true ε is that of the worst pair; RAPPOR's is that of these two values. `--only` leaves
 rows out.
