@@ -437,11 +437,11 @@ def test_nothing_listens_but_on_loopback(two: LocalCluster) -> None:
 
 @pytest.mark.nightly
 def test_a_task_that_ends_every_worker_is_given_up(two: LocalCluster, tmp_path: Path) -> None:
-    # One chunk on each side, the first of which is drawn here: with more tasks, all workers might
+    # Two chunks of training, the first of which is drawn here: with more tasks, all workers might
     # be lost to different ones.
     mechanism = Deadly(marker=tmp_path / "died", home=os.getpid(), once=False)
     with workplace(backend="dask", scheduler=two.address):
-        report = audited(mechanism, kinds=["black-box"], draws=250)  # and 500 for training
+        report = audited(mechanism, kinds=["black-box"], draws=600)  # and 1,200 for training
     assert report.verdict == "inconclusive"
     assert "ended its worker process" in report.findings[0].statement
 
