@@ -22,6 +22,7 @@ __all__ = [
     "certified_solution",
     "falling_root",
     "largest_argument",
+    "last_holding",
     "lowest",
 ]
 
@@ -211,6 +212,24 @@ def bisected(
         safe, unsafe = (middle, unsafe) if holds(middle) else (safe, middle)
         halvings = None if halvings is None else halvings - 1
     return safe
+
+
+def last_holding(
+    holds: Callable[[float], bool], end: float, *, width: float
+) -> tuple[float, float]:
+    """Two doubles next to one another, of which the first holds, or is 0, and the second doesn't.
+
+    Parameters
+    ----------
+    holds : of doubles from 0 up to some place, and of none beyond
+    end : where it doesn't, unless it is the second one
+    width : of what is left, relative to the second one
+    """
+    low, high = 0.0, end
+    while high - low > width * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def certified_solution(found: Enclosure, accepts: Callable[[Fraction], bool]) -> Enclosure:

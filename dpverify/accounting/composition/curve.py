@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -77,6 +77,7 @@ from dpverify.accounting.losses.base import (
 )
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
 from dpverify.enclosure import Enclosure, to_arb
 from dpverify.errors import NumericalError, require
@@ -385,18 +386,9 @@ class _Direction:
         while sign(high) >= 0 and high < ceiling:
             high = min(2 * high, ceiling)
         return Enclosure(
-            self._last(lambda eps: sign(eps) > 0, high)[0],
-            self._last(lambda eps: sign(eps) >= 0, high)[1],
+            last_holding(lambda eps: sign(eps) > 0, high, width=_NEAR)[0],
+            last_holding(lambda eps: sign(eps) >= 0, high, width=_NEAR)[1],
         )
-
-    @staticmethod
-    def _last(holds: Callable[[float], bool], end: float) -> tuple[float, float]:
-        """Where it holds, or 0, and soon after it no longer does, up to an end where it doesn't."""
-        low, high = 0.0, end
-        while high - low > _NEAR * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        return low, high
 
     def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
         """F(ε) where M falls fast along its line; None where it doesn't."""

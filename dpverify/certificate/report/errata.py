@@ -79,7 +79,7 @@ def page(judgements: Sequence[Judgement], title: str) -> str:
     return html.template("errata.html.j2").render(
         title=title,
         summary=_summary(judgements),
-        tables={word: rows(judgements, verdicts) for word, verdicts in _TABLES.items()},
+        tables=_tables(judgements),
         lines=_check(judgements),
     )
 
@@ -106,6 +106,11 @@ def _summary(judgements: Sequence[Judgement]) -> str:
     )
 
 
+def _tables(judgements: Sequence[Judgement]) -> dict[str, list[Row]]:
+    """By the heading of what stands beside what is printed."""
+    return {word: rows(judgements, verdicts) for word, verdicts in _TABLES.items()}
+
+
 def _check(judgements: Sequence[Judgement]) -> list[str]:
     return check_lines(f"{judgements[0].statement.paper}.NAME")
 
@@ -128,8 +133,7 @@ def _row(judgement: Judgement) -> Row:
 
 def _lines(judgements: Sequence[Judgement], title: str) -> Iterator[str]:
     yield from (f"# Errata: {title}", "", _summary(judgements))
-    tables = {word: rows(judgements, verdicts) for word, verdicts in _TABLES.items()}
-    for word, table in tables.items():
+    for word, table in _tables(judgements).items():
         yield from ("", f"| place | printed | {word} | why | name |", "|---|---|---|---|---|")
         for row in table:
             cells = (row.place, row.printed, row.correct, row.why, f"`{row.name}`")
