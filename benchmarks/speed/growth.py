@@ -214,7 +214,7 @@ def _audit() -> Growth:
         lambda draws: lambda: measured(subject, draws, 0),
         [100 * by for by in BY_TEN],
         1,
-        "a call a draw; scores are fitted to at most 5,000 of them, and thresholds are sorted",
+        "a call a draw, counted or learned from; the scores are sorted",
     )
 
 

@@ -382,9 +382,8 @@ def _significant(
 
     Falls as early as possible: the factors that dampen most, on average over the range, come first.
     """
-    sample: Doubles = h * np.unique(np.linspace(1, max(last, 1), 64).astype(np.int64)).astype(
-        np.float64
-    )
+    reach = max(last, 1)
+    sample: Doubles = h * np.floor(np.linspace(1, reach, min(reach, 64)))
     strengths = [
         float(_dampening(losses[r : r + 1], line.c, sample).sum()) for r in range(len(losses))
     ]

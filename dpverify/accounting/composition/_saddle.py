@@ -58,7 +58,7 @@ class Transform:
 
         `log_mass` bounds ln f everywhere.
         """
-        grid = np.unique(np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c))
+        grid = np.append(c, c + np.geomspace(1e-6, 1e6, 96) * c)
         if self.top < math.inf:
             grid = c + (self.top - c) * (1 - np.geomspace(1e-6, 1, 96)[:-1])
             grid = np.append(c, grid)
