@@ -31,6 +31,13 @@ def test_version_loads_nothing_heavy() -> None:
     assert out.stdout.split("\n")[:2] == [f"dpverify {__version__}", "[]"]
 
 
+def test_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "dpverify", "nothing"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert out.returncode == 2
+    assert out.stderr.startswith("Usage: dpverify ")
+
+
 def test_no_command_waits_for_all_of_scipy() -> None:
     # scipy.stats takes half a second to import.
     commands = "account, certify, verify, audit, mechanisms"
