@@ -140,18 +140,18 @@ class Grid:
         rounded = result.reshape(-1)
         buffers = [np.empty(min(_CHUNK, flat.size)) for _ in range(2)]
         for start in range(0, flat.size, _CHUNK):
-            chunk = flat[start : start + _CHUNK]
+            chunk, target = (array[start : start + _CHUNK] for array in (flat, rounded))
             quotient, whole = (buffer[: chunk.size] for buffer in buffers)
             np.multiply(chunk, inverse, out=quotient)
             if plain:
                 np.add(quotient, 0.5, out=whole)
-                np.floor(whole, out=whole)
+                np.floor(whole, out=target, casting="same_kind")
                 if (below := quotient == _BELOW_HALF).any():
-                    whole[below] = 0.0
+                    target[below] = 0.0
             else:
                 np.rint(quotient, out=whole)
                 self._settle(chunk, whole, quotient)
-            np.copyto(rounded[start : start + _CHUNK], whole, casting="same_kind")
+                np.copyto(target, whole, casting="same_kind")
         return result
 
     def _settle(
