@@ -13,8 +13,9 @@ from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import Domain
 from dpverify.enclosure import Real, rational
 from dpverify.errors import ConfigurationError, did_you_mean, require
+from dpverify.family import MechanismFamily, Request
 from dpverify.numbers import count
-from dpverify.privacy import Certifiable, MechanismFamily, Request
+from dpverify.privacy import Certifiable
 
 __all__ = ["HEADINGS", "Catalogue", "families", "family_of", "mechanism", "mechanisms"]
 

@@ -1,4 +1,4 @@
-"""What a mechanism offers, as base classes, and how a package announces its mechanisms.
+"""What a mechanism offers, as base classes.
 
 A mechanism is frozen data. What it can do decides what can be done with it: a `Mechanism` can be
 audited; a `WhiteBox`, by the strongest attack; a `Certifiable`, certified.
@@ -10,10 +10,9 @@ neighbouring *data sets*, which are single rows of shape (1, p) for the former.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
@@ -21,12 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.blocks import admitted_blocks, joined, row_blocks
 from dpverify.data.domain import Domain, as_rows
-from dpverify.enclosure import Enclosure, exact_string, rational
-from dpverify.errors import ConfigurationError, ParameterError, did_you_mean, require
+from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
 from dpverify.guarantee import Guarantee, PrivacyCurve
 from dpverify.sampling.words import Words, release_words
 
@@ -36,18 +34,13 @@ __all__ = [
     "Estimator",
     "Exhaustive",
     "Mechanism",
-    "MechanismFamily",
     "Pair",
-    "Parameter",
     "Prepared",
     "Redrawable",
-    "Request",
     "Streaming",
     "SymmetricNoise",
     "WhiteBox",
 ]
-
-_NUMBER = re.compile(r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?([eE][+-]?[0-9]{1,3})?(/[0-9]{1,1000})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,203 +457,3 @@ class Redrawable(Prepared, Certifiable):
             return fresh.ratios(output[None], own, other)
 
         return score
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """A parameter of a mechanism, as a configuration, the command line or code gives it.
-
-    Attributes
-    ----------
-    name : what it is called
-    meaning : what it is
-    kind : a whole number (int), an exact number (Fraction), or one of `choices` (str)
-    default : taken where none is given; None means that one must be
-    min_ : smallest whole number; of an exact number the bound that it must exceed
-    max_ : largest number, or the name of the parameter that is the largest; None for no limit
-    off : a number outside this range that is allowed too, and switches something off
-    choices : all that a choice may be
-    """
-
-    name: str
-    meaning: str
-    kind: Literal["whole", "number", "choice"] = "whole"
-    default: int | Fraction | str | None = None
-    min_: int = 1
-    max_: int | str | None = None
-    off: int | None = None
-    choices: tuple[str, ...] = ()
-
-    @property
-    def domain(self) -> str:
-        """What it may be, as a rule that ends "must be"."""
-        if self.kind == "choice":
-            return " or ".join([*filter(None, [", ".join(self.choices[:-1])]), self.choices[-1]])
-        if self.kind == "whole":
-            rule = f"a whole number from {self.min_}"
-            rule += "" if self.max_ is None else f" to {self.max_}"
-        elif self.max_ is None and self.off == self.min_:
-            return f"at least {self.min_}"
-        elif self.max_ is None:
-            rule = f"above {self.min_}"
-        else:
-            rule = f"in ({self.min_}, {self.max_}]"
-        return rule if self.off is None else f"{self.off}, or {rule}"
-
-    def read(self, value: object, others: Mapping[str, Any]) -> int | Fraction | str:
-        """The value in its own type, in its range.
-
-        Parameters
-        ----------
-        value : as it was given: a number or its decimal, a fraction ``a/b``, or a choice's name
-        others : values of all parameters, for a `max_` that is one of them
-
-        Raises
-        ------
-        ParameterError
-            If it isn't what `domain` says.
-        """
-        if self.kind == "choice":
-            if value in self.choices:
-                return str(value)
-            hint = did_you_mean(str(value), self.choices)
-            raise ParameterError(self.name, value, f"one of {', '.join(self.choices)}", hint)
-        number = _exact(self.name, value, self.domain)
-        if number != self.off:
-            most = others.get(self.max_) if isinstance(self.max_, str) else self.max_
-            whole = self.kind == "whole"
-            good = number.denominator == 1 and number >= self.min_ if whole else number > self.min_
-            good = good and (most is None or number <= _exact(str(self.max_), most, "a number"))
-            require(good, self.name, value, self.domain)
-        return number.numerator if self.kind == "whole" else number
-
-
-def _exact(name: str, value: Any, rule: str) -> Fraction:
-    """A number as it was given, or its text."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return Fraction(value)
-    try:
-        return rational(name, value)
-    except ParameterError as error:
-        raise ParameterError(name, value, rule) from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is asked of a mechanism.
-
-    Attributes
-    ----------
-    rows, p : numbers of records and of their attributes, which are public
-    domain, adjacency : what a record may be, and whom the claim protects
-    epsilon, delta : the target, exact
-    seed : of the public randomness
-    parameters : by name
-    """
-
-    rows: int
-    p: int
-    domain: Domain
-    adjacency: Adjacency
-    epsilon: Fraction
-    delta: Fraction
-    seed: int
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismFamily:
-    """What a package announces in the entry-point group ``dpverify.mechanisms``.
-
-    Attributes
-    ----------
-    name : as in the paper, lower case
-    paper : where it is described, with the algorithm's number
-    guarantee : its kind, "(epsilon, delta)", "epsilon" or the name of a weaker notion
-    adjacency : kinds of adjacency that it supports, as configurations name them
-    domain : kinds of domain that it supports, as configurations name them
-    estimates : what its estimators estimate
-    parameters : what it takes in addition to the privacy target
-    build : makes the mechanism that meets a request; None where it can't be certified
-    refusal : why it can't be certified, where it can't
-    seeded : whether it makes anything public from the request's seed
-    """
-
-    name: str
-    paper: str
-    guarantee: str
-    adjacency: tuple[str, ...]
-    domain: tuple[str, ...]
-    estimates: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    build: Callable[[Request], Certifiable] | None
-    refusal: str = ""
-    seeded: bool = True
-
-    def make(self, request: Request) -> Certifiable:
-        """The mechanism that meets a request, whose parameters are read and checked here.
-
-        Raises
-        ------
-        ConfigurationError
-            If it can't be certified, doesn't support the adjacency or the domain, doesn't know a
-            parameter, needs one that isn't given, or misses the target.
-        ParameterError
-            If a parameter is outside its domain.
-        """
-        if self.build is None:
-            raise ConfigurationError(f"{self.name} can't be certified: {self.refusal}")
-        for kinds, asked, supported in (
-            (ADJACENCIES, request.adjacency, self.adjacency),
-            (DOMAINS, request.domain, self.domain),
-        ):
-            kind = kinds.kind(asked)
-            if kind not in supported:
-                raise ConfigurationError(
-                    f"{kinds.what}.kind={kind} must be one of {', '.join(supported)} for "
-                    f"{self.name}."
-                )
-        mechanism = self.build(replace(request, parameters=self.read(request.parameters)))
-        # Calibration meets the target; a published noise level may miss it.
-        reached = mechanism.privacy().delta_at(request.epsilon)
-        if Fraction(reached.upper) > request.delta:
-            raise ConfigurationError(
-                f"{self.name} with these parameters has delta({exact_string(request.epsilon)}) of "
-                f"up to {reached.upper}, and not {exact_string(request.delta)}: it can't be "
-                "certified for this target."
-            )
-        return mechanism
-
-    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters by name, each in its own type, defaults filled in."""
-        known = {parameter.name: parameter for parameter in self.parameters}
-        takes = ", ".join(known) or "no parameters"
-        for name in sorted(given.keys() - known.keys()):
-            hint = did_you_mean(name, known, otherwise=f"It takes {takes} beside its name.")
-            raise ConfigurationError(f"{self.name} doesn't know {name}. {hint}")
-        values = {name: given.get(name, known[name].default) for name in known}
-        for name, value in values.items():
-            if value is None:
-                raise ConfigurationError(
-                    f"{self.name} needs {name}: it takes {takes} beside its name."
-                )
-        return {name: known[name].read(value, values) for name, value in values.items()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """All that it announces, in plain values."""
-        return {
-            "name": self.name,
-            "paper": self.paper,
-            "guarantee": self.guarantee,
-            "adjacency": list(self.adjacency),
-            "domain": list(self.domain),
-            "estimates": list(self.estimates),
-            "certifiable": self.build is not None,
-            "refusal": self.refusal,
-            "parameters": {p.name: f"{p.meaning}; {_range(p)}" for p in self.parameters},
-        }
-
-
-def _range(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" (default {parameter.default})"
-    return f"{parameter.domain}{default}"

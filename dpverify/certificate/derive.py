@@ -47,9 +47,10 @@ from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure, decimal_string, exact_string
 from dpverify.errors import ConfigurationError, require
 from dpverify.estimation import moments
+from dpverify.family import Request
 from dpverify.guarantee import Guarantee
 from dpverify.ledger.reliance import relied_on
-from dpverify.privacy import Certifiable, Estimator, Pair, Request
+from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.words import ReplayableWords
 
 __all__ = [

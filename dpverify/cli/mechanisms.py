@@ -7,8 +7,8 @@ import click
 from dpverify.catalogue import HEADINGS, Catalogue, families
 from dpverify.cli.output import emit_json, emit_table, json_option
 from dpverify.errors import did_you_mean
+from dpverify.family import MechanismFamily
 from dpverify.ledger.statements import known_statements
-from dpverify.privacy import MechanismFamily
 
 __all__ = ["mechanisms"]
 

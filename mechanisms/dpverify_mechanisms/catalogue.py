@@ -21,7 +21,8 @@ from dpverify.data.adjacency import Adjacency, Attribute
 from dpverify.data.domain import Vectors
 from dpverify.enclosure import Enclosure, Exact, SquareRoot, squared
 from dpverify.errors import ParameterError
-from dpverify.privacy import Certifiable, MechanismFamily, Parameter, Request
+from dpverify.family import MechanismFamily, Parameter, Request
+from dpverify.privacy import Certifiable
 from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 from dpverify_mechanisms.linear.calibration import Level

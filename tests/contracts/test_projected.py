@@ -34,7 +34,7 @@ from dpverify.data.adjacency import (
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
 from dpverify.errors import ParameterError
-from dpverify.privacy import Request
+from dpverify.family import Request
 from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
 from dpverify_mechanisms.linear.distance import laplace_row

@@ -18,7 +18,8 @@ from dpverify.data.adjacency import (
     Row,
 )
 from dpverify.data.domain import Ball, Box, Domain, Graphs, Sets
-from dpverify.privacy import Certifiable, Request
+from dpverify.family import Request
+from dpverify.privacy import Certifiable
 
 BOX = Box(low=Fraction(-1), high=Fraction(2))
 BETA = Attribute(beta=Fraction(3, 2))

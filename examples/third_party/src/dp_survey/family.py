@@ -8,7 +8,7 @@ from dp_survey.answers import SurveyAnswers
 from dpverify.data.adjacency import Attribute, Record
 from dpverify.data.domain import Box
 from dpverify.errors import require
-from dpverify.privacy import MechanismFamily, Parameter, Request
+from dpverify.family import MechanismFamily, Parameter, Request
 
 
 def _build(request: Request) -> SurveyAnswers:
