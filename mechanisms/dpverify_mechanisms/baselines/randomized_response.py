@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -127,7 +128,7 @@ class RandomizedResponse(Prepared, Certifiable, Exhaustive):
         curve = self.privacy()
         return {
             "coins": {
-                "flip_numerator": str(self.flip * COIN),
+                "flip_numerator": str(self._numerator),
                 "flip_denominator": str(COIN),
                 "flip": Enclosure.of_exact(self.flip),
             },
@@ -146,11 +147,16 @@ class RandomizedResponse(Prepared, Certifiable, Exhaustive):
 
     def randomized(self, packed: NDArray[np.uint8], rng: Words) -> NDArray[np.uint8]:
         """Flipped bits, one word each in the order of the rows: any blocking gives the same."""
-        numerator = self.flip.numerator * (COIN // self.flip.denominator)
-        for rows in _slices(len(packed), self.p):
-            part = packed[rows]
-            part ^= packed_flips(numerator, (len(part), self.p), rng=rng)
+        size = _rows_at_a_time(self.p)
+        for start in range(0, len(packed), size):
+            part = packed[start : start + size]
+            part ^= packed_flips(self._numerator, (len(part), self.p), rng=rng)
         return packed
+
+    @cached_property
+    def _numerator(self) -> int:
+        """The flip in units of 2⁻⁶⁴."""
+        return int(self.flip * COIN)
 
     def packed(self, records: Any) -> NDArray[np.uint8]:
         """The records' own bits, packed as in `release`, for likelihoods and tests alone."""
@@ -355,7 +361,8 @@ def _packed(x: Any) -> NDArray[np.uint8] | None:
     """Rows of bits, eight in a byte; None where there is something else."""
     count, p = x.shape
     packed = np.empty((count, -(-p // 8)), dtype=np.uint8)
-    for rows in _slices(count, p):
+    for start in range(0, count, _rows_at_a_time(p)):
+        rows = slice(start, start + _rows_at_a_time(p))
         values = dense(x[rows])
         bits = values != 0
         if not np.array_equal(bits, values == 1):
@@ -378,7 +385,6 @@ def _pair(name: str, record: NDArray[np.float64], flipped: NDArray[np.bool_]) ->
     )
 
 
-def _slices(rows: int, p: int) -> Iterator[slice]:
-    """Rows of p bits, as many at a time as a block has."""
-    size = max(_BLOCK // p, 1)
-    return (slice(start, start + size) for start in range(0, rows, size))
+def _rows_at_a_time(p: int) -> int:
+    """As many rows of p bits as a block has."""
+    return max(_BLOCK // p, 1)
