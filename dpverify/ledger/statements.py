@@ -2,8 +2,8 @@
 
 A `Statement` holds what is printed, what else may have been meant, and a check that tries one
 formula: it returns an `Evidence`, never a verdict. What is printed is judged first, at the settings
-that it covers; readings and corrections stand beside it, as claims of ours that the same check has
-to confirm. `judge` derives the verdict by one rule:
+that it covers; readings and corrections stand beside it, as claims that the same check has to
+confirm. `judge` derives the verdict by one rule:
 
 | printed | beside it | verdict |
 |---|---|---|
@@ -11,8 +11,8 @@ to confirm. `judge` derives the verdict by one rule:
 | the same, by simulation at a stated level | – | confirmed_statistically |
 | a bound that holds and is reached at no case, or at named ends alone | – | conservative |
 | fails | a `Reading` holds | holds_under_reading |
-| fails | a `Correction` of the paper's own holds | misprint |
-| fails | nothing of the paper's holds | refuted |
+| fails | a `Correction` by one change of the paper's own holds | misprint |
+| fails | neither holds | refuted |
 | no check is possible | – | not_checkable |
 
 - A condition that the paper doesn't have stands under no statement that holds: it is that of a
@@ -20,9 +20,9 @@ to confirm. `judge` derives the verdict by one rule:
   where the text sends its reader for it, which `conditions` quotes.
 - A `Reading` needs the place of the paper that supports it, quoted, and why it covers the settings
   that the paper itself uses. A condition that the paper doesn't have is no reading.
-- A `Correction` is the paper's own if it changes one symbol, sign, constant or missing word of what
-  is printed, as another place of the paper has it: it names both. Every other correction is ours,
-  and a statement that only ours makes true is refuted.
+- A `Correction` names the place of the paper that has it, or it is ours and has a proof. If it
+  changes one symbol, sign, constant or missing word of what is printed, as that place has it, it
+  names the change too. A statement that only other corrections make true is refuted.
 - Where a reading or a correction stands, the statement says why in words, and what to do instead.
 
 A statement that lacks what the rule asks for is an error when it is made. A formula that is changed
@@ -104,14 +104,14 @@ class Reading:
 class Correction:
     """A formula that is true in place of the printed one.
 
-    It is the paper's own where it names a place and a change, else it is ours, with its proof.
+    Either the paper has it, at a place, or it is ours, with its proof.
 
     Attributes
     ----------
     formula : what is true
-    place : where the paper has it so
-    change : the one symbol, sign, constant or word that changes
-    proof : why ours is true, in words
+    place : where the paper has it so; empty if it is ours
+    change : the one symbol, sign, constant or word that changes; empty if more does
+    proof : why ours is true, in words; empty if it is the paper's
     """
 
     formula: Formula
@@ -121,10 +121,11 @@ class Correction:
     proof: str = ""
 
     def __post_init__(self) -> None:
-        both = bool(self.place) == bool(self.change)
-        require(
-            both, "place", self.place, f"given together with the change, which is {self.change!r}"
-        )
+        one = bool(self.place) != bool(self.proof)
+        rule = "given where the paper has it, or else a proof; this one has"
+        require(one, "place", self.place, f"{rule} {'both' if self.place else 'neither'}")
+        rule = "that of the paper that has the change"
+        require(bool(self.place) or not self.change, "place", self.place, rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +220,8 @@ class Judgement:
         if self.verdict not in ("misprint", "refuted"):
             return ""
         names = [name for name in self.statement.corrections if self.others[name].holds]
-        return min(names, key=lambda name: not self.statement.corrections[name].place, default="")
+        known = self.statement.corrections
+        return min(names, key=lambda n: (not known[n].change, not known[n].place), default="")
 
 
 def judge(statement: Statement, *, seed: int = 0) -> Judgement:
@@ -236,11 +238,11 @@ def judge(statement: Statement, *, seed: int = 0) -> Judgement:
         statement.check(formula, seed=seed) for formula in statement.formulas.values()
     )
     others = dict(zip([*statement.readings, *statement.corrections], rest, strict=True))
-    own = [name for name, correction in statement.corrections.items() if correction.place]
+    one = [name for name, correction in statement.corrections.items() if correction.change]
     verdict: Verdict
     if not printed.holds:
         read = any(others[name].holds for name in statement.readings)
-        corrected = any(others[name].holds for name in own)
+        corrected = any(others[name].holds for name in one)
         verdict = "holds_under_reading" if read else "misprint" if corrected else "refuted"
     elif not printed.tight:
         verdict = "conservative"

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dpverify.certificate.report import statements as errata
+from dpverify.certificate.report.errata import rows, sheet
 from dpverify.cli import _run
 from dpverify.errors import ParameterError
 from dpverify.ledger.checks import Check, Formula, at_most, equals, simulated
@@ -62,6 +63,14 @@ def own(formula: Formula) -> Correction:
     return Correction(formula, place="the proof", change="n − 1 for n")
 
 
+def elsewhere(formula: Formula) -> Correction:
+    return Correction(formula, place="section 2")
+
+
+def ours(formula: Formula) -> Correction:
+    return Correction(formula, proof="there are n(n − 1)/2 of them")
+
+
 def read(formula: Formula) -> Reading:
     return Reading(formula, place="section 1: “of different ones”", covers="every graph of it")
 
@@ -89,7 +98,8 @@ def within(formula: Formula) -> Formula:
         (statement(squares, BOUNDS), "conservative"),
         (statement(squares), "refuted"),
         (beside(corrections={"without the diagonal": own(pairs)}), "misprint"),
-        (beside(corrections={"without the diagonal": Correction(pairs)}), "refuted"),
+        (beside(corrections={"without the diagonal": elsewhere(pairs)}), "refuted"),
+        (beside(corrections={"without the diagonal": ours(pairs)}), "refuted"),
         (beside(corrections={"without the diagonal": own(lambda n: n)}), "refuted"),
         (beside(readings={"pairs of different ones": read(pairs)}), "holds_under_reading"),
         (beside(readings={"pairs of different ones": read(lambda n: n)}), "refuted"),
@@ -177,12 +187,30 @@ def test_a_reading_names_the_words_that_support_it_and_what_it_covers(
         Reading(pairs, place=place, covers=covers)
 
 
-@pytest.mark.parametrize(("place", "change"), [("the proof", ""), ("", "n − 1 for n")])
-def test_a_correction_of_the_papers_own_names_its_place_and_the_change(
-    place: str, change: str
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "neither"),
+        ({"place": "the proof", "proof": "by counting"}, "both"),
+        ({"change": "n − 1 for n", "proof": "by counting"}, "has the change"),
+    ],
+)
+def test_a_correction_has_a_place_of_the_paper_or_is_ours(
+    given: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ParameterError, match="place"):
-        Correction(pairs, place=place, change=change)
+    with pytest.raises(ParameterError, match=message):
+        Correction(pairs, **given)
+
+
+def test_only_what_has_no_place_is_said_to_be_ours() -> None:
+    corrections = {"pairs": elsewhere(pairs), "half": ours(pairs)}
+    both = judge(beside(corrections=corrections))
+    assert (both.verdict, both.correction()) == ("refuted", "pairs")
+    assert [row.correct for row in rows([both], ["refuted"])] == ["pairs"]
+    assert "True: pairs (section 2)" in sheet([both], "a paper")
+    alone = judge(beside(corrections={"half": corrections["half"]}))
+    assert [row.correct for row in rows([alone], ["refuted"])] == ["by us: half"]
+    assert "True: half, by us: there are" in sheet([alone], "a paper")
 
 
 @pytest.mark.parametrize("left_out", TOLD)

@@ -101,7 +101,8 @@ def _summary(judgements: Sequence[Judgement]) -> str:
         f"Of {len(judgements)} statements {counts['misprint']} have a misprint, "
         f"{counts['refuted']} are false at a setting that they cover, and "
         f"{counts['holds_under_reading']} are true only as the paper's own text means them. "
-        f"What is printed is put in our words. “By us” is what the paper has nowhere. "
+        f"What is printed is put in our words. “By us” is what the paper has nowhere. Our text "
+        f"was extracted from the paper's file, where a sign can get lost. "
         f"Computed by dpverify {__version__}."
     )
 
@@ -118,9 +119,10 @@ def _check(judgements: Sequence[Judgement]) -> list[str]:
 def _row(judgement: Judgement) -> Row:
     statement, name = judgement.statement, judgement.reading() or judgement.correction()
     correct = name or "nothing that we know"
-    if name and judgement.verdict == "refuted":
+    correction = statement.corrections.get(name)
+    if correction and not correction.place:
         correct = f"by us: {correct}"
-    if judgement.correction() and statement.conditions:
+    if correction and statement.conditions:
         correct = f"{correct} (settings: {statement.conditions})"
     return Row(
         place=_capital(statement.where),
@@ -159,7 +161,7 @@ def _entry(judgement: Judgement) -> Iterator[str]:
     yield f"- Printed, in our words: {statement.text}"
     if statement.conditions:
         yield f"- Settings: {statement.conditions}"
-    ours = f", by us: {correction.proof}" if correction and correction.proof else ", by us"
+    ours = f", by us: {correction.proof}" if correction else ""
     if name:
         yield f"- {'Meant' if reading else 'True'}: {name}{f' ({place})' if place else ours}"
     yield f"- Why: {statement.reason}"

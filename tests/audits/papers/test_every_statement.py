@@ -409,7 +409,11 @@ def test_a_formula_that_is_its_own_oracle_is_found(itself: bool) -> None:
         text="",
         printed=lambda n: Fraction(n),
         check=equals(lambda n: oracle(n), [(3,), (5,)], "points"),
-        corrections={"right": Correction(oracle if itself else lambda m: Fraction(m * (m - 1), 2))},
+        corrections={
+            "right": Correction(
+                oracle if itself else lambda m: Fraction(m * (m - 1), 2), proof="by counting"
+            )
+        },
         reason="Printed without the other factor.",
         instead="Take it.",
     )
