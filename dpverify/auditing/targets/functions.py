@@ -3,8 +3,7 @@
 An audit draws from anything that has `release(records, *, rng)`, an adjacency and a claim. `adapt`
 makes that of a plain function, of a `Command`, of an object with `randomise` (diffprivlib), with
 `quick_result` (PyDP) or with `fit` (scikit-learn), and of one with `input_carrier_type` that is
-called (OpenDP). Those libraries aren't imported: objects are known by these names, and one that has
-several of them is refused.
+called (OpenDP). `interfaces` says how each is called, without importing those libraries.
 
 **Of what it is a function.** A function of one record and a function of a data set are different
 mechanisms, and neither can be told from the other by looking. So the adjacency says which it is
@@ -19,13 +18,12 @@ its own randomness can't be replayed: its audit keeps its level, but a second ru
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +31,7 @@ from numpy.typing import NDArray
 from dpverify.auditing.outputs.samples import as_numbers, copied, copies
 from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
-from dpverify.auditing.targets.estimators import Fitted
+from dpverify.auditing.targets.interfaces import Element, Takes, interface_of
 from dpverify.data.adjacency import Adjacency, Moves, Of
 from dpverify.data.columns import Number
 from dpverify.data.domain import Domain, is_sparse, shape_of
@@ -45,13 +43,11 @@ from dpverify.numbers import count
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.generators import generators
 from dpverify.sampling.words import Words
-from dpverify.visible import raised, shown
+from dpverify.visible import shown
 
 __all__ = ["Adapted", "adapt"]
 
 _MOST = 1_000_000  # items of an iterator that is released for one row of several
-Takes = Literal["data", "number", "numbers"]
-Element = Literal["any", "float", "whole", "truth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +92,9 @@ class Adapted(Mechanism):
     @property
     def _table(self) -> Table | None:
         """Of what data sets are rows, where they aren't matrices."""
-        rows = isinstance(self.domain, Table) and not isinstance(self.adjacency, Moves)
-        return self.domain if rows else None  # type: ignore[return-value]
+        if isinstance(self.domain, Table) and not isinstance(self.adjacency, Moves):
+            return self.domain
+        return None
 
     @property
     def recordable(self) -> bool:
@@ -283,35 +280,37 @@ def adapt(
         domain,
         "a Table, Integers or Reals, or a domain (dpverify.data.domain)",
     )
-    made = not isinstance(function, type)
-    require(made, "function", function, "an object or a function, and it is a class", "Make one.")
-    takes: Takes = "data"
-    element: Element = "any"
-    called, generator = function, None
-    ways = ("randomise", "quick_result", "fit", "input_carrier_type")
-    offered = [way for way in ways if getattr(function, way, None) is not None]
-    rule = "one of these alone, to know what is audited"
-    require(len(offered) < 2, ", ".join(offered), function, rule, _WRAPPED)
-    if isinstance(function, Command):
-        require(not many, "many", many, "said of a Command where it is made")
-        many, generator = function.many, "" if function.seeded else None
-    elif offered:
-        require(not many, "many", many, "left out for an object", _WRAPPED)
-        match offered[0]:
-            case "randomise":
-                called, takes, element = function.randomise, "number", _asked(function)
-            case "quick_result":
-                called, takes = function.quick_result, "numbers"
-            case "fit":
-                called = Fitted(function)
-            case "input_carrier_type":
-                takes, element = _carried(str(function.input_carrier_type))
-    else:
-        generator = _generator(function, many=many)
+    call = interface_of(function, many=many)
     own = function.name if isinstance(function, Command) else type(function).__name__
     name = name or str(getattr(function, "__name__", own))
-    kind = _declared(of, adjacency, takes, tabular=isinstance(domain, Table))
-    if takes == "number" or (takes == "numbers" and kind == "dataset"):
+    kind = _declared(of, adjacency, call.takes, tabular=isinstance(domain, Table))
+    attributes, sizes = _sizes(kind, call.takes, domain, attributes, rows)
+    return Adapted(
+        function=call.function,
+        of=kind,
+        takes=call.takes,
+        element=call.element,
+        generator=call.generator,
+        adjacency=adjacency,
+        claim=claim,
+        domain=domain,
+        attributes=attributes,
+        rows=sizes,
+        name=name,
+        many=call.many,
+        pairs=tuple(pairs),
+    )
+
+
+def _sizes(
+    of: Of,
+    takes: Takes,
+    domain: Domain | Number | Table | None,
+    attributes: Real | None,
+    rows: Real | Sequence[Real] | None,
+) -> tuple[int | None, tuple[int, ...] | None]:
+    """Attributes of the data sets that an audit makes, and their possible numbers of rows."""
+    if takes == "number" or (takes == "numbers" and of == "dataset"):
         rule = "1 for a function of a single number, or of a list of them"
         require(attributes in (None, 1), "attributes", attributes, rule)
         attributes = 1
@@ -320,28 +319,12 @@ def adapt(
         for what, said in (("attributes", attributes), ("rows", rows)):
             require(said is None, what, said, rule)
         attributes = len(domain.columns)
-        rows = (max(domain.rows[0], 1), domain.rows[1]) if kind == "dataset" else None
-    if attributes is not None:
-        attributes = count("attributes", attributes)
-    return Adapted(
-        function=called,
-        of=kind,
-        takes=takes,
-        element=element,
-        generator=generator,
-        adjacency=adjacency,
-        claim=claim,
-        domain=domain,
-        attributes=attributes,
-        rows=_sizes(kind, rows),
-        name=name,
-        many=many,
-        pairs=tuple(pairs),
-    )
+        rows = (max(domain.rows[0], 1), domain.rows[1]) if of == "dataset" else None
+    return None if attributes is None else count("attributes", attributes), _rows(of, rows)
 
 
-def _sizes(of: Of, rows: Real | Sequence[Real] | None) -> tuple[int, ...] | None:
-    """Rows of the data sets that an audit makes; None where nobody says."""
+def _rows(of: Of, rows: Real | Sequence[Real] | None) -> tuple[int, ...] | None:
+    """Possible numbers of rows; None where nobody says."""
     if of == "record":
         require(rows is None, "rows", rows, "left out for a function of one record", _WAYS)
         return (1,)
@@ -350,9 +333,6 @@ def _sizes(of: Of, rows: Real | Sequence[Real] | None) -> tuple[int, ...] | None
     several: Any = rows if isinstance(rows, list | tuple | range) else [rows]
     require(bool(several), "rows", rows, "at least one size")
     return tuple(count("rows", size) for size in several)
-
-
-_WRAPPED = "Wrap it in a function: lambda data, rng: …"
 
 
 _ADJACENCY = "As dpv.Attribute(1) for functions of a record and dpv.AddRemove() of a data set are."
@@ -373,7 +353,8 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> 
     rule = "one of rows that come, go or are replaced, where data sets are rows of a Table"
     way_out = "Take AddRemove() or Replace(); or declare `of`, for numbers of the table's columns."
     require(of is not None or not tabular, "adjacency", adjacency, rule, way_out)
-    require(of in ("record", "dataset"), "of", of or "missing", "declared", _WAYS)
+    if of not in ("record", "dataset"):
+        raise ParameterError("of", of or "missing", "declared", _WAYS)
     require(
         says in (None, of),
         "of",
@@ -381,23 +362,22 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> 
         f"{says} for {who}",
         f"Leave it out if the function is one of a {says}; else take an adjacency of {of}s.",
     )
-    return of  # type: ignore[return-value]
+    return of
 
 
 def _only_row(data: Any) -> NDArray[Any]:
     """The record of a data set of one, as a row of numbers."""
     shape = () if is_sparse(data) else shape_of(data)
-    row = (
-        np.asarray(data).reshape(-1) if shape and shape in ((shape[-1],), (1, shape[-1])) else None
-    )
-    require(
-        row is not None and row.dtype.kind in "biuf",
+    if shape and shape in ((shape[-1],), (1, shape[-1])):
+        row = np.asarray(data).reshape(-1)
+        if row.dtype.kind in "biuf":
+            return row
+    raise ParameterError(
         "pair",
         _described(data),
         "one record, of numbers and of shape (p,) or (1, p), for a function of one",
         'Name pairs of one record each; or declare of="dataset", and the function gets the whole.',
     )
-    return row  # type: ignore[return-value]
 
 
 def _require_rows(data: Any) -> None:
@@ -428,40 +408,6 @@ def _described(data: Any) -> str:
     return f"{kind} of shape {shape_of(data)}" if hasattr(data, "shape") else kind
 
 
-_CARRIED: Mapping[str, Element] = {
-    **dict.fromkeys(("f32", "f64"), "float"),
-    **dict.fromkeys([f"{sign}{size}" for sign in "iu" for size in (8, 16, 32, 64, 128)], "whole"),
-    "usize": "whole",
-    "bool": "truth",
-}
-
-
-def _carried(carrier: str) -> tuple[Takes, Element]:
-    """What a measurement of OpenDP takes, by its carrier type: ``f64``, ``Vec<i32>``."""
-    inner = carrier.removeprefix("Vec<").removesuffix(">")
-    rule = "numbers, truth values, or a vector of them"
-    require(inner in _CARRIED, "input_carrier_type", carrier, rule, "Wrap it in a function.")
-    return ("number" if inner == carrier else "numbers"), _CARRIED[inner]
-
-
-def _asked(mechanism: Any) -> Element:
-    """What an object with `randomise` takes: a float, or whole numbers alone (diffprivlib's)."""
-    try:
-        mechanism.randomise(0.0)
-    except Exception:  # each library has its own way to refuse
-        try:
-            mechanism.randomise(0)
-        except Exception as error:
-            raise ParameterError(
-                "function",
-                mechanism,
-                f"one that takes a number: {raised(error)}",
-                "Wrap it in a function.",
-            ) from None
-        return "whole"
-    return "any"
-
-
 def _as_element(element: Element, value: Any) -> Any:
     match element:
         case "any":
@@ -474,57 +420,6 @@ def _as_element(element: Element, value: Any) -> Any:
         case "truth":
             require(value in (0, 1), "record", value, "0 or 1, as this mechanism takes them")
             return bool(value)
-
-
-def _generator(function: Any, *, many: bool = False) -> str | None:
-    """How a function takes numpy's generator: second (""), by this name, or not at all (None).
-
-    Of one that makes many draws, after their number.
-    """
-    rule = "a function of a record or a data set, alone or with numpy's generator"
-    way_out = "Wrap it in one: lambda data, rng: …"
-    require(callable(function), "function", function, rule, way_out)
-    # Called, these give an object that has drawn nothing yet.
-    late = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    if any(is_late(called) for is_late in late for called in (function, type(function).__call__)):
-        raise ParameterError("function", function, "one that returns its output", way_out)
-    try:
-        signature = inspect.signature(function, follow_wrapped=False)
-        if any(p.kind in _ANY for p in signature.parameters.values()):
-            signature = inspect.signature(function)  # what a decorator hands on
-    except ValueError as error:  # some functions of extension modules have none
-        raise ParameterError("function", function, rule, way_out) from error
-    kinds, parameters = inspect.Parameter, list(signature.parameters.values())
-    if many:
-        rule = "one of data and a number of draws, and numpy's generator if it takes one"
-        require(len(parameters) > 1, "function", function, rule, "Leave out `many`.")
-        del parameters[1]
-        signature = signature.replace(parameters=parameters)
-    if any(parameter.kind == kinds.VAR_POSITIONAL for parameter in parameters):
-        rule = f"one that says its arguments: {signature} doesn't tell whether it takes a generator"
-        raise ParameterError("function", function, rule, way_out)
-    by_place = [
-        p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
-    ]
-    first = parameters[0].name if parameters else None
-    if first in _GENERATORS:
-        rule = f"one that takes data first, and {signature} takes {first!r} first"
-        raise ParameterError("function", function, rule, way_out)
-    by_name = [p.name for p in parameters[1:] if p.name in _GENERATORS]
-    generator: str | None = next(iter(by_name), None)
-    second = by_place[1] if len(by_place) > 1 else None
-    if second and (second.name in _GENERATORS or (second.default is kinds.empty and not by_name)):
-        generator = ""
-    options = {generator: None} if generator else {}
-    try:
-        signature.bind(*([None, None] if generator == "" else [None]), **options)
-    except TypeError as error:
-        raise ParameterError("function", function, rule, way_out) from error
-    return generator
-
-
-_GENERATORS = ("rng", "generator")
-_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _stacked(answers: list[Any]) -> Any:
