@@ -51,6 +51,8 @@ from dpverify.auditing.attacks.precision import PrecisionAttack
 from dpverify.auditing.attacks.table import ATTACKS
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, undrawn
+from dpverify.auditing.outputs.arrays import valued, whole
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.outputs.journal import (
     AuditJournal,
     fingerprint,
@@ -60,14 +62,7 @@ from dpverify.auditing.outputs.journal import (
     to_plain,
 )
 from dpverify.auditing.outputs.memory import constant, copier, remembers, shares_noise
-from dpverify.auditing.outputs.samples import (
-    AlwaysRaisedError,
-    display_name,
-    over_the_draw,
-    sample_pair,
-    valued,
-    whole,
-)
+from dpverify.auditing.outputs.samples import AlwaysRaisedError, over_the_draw, sample_pair
 from dpverify.auditing.outputs.values import MOST
 from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report

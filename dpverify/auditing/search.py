@@ -46,8 +46,10 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
+from dpverify.auditing.outputs.arrays import always_raises
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import always_raises, display_name, sample_pair
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.spaces.base import Space
 from dpverify.errors import DrawError, ParameterError, require
 from dpverify.privacy import Mechanism, Pair

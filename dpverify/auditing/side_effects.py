@@ -33,7 +33,8 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.samples import copied, display_name, foreign_code, releaser
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
+from dpverify.auditing.outputs.samples import copied, releaser
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted

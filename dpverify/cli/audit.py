@@ -19,8 +19,8 @@ from typing import Any
 import click
 
 from dpverify.auditing.audit import audit as run_audit
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.outputs.journal import AuditJournal
-from dpverify.auditing.outputs.samples import display_name
 from dpverify.auditing.report import Reported
 from dpverify.auditing.reporters.json import json
 from dpverify.auditing.reporters.junit import junit

@@ -20,7 +20,8 @@ from dpverify.auditing import engine
 from dpverify.auditing.audit import audit
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import AuditKind
-from dpverify.auditing.outputs.samples import foreign_code, one_side
+from dpverify.auditing.outputs.foreign import foreign_code
+from dpverify.auditing.outputs.samples import one_side
 from dpverify.auditing.targets.functions import adapt
 from dpverify.data.adjacency import Attribute
 from dpverify.errors import DrawError

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
-from dpverify.auditing.outputs.samples import whole
+from dpverify.auditing.outputs.arrays import whole
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import PROFILES
 from dpverify.auditing.targets.functions import adapt

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, Finding
-from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.auditing.outputs.values import Value, kept, value_of
 from dpverify.errors import PASSING, DrawError
 from dpverify.privacy import Mechanism, Pair

@@ -35,7 +35,8 @@ import numpy as np
 
 from dpverify.auditing.attacks._behaviour import Runs, Trial, content, send
 from dpverify.auditing.finding import CoincidenceEvidence, Finding
-from dpverify.auditing.outputs.samples import display_name, foreign_code, releaser
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.auditing.statistics.power import least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts
 from dpverify.errors import DrawError

@@ -24,14 +24,8 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, NoiseEventEvidence, NoiseEvidence
-from dpverify.auditing.outputs.samples import (
-    CHUNK,
-    by_chunks,
-    display_name,
-    foreign_code,
-    releaser,
-    sample_pair,
-)
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
+from dpverify.auditing.outputs.samples import CHUNK, by_chunks, releaser, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines, judge
 from dpverify.auditing.statistics.power import unlucky

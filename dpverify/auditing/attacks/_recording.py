@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify._fields import changed, field_values
-from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.privacy import Mechanism
 from dpverify.sampling.rounded_gaussian import RoundedGaussian
 from dpverify.sampling.rounded_laplace import RoundedLaplace

@@ -42,8 +42,9 @@ from dpverify.auditing.attacks._scores import Score, learned
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
+from dpverify.auditing.outputs.arrays import raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
-from dpverify.auditing.outputs.samples import raised_in, sample_pair
+from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines

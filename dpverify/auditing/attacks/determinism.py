@@ -26,7 +26,7 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.precision import smallest_share, unreached
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, DependenceEvidence, Evidence, Finding, Verdict
-from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts

@@ -22,7 +22,8 @@ from flint import arb
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import ExactEvidence, Finding
-from dpverify.auditing.outputs.samples import foreign_code, over_the_draw
+from dpverify.auditing.outputs.foreign import foreign_code
+from dpverify.auditing.outputs.samples import over_the_draw
 from dpverify.auditing.settings import AuditKind
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.domain import is_sparse

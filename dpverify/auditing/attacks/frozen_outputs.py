@@ -73,7 +73,8 @@ from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence
-from dpverify.auditing.outputs.samples import alone, copied, display_name, foreign_code
+from dpverify.auditing.outputs.foreign import alone, display_name, foreign_code
+from dpverify.auditing.outputs.samples import copied
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.targets.primitives import taped
 from dpverify.enclosure import rational

@@ -68,7 +68,7 @@ from dpverify.auditing.attacks._recording import (
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, NoiseEvidence
-from dpverify.auditing.outputs.samples import alone, display_name, foreign_code
+from dpverify.auditing.outputs.foreign import alone, display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
 from dpverify.auditing.settings import AuditKind
 from dpverify.errors import PASSING, DrawError

@@ -44,8 +44,10 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, Verdict
+from dpverify.auditing.outputs.arrays import whole
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import display_name, sample_pair, whole
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.outputs.values import Value
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import Judgement, judge

@@ -39,14 +39,10 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BetEvidence, Finding, undrawn
+from dpverify.auditing.outputs.arrays import always_raises, joined
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import (
-    always_raises,
-    both_sides,
-    display_name,
-    joined,
-    sample_pair,
-)
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import both_sides, sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import curve_lines
 from dpverify.auditing.statistics.two_sample_binomial import Line

@@ -41,7 +41,9 @@ from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.attacks.black_box import choose
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
-from dpverify.auditing.outputs.samples import display_name, require_numbers, sample_pair
+from dpverify.auditing.outputs.arrays import require_numbers
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import sample_pair
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import gaussian_fit
 from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits

@@ -23,15 +23,9 @@ from numpy.typing import NDArray
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, LikelihoodRatioEvidence, Verdict
-from dpverify.auditing.outputs.samples import (
-    by_chunks,
-    copies,
-    foreign_code,
-    one_side,
-    over_the_draw,
-    prepares,
-    require_numbers,
-)
+from dpverify.auditing.outputs.arrays import require_numbers
+from dpverify.auditing.outputs.foreign import foreign_code
+from dpverify.auditing.outputs.samples import by_chunks, copies, one_side, over_the_draw, prepares
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import Event, Power, events, levels, power

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.samples import display_name, one_side
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import one_side
 from dpverify.errors import DrawError
 from dpverify.privacy import Mechanism, Pair
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpverify.auditing.outputs.samples import display_name, releaser
+from dpverify.auditing.outputs.foreign import display_name
+from dpverify.auditing.outputs.samples import releaser
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Mechanism, Pair

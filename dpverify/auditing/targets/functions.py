@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify.auditing.outputs.samples import as_numbers, copied, copies
+from dpverify.auditing.outputs.arrays import as_numbers
+from dpverify.auditing.outputs.samples import copied, copies
 from dpverify.auditing.outputs.values import Value, kept
 from dpverify.auditing.targets.command import Command
 from dpverify.auditing.targets.interfaces import Element, Takes, interface_of

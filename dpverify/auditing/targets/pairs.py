@@ -14,7 +14,7 @@ import cloudpickle
 import numpy as np
 
 from dpverify.auditing.constants import constants_of
-from dpverify.auditing.outputs.samples import display_name
+from dpverify.auditing.outputs.foreign import display_name
 from dpverify.auditing.spaces.base import Space, require_candidates
 from dpverify.auditing.spaces.matrices import Matrices
 from dpverify.auditing.spaces.rows import Rows

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing.audit import audit
-from dpverify.auditing.outputs.samples import as_numbers
+from dpverify.auditing.outputs.arrays import as_numbers
 from dpverify.auditing.outputs.values import kept, value_of
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import AuditKind

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from dpverify.auditing.outputs import time_limit
-from dpverify.auditing.outputs.samples import foreign_code
+from dpverify.auditing.outputs.foreign import foreign_code
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.errors import DrawError
 from tests.helpers.profiles import day_and_night

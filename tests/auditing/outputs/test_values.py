@@ -24,8 +24,8 @@ import pytest
 import scipy.sparse
 
 from dpverify.auditing.outputs import values
+from dpverify.auditing.outputs.arrays import Drawn, joined, raised_in
 from dpverify.auditing.outputs.features import features
-from dpverify.auditing.outputs.samples import Drawn, joined, raised_in
 from dpverify.auditing.outputs.tables import parts_of
 from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
 from dpverify.errors import DrawError

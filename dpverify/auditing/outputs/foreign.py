@@ -1,0 +1,93 @@
+"""Calls of foreign code: all that a mechanism does ends in an output or in a `DrawError`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sized
+from typing import TypeVar
+
+from dpverify.auditing.outputs.time_limit import Late, time_left, within
+from dpverify.errors import PASSING, DrawError
+from dpverify.privacy import Pair
+from dpverify.visible import raised
+
+__all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code"]
+
+_T = TypeVar("_T")
+
+OVERDUE = "took all the time that an audit may take"
+
+
+def display_name(mechanism: object) -> str:
+    """What a person calls the mechanism: its name, else a function's own, else its class's."""
+    own = getattr(mechanism, "__name__", type(mechanism).__name__)
+    return str(getattr(mechanism, "name", own))
+
+
+def foreign_code(
+    work: Callable[[], _T],
+    mechanism: object,
+    pair: Pair,
+    side: int | None,
+    outputs: Sized,
+    time_limit: float,
+    *,
+    passed: type[Exception] = DrawError,
+) -> _T:
+    """Call foreign code: whatever it raises, or a wait for its next output, is a `DrawError`.
+
+    Parameters
+    ----------
+    work : that code, a function of Python's
+    mechanism, pair, side : what to name; of either side, None
+    outputs : what it has given so far, which grows with each
+    time_limit : seconds for each; it is stopped before twice as many
+    passed : errors that go on as they are
+    """
+    try:
+        return within(time_limit, outputs, work)
+    except Late:
+        late = f"took longer than {time_limit:g} s for one release"
+        reason = late if time_left() > 0 else OVERDUE
+        raise draw_error(mechanism, pair, reason, side) from None
+    except (passed, *PASSING):
+        raise
+    except BaseException as error:
+        reason = f"raised {raised(error)}"
+        raise draw_error(mechanism, pair, reason, side) from error
+
+
+def alone(release: Callable[[], _T]) -> Callable[[], _T]:
+    """What makes a release, to be called in this process alone.
+
+    A process that a mechanism forked and that comes back from it ends there: it isn't the audit's.
+    """
+    this = os.getpid
+    process = this()
+
+    def called() -> _T:
+        try:
+            return release()
+        finally:
+            if this() != process:
+                os._exit(0)
+
+    return called
+
+
+def draw_error(
+    mechanism: object, pair: Pair, reason: str, side: int | None = None, way_out: str = ""
+) -> DrawError:
+    """An error that names the mechanism, the pair, and the side if it is of one.
+
+    Parameters
+    ----------
+    mechanism, pair : what to name
+    reason : what the mechanism did, in words that follow its name
+    side : 0 for the record, 1 for the neighbour; of either side, None
+    way_out : with the space before it
+    """
+    where = "" if side is None else (" (on its neighbour)" if side else " (on its record)")
+    return DrawError(
+        f"{display_name(mechanism)} {reason}, on the pair {pair.name!r}{where}.{way_out}"
+    )
