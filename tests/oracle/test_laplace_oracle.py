@@ -9,17 +9,27 @@ from typing import Any
 
 import mpmath
 import pytest
-from flint import arb
+from flint import arb, fmpz_poly
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dpverify.accounting.curves import _laplace_lattice, laplace
+from dpverify.accounting.curves import _laplace_halves, _laplace_lattice, laplace
+from dpverify.accounting.curves._laplace_halves import delta_by_halves
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
-from dpverify.accounting.curves.laplace import Laplace
-from dpverify.enclosure import to_arb
+from dpverify.accounting.curves.laplace import Laplace, excess
+from dpverify.enclosure import enclose, to_arb
 from dpverify.errors import NumericalError
 
 EPSILONS = [Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10), Fraction(2), Fraction(3)]
 MANY = ((Fraction(1, 7), 4), (Fraction(3, 10), 2), (Fraction(11, 13), 1), (Fraction(1, 50), 3))
 ALIGNED = ((Fraction(1, 8), 4), (Fraction(1, 4), 2), (Fraction(1, 2), 1))  # on the lattice
+TWENTY = tuple((Fraction(1, k), 1) for k in range(20, 0, -1))
+KINDS = st.dictionaries(
+    st.fractions(min_value="0.05", max_value=2, max_denominator=30),
+    st.integers(1, 3),
+    min_size=1,
+    max_size=5,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +100,42 @@ def test_a_curve_without_the_atom_on_the_far_side_would_be_noticed(
     )
     with pytest.raises(AssertionError):
         test_one_and_two_coordinates(["2.5", "0.3"], Fraction(0))
+
+
+@given(KINDS, st.integers(0, 2**15 - 2), st.booleans())
+@settings(max_examples=30)
+def test_subsets_in_halves_are_those_one_by_one(
+    kinds: dict[Fraction, int], number: int, at_a_sum: bool
+) -> None:
+    """Also where T is the sum of a subset, and next to it."""
+    shifts = tuple(sorted(kinds.items()))
+    each = [shift for shift, n in shifts for _ in range(n)]
+    subset = sum((a for k, a in enumerate(each) if number >> k & 1), Fraction(0))
+    epsilon = abs(sum(each) - 2 * subset) * (1 if at_a_sum else Fraction(99, 100))
+    if epsilon < sum(each):
+        one_by_one = enclose(lambda: excess(shifts, to_arb(epsilon)))
+        halves = enclose(lambda: delta_by_halves(shifts, epsilon))
+        assert halves.lower <= one_by_one.upper
+        assert one_by_one.lower <= halves.upper
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "2.5"])
+def test_twenty_shifts_are_within_the_lattice(epsilon: str) -> None:
+    curve, place = Laplace.of_shifts(TWENTY), Fraction(epsilon)
+    exact, bounded = curve.delta_at(place), lattice_bounds(TWENTY, 1000).delta_at(place)
+    assert exact.width < 1e-14
+    assert bounded.lower <= exact.lower <= exact.upper <= bounded.upper
+    assert bounded.upper - bounded.lower < 1e-4
+
+
+def test_halves_without_the_signs_of_their_subsets_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_laplace_halves, "fmpz_poly", lambda _: fmpz_poly([1, 1]))
+    _laplace_halves._sums.cache_clear()
+    with pytest.raises(AssertionError):
+        test_twenty_shifts_are_within_the_lattice("0.3")
+    _laplace_halves._sums.cache_clear()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

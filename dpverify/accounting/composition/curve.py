@@ -4,8 +4,8 @@
 are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`inversion`), and how f
 is computed depends on what the losses are:
 
- - all Gaussian: μ² adds up (the likelihood ratio is one Gaussian's); all Laplace and few: one
-   vector with the shifts of all, in closed form, or on that curve's lattice;
+ - all Gaussian, all Laplace and few, normal rows that change alike: one mechanism, in closed form,
+   or on its own lattice (`closed_form`);
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
  - Laplace or Gaussian losses with few such atoms: a closed form for each of their sums
@@ -33,6 +33,7 @@ from attrs import evolve, field, frozen
 from flint import acb, arb, ctx
 
 from dpverify.accounting.composition._apart import delta_apart, epsilon_apart, unsampled
+from dpverify.accounting.composition._closed_form import closed_form
 from dpverify.accounting.composition._drops import Drops, has_drops
 from dpverify.accounting.composition._enumeration import Enumeration, has_few_atoms
 from dpverify.accounting.composition._grid import GridDirection
@@ -61,7 +62,7 @@ from dpverify.accounting.composition._sampled import (
 )
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
-from dpverify.accounting.curves.poisson_sampled import PoissonSampled
+from dpverify.accounting.curves.rank_one import NormalRows
 from dpverify.accounting.losses.base import (
     Losses,
     PrivacyLoss,
@@ -75,7 +76,6 @@ from dpverify.accounting.losses.base import (
     transform,
     transforms,
 )
-from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
 from dpverify.accounting.solve import last_holding
 from dpverify.data.adjacency import Adjacency
@@ -95,7 +95,6 @@ _NEAR = 1e-12  # relative distance at which a search by values of δ ends
 _COARSER = 1.5
 _MOST_TIMES = 2**64
 _FEW_NODES = 10_000  # that a sum over samples takes before large losses are split off
-_MOST_ON_LATTICE = 32  # different shifts, up to which Laplace's own lattice is narrower
 _WIDE = 1e-6  # relative width of δ or ε of samples, from which on a lattice is tried as well
 _MOST_EPSILON = 2**500
 _COARSE = 1e-3  # relative width of δ from which on the grid of drops is tried as well
@@ -139,7 +138,7 @@ class Composed(PrivacyCurve):
 
     def group(self, size: int) -> PrivacyBound:
         """That of the closed form, where there is one; else the bound that the sum alone proves."""
-        closed = self._closed()
+        closed = closed_form(self._losses)
         if isinstance(closed, Gaussian | Laplace):
             return evolve(closed, adjacency=self.adjacency).group(size)
         return super().group(size)
@@ -151,16 +150,25 @@ class Composed(PrivacyCurve):
     def method(
         self,
     ) -> Literal[
-        "gaussian", "laplace", "one sample", "lattice", "enumeration", "inversion", "grid"
+        "gaussian",
+        "laplace",
+        "normal rows",
+        "one sample",
+        "lattice",
+        "enumeration",
+        "inversion",
+        "grid",
     ]:
         """How δ is computed; a lattice that is too fine is left for the methods after it."""
-        closed = self._closed()
+        closed = closed_form(self._losses)
         if closed is not None:
             match closed:
                 case Gaussian():
                     return "gaussian"
                 case Laplace():
                     return "laplace"
+                case NormalRows():
+                    return "normal rows"
             return "one sample"
         if transforms(self._losses) is None:
             return "grid"
@@ -174,7 +182,7 @@ class Composed(PrivacyCurve):
         Relative width 1e-12 or better except where losses are smoothed; there it is about c·1e-8
         with −c the slope of ln δ, and wider with few different losses.
         """
-        closed = self._closed()
+        closed = closed_form(self._losses)
         if closed is not None:
             return closed.delta_at(epsilon)
         if epsilon > _MOST_EPSILON:  # δ falls
@@ -195,8 +203,8 @@ class Composed(PrivacyCurve):
 
         Infinite below P[L = ∞], and at it where no finite bound on the loss exists.
         """
-        closed = self._closed()
-        if closed is not None and (delta or not isinstance(closed, Gaussian)):
+        closed = closed_form(self._losses)
+        if closed is not None and (delta or not isinstance(closed, Gaussian | NormalRows)):
             return closed.epsilon_at(delta)
         found: list[Enclosure] = []
         try:
@@ -234,25 +242,6 @@ class Composed(PrivacyCurve):
             score = (side * mean - threshold) / (noise * deviation)
             rates.append(math.erfc(-score / math.sqrt(2)) / 2)
         return rates[0], rates[1]
-
-    def _closed(self) -> Gaussian | Laplace | PoissonSampled | None:
-        """The one mechanism that all releases together are, where its curve has a closed form."""
-        if self._losses[0][1] == len(self._losses) == 1:
-            loss = self._losses[0][0]
-            if isinstance(loss, PoissonSampledLoss):
-                base = Gaussian.from_mu_squared(loss.base.mu_squared)
-                return PoissonSampled(curve=base, rate=loss.rate)
-        squares = [
-            n * loss.mu_squared for loss, n in self._losses if isinstance(loss, GaussianLoss)
-        ]
-        if len(squares) == len(self._losses):
-            return Gaussian.from_mu_squared(sum(squares, Fraction(0)))
-        shifts = [(loss.shift, n) for loss, n in self._losses if isinstance(loss, LaplaceLoss)]
-        if len(shifts) == len(self._losses):
-            curve = Laplace.of_shifts(tuple(sorted(shifts)))
-            few = sum(count for _, count in shifts) <= _MOST_ON_LATTICE
-            return curve if curve.is_exact or few else None
-        return None
 
     def _directions(self) -> list[_Direction | GridDirection]:
         backward = _merged(_reversed(self._losses))

@@ -19,8 +19,8 @@ of the coordinates, of size l and sum Λ < T, of G_l(T − Λ), where G_l is the
     G_0(t) = 2^(m−1)e^t − Σ_{k<m} B_k t^(m−1−k)/(m−1−k)!     with B_k = Σ_{i≤k} C(m − 1, i).
 
 (The full subset has Λ = ε₀ > T.) For m = 1: δ(ε) = 1 − e^((ε−a)/2). The sum cancels about 2m
-bits, which ball arithmetic spends. Equal shifts are counted by binomials; where too many subsets
-differ, `_laplace_lattice` encloses δ.
+bits, which ball arithmetic spends. Equal shifts are counted by binomials. Where many subsets
+differ, `_laplace_halves` adds them up together; where too many do, `_laplace_lattice` encloses δ.
 
 **The worst neighbour.** For noise with a log-concave density p,
 
@@ -55,6 +55,7 @@ from flint import arb, arb_poly, fmpz, fmpz_poly
 from numpy.typing import NDArray
 
 from dpverify import numbers
+from dpverify.accounting.curves._laplace_halves import delta_by_halves, has_halves
 from dpverify.accounting.curves._laplace_lattice import Shifts, lattice_bounds
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import LaplaceLoss
@@ -84,7 +85,8 @@ __all__ = [
     "scale_laplace_curve",
 ]
 
-_EXACT_WORK = 300_000  # subsets times degree: half a second; beyond, the lattice
+_FEW_SUBSETS = 1_000  # that are added up one by one, for up to some hundred coordinates
+_EXACT_WORK = 300_000  # subsets times degree
 _POINTS = 1 << 15
 _SEARCH_POINTS = 1 << 11
 _RATE_POINTS = 1 << 14
@@ -172,8 +174,8 @@ class Laplace(PrivacyCurve):
 
     @property
     def is_exact(self) -> bool:
-        """Whether δ(ε) is evaluated by formula (1), or enclosed on a lattice."""
-        return math.prod(n + 1 for _, n in self.shifts) * _size(self.shifts) <= _EXACT_WORK
+        """Whether δ(ε) is evaluated by formula (1) for every ε; else a lattice encloses some."""
+        return _is_exact(self.shifts, Fraction(0))
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width 1e-13 where `is_exact`.
@@ -185,7 +187,7 @@ class Laplace(PrivacyCurve):
         """
         if epsilon >= self.epsilon_bound:
             return Enclosure(0.0, 0.0)
-        if self.is_exact:
+        if _is_exact(self.shifts, epsilon):
             value = enclose(lambda: _delta(self.shifts, epsilon))
             return Enclosure(value.lower, min(value.upper, 1.0))
         return lattice_bounds(self.shifts, _POINTS).delta_at(epsilon)
@@ -194,27 +196,38 @@ class Laplace(PrivacyCurve):
         """Encloses ε(δ): ε₀ exactly for δ = 0.
 
         Each end is proposed by a root search in doubles and moved outwards until δ there, enclosed,
-        is on its side of delta.
+        is on its side of delta. With g = ε₀ − ε, ln δ is almost a line in ln g: δ is at most
+        1 − e^{−g} and at least 2⁻ᵐ of it. What is near ε₀ is computed fastest.
         """
         check_delta(delta, least=Fraction(0))
         target, bound = delta, Enclosure.of_exact(self.epsilon_bound)
         if target == 0:
             return bound
-        at_zero = self.delta_at(0)
-        if at_zero.upper <= target:
+        reach, least = bound.upper, max(float(target), 5e-324)
+        atoms = math.ldexp(least, min(_size(self.shifts), 1000))
+        gap = min(max(atoms, reach / 2**50), reach / 16) or reach  # what is next to 0 has no parts
+        while gap < reach and self.delta_at(reach - gap).upper <= target:
+            gap = min(2 * gap, reach)
+        start = self.delta_at(reach - gap)
+        if start.upper <= target:
             return Enclosure(0.0, 0.0)
-        upper = _outwards(
-            _root(lambda e: self.delta_at(e).upper, float(target), 0.0, bound.upper),
-            lambda e: self.delta_at(e).upper <= target,
-            upwards=True,
-        )
-        if at_zero.lower <= target:
+
+        def place(x: float) -> float:
+            return max(reach - math.exp(-x), 0.0)
+
+        def proposed(end: Callable[[Enclosure], float]) -> float:
+            def falling(x: float) -> float:
+                return end(self.delta_at(place(x)))
+
+            return place(_root(falling, least, -math.log(gap), -math.log(least)))
+
+        guess = proposed(lambda value: value.upper)
+        upper = _outwards(guess, lambda e: self.delta_at(e).upper <= target, upwards=True)
+        if gap == reach and start.lower <= target:
             return Enclosure(0.0, upper)
-        lower = _outwards(
-            _root(lambda e: self.delta_at(e).lower, float(target), 0.0, bound.upper),
-            lambda e: self.delta_at(e).lower >= target,
-            upwards=False,
-        )
+        if not self.is_exact:  # the lower bound has a root of its own
+            guess = proposed(lambda value: value.lower)
+        lower = _outwards(guess, lambda e: self.delta_at(e).lower >= target, upwards=False)
         return Enclosure(lower, min(upper, bound.upper))
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:
@@ -375,8 +388,22 @@ def _size(shifts: Shifts) -> int:
     return sum(count for _, count in shifts)
 
 
+def _is_exact(shifts: Shifts, epsilon: Fraction) -> bool:
+    """Whether formula (1) is little work at ε and above it."""
+    if (subsets := _subset_count(shifts)) <= _FEW_SUBSETS:
+        return subsets * _size(shifts) <= _EXACT_WORK
+    return has_halves(shifts, epsilon)
+
+
+def _subset_count(shifts: Shifts) -> int:
+    """Subsets of the coordinates, those of equal shifts and sizes counted once."""
+    return math.prod(count + 1 for _, count in shifts)
+
+
 def _delta(shifts: Shifts, epsilon: Fraction) -> arb:
     """Formula (1) at the current precision."""
+    if _subset_count(shifts) > _FEW_SUBSETS:
+        return delta_by_halves(shifts, epsilon)
     return excess(shifts, to_arb(epsilon))
 
 

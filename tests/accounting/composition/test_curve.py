@@ -81,7 +81,7 @@ def test_a_composition_prints_itself_as_the_sum_that_makes_it() -> None:
         (("position", "coin"), "lattice"),
         (("coin", "pure"), "enumeration"),
         (("coin", "gauss"), "inversion"),
-        (("rows",), "inversion"),
+        (("rows",), "normal rows"),
     ],
 )
 def test_methods(parts: tuple[str, ...], method: str) -> None:
@@ -229,6 +229,25 @@ def test_losses_of_curves(
         assert above(ours, theirs)
         assert above(theirs, ours)
         assert ours.upper - ours.lower <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kind", "gammas"),
+    [(RankOneNormal, [F(1, 20)]), (RankTwoNormal, [F(1, 20), F(-1, 21)])],
+)
+def test_normal_rows_that_change_alike_are_more_rows(
+    kind: type[RankOneNormal | RankTwoNormal], gammas: list[Fraction]
+) -> None:
+    """In closed form, which `tests.oracle` compares with the inversion, for either order."""
+    whole = kind(rows=200, gamma=gammas[0])
+    for change in (gammas, [-gamma / (1 + gamma) for gamma in gammas]):
+        some, few = (NormalRowsLoss(rows=rows, gammas=change) for rows in (50, 25))
+        composed = Composed(losses=((some, 3), (few, 2)))
+        assert composed.method == "normal rows"
+        assert composed.delta_at(F(1, 2)) == whole.delta_at(F(1, 2))
+        assert composed.epsilon_at(0).lower == math.inf
+        other = NormalRowsLoss(rows=50, gammas=[F(1, 30)])
+        assert Composed(losses=((some, 1), (other, 1))).method == "inversion"
 
 
 @pytest.mark.parametrize("parts", [("coin",) * 6, ("gauss", "coin"), ("rows",)])

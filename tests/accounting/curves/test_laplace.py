@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpverify.accounting.curves import laplace
 from dpverify.accounting.curves.laplace import (
     Laplace,
     majorant,
@@ -31,8 +33,16 @@ CURVES = [
     Laplace.of_shifts(((Fraction(3, 2), 1),)),
     Laplace.of_shifts(((Fraction(1, 3), 6),)),
     Laplace.of_shifts(((Fraction(1, 3), 2), (Fraction(1, 2), 3))),
-    Laplace.of_shifts(tuple((Fraction(20 + i, 200), 1) for i in range(20))),  # on the lattice
+    Laplace.of_shifts(tuple((Fraction(9, 60 + i), 1) for i in range(30, 0, -1))),  # on the lattice
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def coarser_lattice() -> Iterator[None]:
+    """Of an eighth of the points, which takes an eighth of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(laplace, "_POINTS", laplace._POINTS >> 3)
+        yield
 
 
 def delta(vector: list[Fraction], epsilon: Fraction) -> Enclosure:
@@ -174,8 +184,8 @@ def test_rates_integrate_to_the_curve(curve: Laplace) -> None:
     own, other = curve.rates(epsilon)
     assert abs(own - math.exp(epsilon) * other - curve.delta_at(epsilon).lower) < 1e-3
     grid = np.linspace(epsilon, bound, 4001)
-    tails = np.array([curve.rates(t)[0] * math.exp(epsilon - t) for t in grid[::40]])
-    assert abs(np.trapezoid(tails, grid[::40]) - curve.delta_at(epsilon).lower) < 0.02
+    tails = np.array([curve.rates(t)[0] * math.exp(epsilon - t) for t in grid[::80]])
+    assert abs(np.trapezoid(tails, grid[::80]) - curve.delta_at(epsilon).lower) < 0.02
 
 
 def test_scale() -> None:
@@ -201,8 +211,8 @@ def test_scale_on_the_curve(row: list[int], epsilon: int, target: str) -> None:
     assert scale_laplace_curve(1, 0, row=row) == scale_laplace(1, sensitivity=sum(map(abs, row)))
 
 
-@pytest.mark.parametrize("entries", day_and_night(5, 20))
-def test_scale_on_the_lattice_is_certified(entries: int) -> None:
+@pytest.mark.parametrize("entries", day_and_night(5, 20, 26))
+def test_scale_of_unlike_sizes_is_certified(entries: int) -> None:
     row = [20 + i for i in range(entries)]
     scale = scale_laplace_curve(1, Fraction(1, 10**6), row=row)
     assert Laplace.of_row(row, scale=scale.upper).delta_at(1).upper <= Fraction(1, 10**6)
