@@ -18,7 +18,8 @@ Fourier transform gives W, the T-fold convolution of w but for what is N points 
 Near the saddle point c that is a sum of large terms, so that round-off is small beside it. What
 wraps round only adds to the sum: an upper bound gains e^{−cNh}, for what lies beyond, and a lower
 one loses what Chernoff's bounds leave of both ends. Where T·q is small no c makes terms near ε the
-large ones; there the masses are convolved directly, on fewer points, and all terms are positive.
+large ones; there the masses are convolved directly, on fewer points, and all terms are positive,
+unless the law of all losses is many times as wide as that of one.
 
 A transform is taken to be right to 4·log₂(N) units of round-off, and scipy's logarithm of the
 normal distribution function to 10.
@@ -43,6 +44,7 @@ _UNIT = 2.0**-53
 _CUT = 1e-12  # of δ, at the ends of all laws together
 _MOST_MIXED = 0.25  # part of a cell
 _DIRECTLY = 1 << 13  # points
+_LONGEST = 1 << 15  # law that is convolved directly
 _MOST_SAMPLED = 2  # records in all samples, up to which masses are convolved directly
 _WIDE = 1e-3  # relative width of ε from which on masses are convolved directly
 
@@ -266,8 +268,11 @@ def _transformed(law: _Law, times: int, c: float, points: int, *, above: bool) -
     return delta
 
 
-def _convolved(law: _Law, times: int, room: float, *, above: bool) -> _Bound:
-    """The same by squaring; ends of mass `room` for each release are moved up, or left out."""
+def _convolved(law: _Law, times: int, room: float, *, above: bool) -> _Bound | None:
+    """The same by squaring; ends of mass `room` for each release are moved up, or left out.
+
+    None where the law becomes too long.
+    """
     one = np.exp(law.log_masses)
     masses, start, infinite, count, length = one, law.start, math.exp(law.log_infinite), 1, 0
     for bit in f"{times:b}"[1:]:
@@ -288,6 +293,8 @@ def _convolved(law: _Law, times: int, room: float, *, above: bool) -> _Bound:
         if above:
             masses[0] += low
             infinite += high
+        if len(masses) > _LONGEST:
+            return None
     losses = start + law.step * np.arange(len(masses))
     off = times * (2 * length * _UNIT + float(one @ law.errors))
 
@@ -346,9 +353,9 @@ class SampledOracle:
         if self._is_wide(ends):
             scale = ends[1]
             for above in (False, True):
-                bounds = self._direct(pair, delta, above=above)
-                found = [_root(bound, delta, scale, scale) for bound in bounds]
-                ends[above] = (min if above else max)(ends[above], max(found))
+                if bounds := self._direct(pair, delta, above=above):
+                    found = [_root(bound, delta, scale, scale) for bound in bounds]
+                    ends[above] = (min if above else max)(ends[above], max(found))
         return ends[0], ends[1]
 
     def delta(self, epsilon: float, near: float) -> tuple[float, float]:
@@ -368,8 +375,9 @@ class SampledOracle:
             ends.append(max(found))
         if self._is_wide(ends):
             for above in (False, True):
-                found = [bound(epsilon) for bound in self._direct(pair, near, above=above)]
-                ends[above] = (min if above else max)(ends[above], max(found))
+                if bounds := self._direct(pair, near, above=above):
+                    found = [bound(epsilon) for bound in bounds]
+                    ends[above] = (min if above else max)(ends[above], max(found))
         return max(ends[0], 0.0), ends[1]
 
     def _is_wide(self, ends: list[float]) -> bool:
@@ -403,9 +411,11 @@ class SampledOracle:
         return c, step, least
 
     def _direct(self, pair: _Pair, delta: float, *, above: bool) -> list[_Bound]:
+        """Of both directions, or none."""
         start, end = pair.ends
         room = _CUT * delta / self.times
         laws = (
             pair.law((end - start) / _DIRECTLY, added=added, above=above) for added in (False, True)
         )
-        return [_convolved(law, self.times, room, above=above) for law in laws]
+        found = [_convolved(law, self.times, room, above=above) for law in laws]
+        return [bound for bound in found if bound] if all(found) else []
