@@ -177,6 +177,6 @@ def test_the_error_names_the_way_out(plant: Callable[[Change], None]) -> None:
 def test_a_mechanism_names_what_its_paper_has_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     """And the statement names the mechanism."""
     assert _run(["mechanisms", "dp-signrp-rr-smooth"]) == 0
-    assert "li2023.algorithm-7: Use the text's L_j." in capsys.readouterr().out
+    assert "li2023.algorithm-7: Use √k|xⱼ| above the line" in capsys.readouterr().out
     assert _run(["claims", "show", "li2023.algorithm-7"]) == 0
     assert "dp-signrp-rr-smooth" in capsys.readouterr().out

@@ -15,9 +15,13 @@ from tests.audits.papers.changes import evidence, normalised
 CLAIMS = list(known_statements())
 CHECKED = [statement for statement in CLAIMS if statement.check is not None]
 VAGUE = re.compile(
-    r"\b(good|inaccurate|much (better|larger|less|smaller)|nearly|poorly|roughly|significantly"
-    r"|slightly|stringent|typical(ly)?|concentrated)\b"
+    r"\b(approximately|essentially|good|inaccurate|much (better|larger|less|smaller)|nearly|poorly"
+    r"|roughly|significantly|slightly|stringent|typical(ly)?|concentrated)\b"
 )
+# What stands before a number or a formula that is not meant to the last digit.
+HEDGE = re.compile(r"≈|∼|\babout\b|\baround\b")
+ORDER = re.compile(r"\bO\(")
+UNBOUNDED = re.compile(r"[Nn]o (constant|O)\b|without end")
 # What has a vague word, and a number of its own or the paper's as well.
 NUMBERED = {
     "aumuller2020.section-6.1.nearly": "a ratio that is read off a figure",
@@ -30,7 +34,28 @@ def vague(statements: Sequence[Statement]) -> list[str]:
     return [
         statement.id
         for statement in statements
-        if statement.check is not None and VAGUE.search(statement.text)
+        if statement.check is not None and VAGUE.search(f"{statement.where} {statement.text}")
+    ]
+
+
+def unread(statements: Sequence[Statement]) -> list[str]:
+    """Statements that fail, with a hedge of which nothing says how it is read."""
+    return [
+        statement.id
+        for statement in statements
+        if statement.readings or statement.corrections
+        for hedge in HEDGE.findall(statement.text)
+        if f"“{hedge}”" not in statement.conditions + statement.reason
+    ]
+
+
+def bounded(statements: Sequence[Statement]) -> list[str]:
+    """Orders that fail by a correction alone, where nothing says that no constant does."""
+    return [
+        statement.id
+        for statement in statements
+        if statement.corrections and not statement.readings and ORDER.search(statement.text)
+        if not UNBOUNDED.search(statement.reason)
     ]
 
 
@@ -65,6 +90,14 @@ def doubled(statements: Sequence[Statement]) -> list[list[str]]:
 
 def test_vague_words_are_not_refuted_by_a_threshold_of_ours() -> None:
     assert vague(CLAIMS) == list(NUMBERED)
+
+
+def test_a_hedge_is_read_where_the_statement_fails() -> None:
+    assert unread(CLAIMS) == []
+
+
+def test_an_order_fails_where_no_constant_does() -> None:
+    assert bounded(CLAIMS) == []
 
 
 def test_a_delta_is_at_an_epsilon() -> None:
@@ -104,7 +137,14 @@ def test_each_fault_is_found_where_it_is_planted() -> None:
     one = planted()
     beside = planted(reason="So.", instead="So.", readings={"so": read}, corrections={"": named})
     other = replace(beside, id="a.c", printed=one.printed, check=one.check)
+    ours = {"so": named}
+    about = planted("It is about 1.", "So.", instead="So.", corrections=ours)
     assert vague([planted("Both methods perform poorly."), one]) == ["a.b"]
+    assert unread([about]) == ["a.b"]
+    assert unread([replace(about, conditions="“about” is within 1 %"), one]) == []
+    order = planted("It is O(n).", "So.", instead="So.", corrections=ours)
+    assert bounded([order]) == ["a.b"]
+    assert bounded([replace(order, reason="It grows without end."), one]) == []
     assert without_setting([planted(reason="A long row has a δ of 0.03."), one]) == ["a.b"]
     assert without_setting([planted(reason="At ε = 1 it has a δ of 0.03.")]) == []
     assert doubled([one, other]) == [["a.b", "a.c"]]

@@ -216,8 +216,8 @@ CLAIMS: tuple[Statement, ...] = (
                 where="section 6.1, figure 1",
                 text=f"At τ = {items}, ε = 4, B = 2, K = {k} the error of RRMinHash is around "
                 f"{text}.",
-                conditions="α = 1, J = ½, δ = 10⁻⁴; estimates cut to [0, 1]; as near to the exact "
-                "one as 100 runs are",
+                conditions="α = 1, J = ½, δ = 10⁻⁴; estimates cut to [0, 1]; “around” is as near "
+                "to the exact one as 100 runs are",
                 printed=lambda items, k, text=text: Fraction(text),
                 check=at_most(
                     lambda f, items, k, text=text: _apart(f(items, k), text, items, k),

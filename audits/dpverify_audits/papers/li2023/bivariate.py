@@ -163,13 +163,13 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "e^(−s²/2), limits divided by √(1 − ρ²)": Correction(
                 _right_substitution,
-                proof="Y given X = x is normal, of mean ρσy·x/σx and deviation σy√(1 − ρ²)",
+                place="A₁ below, a Φ whose arguments are divided by √(1 − ρ²)",
             )
         },
         check=equals(_kept, _POINTS, "quadrature"),
         reason=(
-            "The exponent should be −s²/2 and the limits divided by √(1 − ρ²). √(1 − ρ²) cancels "
-            "against that of the density, and σx and σy are used for both x and t."
+            "The exponent should be −s²/2 and the limits divided by √(1 − ρ²). Y given X = x is "
+            "normal, of mean ρσy·x/σx and deviation σy√(1 − ρ²)."
         ),
         instead="Use A₁ and A₂, which are right.",
     ),
@@ -328,50 +328,23 @@ CLAIMS: tuple[Statement, ...] = (
         id="li2023.appendix-a.2.tail-limits",
         where="appendix A.2, P(|X| > t, |X| > |Y|), first line",
         text="The angle runs from atan((r−ρ)/√(1−ρ²)) to itself.",
-        printed=lambda r, rho, t: _polar(_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
-        corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": Correction(
-                lambda r, rho, t: _polar(-_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t),
-                place="equation 28, whose angles are those of r − ρ and r + ρ",
-                change="−atan((r + ρ)/√(1 − ρ²)) for the lower limit",
-            )
-        },
-        check=equals(_tail, _TAILS, "quadrature"),
-        reason="As printed both limits are the same and the integral is 0. The lower one is that "
-        "of −(r + ρ).",
-        instead="Use equation 28’s angles.",
+        reason="Our text has r − ρ in both limits, and no sign before the lower one. Look in "
+        "print for −(r + ρ) there, which P̃₂ has; with it the angles are those of "
+        "equation 28.",
     ),
     Statement(
         id="li2023.appendix-a.2.tail-limits.second",
         where="appendix A.2, P(|X| > t, |X| > |Y|), second line",
         text="The angle runs between ±atan((r−ρ)/√(1−ρ²)).",
-        printed=lambda r, rho, t: _polar(-_slopes(r, rho)[0].atan(), _slopes(r, rho)[0].atan(), t),
-        corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": Correction(
-                lambda r, rho, t: _polar(-_slopes(r, rho)[1].atan(), _slopes(r, rho)[0].atan(), t),
-                place="equation 28, whose angles are those of r − ρ and r + ρ",
-                change="+ for − in the lower limit",
-            )
-        },
-        check=equals(_tail, _TAILS, "quadrature"),
-        reason="The lower limit has r − ρ in place of r + ρ. Both agree for ρ = 0 only.",
-        instead="Use equation 28’s angles.",
+        reason="Our text has r − ρ in the lower limit too. Look in print for r + ρ there, "
+        "which P̃₂ and equation 28 have; both agree for ρ = 0 only.",
     ),
     Statement(
         id="li2023.appendix-a.2.p-as-angle",
         where="appendix A.2, “P in (28) can be written as”",
         text="P = (1/π)·(the angle between ±atan((r−ρ)/√(1−ρ²))).",
-        printed=lambda r, rho: 2 * _slopes(r, rho)[0].atan() / arb.pi(),
-        corrections={
-            "from −atan((r+ρ)/√(1−ρ²))": Correction(
-                lambda r, rho: (_slopes(r, rho)[0].atan() + _slopes(r, rho)[1].atan()) / arb.pi(),
-                place="equation 28, whose angles are those of r − ρ and r + ρ",
-                change="+ for − in the lower limit",
-            )
-        },
-        check=equals(lambda r, rho: _whole(r, rho, 0), _PAIRS, "quadrature"),
-        reason="The lower end should have r + ρ. At ρ = 0 both agree; equation 28 has it right.",
-        instead="Use equation 28.",
+        reason="Our text has r − ρ in the lower limit too. Look in print for r + ρ there, "
+        "which equation 28 has; both agree for ρ = 0 only.",
     ),
     Statement(
         id="li2023.appendix-a.2.boundary",

@@ -218,7 +218,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.equation-15.limit",
         where="section 3.6, equation 15",
-        text="The ratio R of the variances is about p/k where σ or p is large, within 0.1 %.",
+        text="R ∼ p/k, R the ratio of the variances, if p is large or σ is high.",
+        conditions="“∼” is read as a limit, here within 0.1 % far out",
         printed=lambda p, k, s2: Fraction(p, k),
         check=at_most(
             _limit_gap,
@@ -232,9 +233,9 @@ CLAIMS: tuple[Statement, ...] = (
             "points",
         ),
         corrections={
-            "where kσ² is at least 4000": Correction(
-                lambda p, k, s2: Fraction(p, k) if k * s2 >= 4000 else None,
-                proof="2σ² and 1/k are then below 0.1 % of kσ⁴ together, and p is at least k",
+            "where kσ² is at least 4000 and p at least k": Correction(
+                lambda p, k, s2: Fraction(p, k) if k * s2 >= 4000 and p >= k else None,
+                proof="2σ² and 1/k are then below 0.1 % of kσ⁴ together, and 2σ² of pσ⁴",
             )
         },
         reason="It is kσ² that has to be large. For large p at a fixed k and σ the factor "

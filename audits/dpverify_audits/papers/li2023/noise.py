@@ -162,12 +162,13 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="li2023.section-3.6.epsilon-number",
         where="section 3.6, below figure 3: “we need ε > 100”, by figure 1",
-        text="At Δ₂ = 1, σ = 0.1 needs ε of about 100, within 5 %: at ε = 95 its δ is above 10⁻⁶.",
-        conditions="the sentence names no δ; figure 1, which it refers to, has 10⁻⁶; the 5 % are "
-        "ours",
+        text="At Δ₂ = 1, σ = 0.1 needs an ε of 100, to the digits given: at 95 its δ is above "
+        "10⁻⁶.",
+        conditions="the sentence names no δ; figure 1, which it refers to, has 10⁻⁶",
         printed=lambda: Fraction(95),
         check=at_most(lambda f: (_SMALL, gaussian_delta(number(f()), arb(10))), [()], "quadrature"),
-        reason="at δ = 10⁻⁶ an ε of 97 is enough, at 10⁻⁷ one above 100 is needed",
+        reason="97 is enough there, which is 100 as one reads it off a figure; at δ = 10⁻⁷ more "
+        "than 100 is needed",
     ),
     Statement(
         id="li2023.remark-3.1.large-epsilon",
@@ -239,7 +240,8 @@ CLAIMS: tuple[Statement, ...] = (
                 change="without β² on the right",
             )
         },
-        reason="‖Wᵀeᵢ‖² doesn't depend on β: with β² on the right the event is likely for β < 1. "
+        reason="‖Wᵀeᵢ‖² doesn't depend on β: with β² on the right the event is likely for small β. "
+        "At β = ½, k = 2 and δ′ = 0.01 it has 0.115. "
         "The lemma itself has β on both sides, and holds.",
         instead="Nothing: the lemma stands.",
     ),
@@ -288,9 +290,10 @@ CLAIMS: tuple[Statement, ...] = (
         cases=_ANALYTIC[-2:],
         reason=(
             "A W with a long row has a larger δ than is asked for. For one with a row of norm "
-            "3√k, Δ₂ = 3, it is 300 and 3,600 times that at ε = 20. A W that is drawn has such a "
-            "row with a chance below 10⁻⁴¹ here: nobody draws one, somebody may choose one, and "
-            "theorem 3.4 doesn’t look at it."
+            "3√k, Δ₂ = 3, it is 300 times that at ε = 20, p = 10 and k = 32, and 3,600 times at "
+            "p = 1000 and k = 64. A W that is drawn has such a row with a chance below "
+            "10⁻⁴¹ here: nobody draws one, somebody may choose one, and theorem 3.4 doesn’t look "
+            "at it."
         ),
         instead="Take Δ₂ from the W that was drawn and σ from theorem 3.5; it is less noise too.",
         covers="the draw of W, one matrix for one release",

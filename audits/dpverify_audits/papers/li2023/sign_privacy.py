@@ -175,7 +175,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "1 − P₊(r, p), with the integral of (18)": Correction(
                 lambda p: 1 - maximum_bound(_F(1), p),
-                proof="the last line of the proof, which conditions on one variable",
+                place="the last line of the proof, which conditions on one variable",
             )
         },
         # of p + 1 independent normal values each is the largest with the same probability
@@ -239,9 +239,9 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=at_most(_one_pair, [*_COUNTED, (1, 1000, _F(1, 10), "any")], "quadrature"),
         mechanisms=("dp-signrp-rr",),
-        reason="Over all neighbours at once more than N₊ signs change at norm 1 with probability "
-        "0.97 at k = 1000. The proof counts columns where any neighbour differs, by lemma 4.3, "
-        "which is false.",
+        reason="Over all neighbours at once more than N₊ signs can change far too often. "
+        "For p = 2, ‖u‖ = β and k = 1000 they do with probability 0.97. The proof counts columns "
+        "where any neighbour differs, by lemma 4.3, which is false.",
         instead="Set N₊ = k: a count of the signs that change for one record depends on that "
         "record.",
     ),
@@ -250,7 +250,13 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 4.1.1, proof of proposition 4.5, equation 20; section 4.3, equation 24",
         text="P(β max |wᵢ| ≥ |wᵀu|) is at most P₊(β/‖u‖, p).",
         printed=maximum_bound,
-        corrections=union_bound(),
+        corrections={
+            "min(1, p·(2/π)·atan r), for r of at most 1": Correction(
+                union_bound,
+                proof="wᵢ and w·u are jointly normal, so that lemma 4.2 bounds each P(β|wᵢ| ≥ "
+                "|w·u|), and the sum of them bounds that of any",
+            )
+        },
         check=at_most(lambda f, r, p: (largest_of_two(), f(r, p)), [(_F(1), 2)], "quadrature"),
         mechanisms=("dp-signrp-rr",),
         reason="At u = (1, 1)β/√2 the probability is 3/4 and the bound 2/3: w·u and the wᵢ "

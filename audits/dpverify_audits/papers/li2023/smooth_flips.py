@@ -174,6 +174,8 @@ CLAIMS: tuple[Statement, ...] = (
             [(r, p) for r in (_F(1, 100), _F(1, 10), _F(1)) for p in (10, 1000)],
             "enclosure",
         ),
+        reason="what is compared are two formulas; for records on a lattice neither is (22), and "
+        "at u = (1, …, 1), p = 100 and β = 0.1 signs have 0.080, normal w 0.022",
     ),
     Statement(
         id="li2023.theorem-4.8.bin",

@@ -55,22 +55,60 @@ def _bound(mass: Fraction, other: Fraction, order: Fraction) -> Any:
     return (d.exp() * number(other)) ** number((order - 1) / order)
 
 
-def _reached() -> tuple[Any, Any]:
-    """Ends of what two outcomes can do at a probability of 1/2, by halving."""
-    half, low, high = law(1, 1), Fraction(1, 2), Fraction(3, 4)
-    for _ in range(30):
-        middle = (low + high) / 2
-        within = apart_most(half, (middle, 1 - middle), _ORDER) <= number(_EPSILON)
-        low, high = (middle, high) if within else (low, middle)
-    return number(1 - low), number(low)
+def _reached(baseline: Fraction) -> tuple[Any, Any]:
+    """Ends of what an event of this probability can have on a neighbour, by halving.
+
+    Two outcomes reach all that any mechanism does, by post-processing.
+    """
+    ends = []
+    for bound in _range(baseline):
+        inside, outside = baseline, Fraction(float(bound))
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            laws = (baseline, 1 - baseline), (middle, 1 - middle)
+            within = apart_most(*laws, _ORDER) <= number(_EPSILON)
+            inside, outside = (middle, outside) if within else (inside, middle)
+        ends.append(number(inside))
+    return ends[0], ends[1]
 
 
-def _half(use: str) -> tuple[Fraction, ...]:
-    ends = _reached() if use == "reached" else _range(Fraction(1, 2))
-    return tuple(rounded(end, 3) for end in ends)
+_DIGITS = {Fraction(1, 2): (3, 3), Fraction(1, 1000): (5, 5), Fraction(1, 10**6): (9, 8)}
+_PRINTED = {
+    Fraction(1, 2): (Fraction(419, 1000), Fraction(586, 1000)),
+    Fraction(1, 1000): (Fraction(42, 10**5), Fraction(218, 10**5)),
+    Fraction(1, 10**6): (Fraction(195, 10**9), Fraction(436, 10**8)),
+}
 
 
-_DIGITS = {Fraction(1, 1000): (5, 5), Fraction(1, 10**6): (9, 8)}
+def _rounded_ends(use: str, baseline: Fraction) -> tuple[Fraction, ...]:
+    ends = {"bound": _range, "reached": _reached}[use](baseline)
+    return tuple(map(rounded, ends, _DIGITS[baseline]))
+
+
+def _ranges(name: str, text: str, *baselines: Fraction, reason: str) -> Statement:
+    """Of these probabilities the ranges of section 7's example, one sentence and the next."""
+    return Statement(
+        id=f"mironov2017.{name}",
+        where="section 7, baseline-dependent guarantees",
+        text=text,
+        printed=lambda use, baseline: _PRINTED[baseline],
+        readings={
+            "these are proposition 10's bounds": Reading(
+                lambda use, baseline: _PRINTED[baseline] if use == "bound" else None,
+                place="the sentence before: “The Rényi differential privacy bound gets weaker for "
+                "less likely outcomes. For instance, …”",
+                covers="the bound is computed at the example's own order, ε and probability",
+            )
+        },
+        check=equals(
+            _rounded_ends,
+            [(use, baseline) for use in ("bound", "reached") for baseline in baselines],
+            "enclosure",
+        ),
+        reason=reason,
+        instead="Read the two numbers as bounds that aren't reached.",
+    )
+
 
 CLAIMS: tuple[Statement, ...] = (
     Statement(
@@ -117,43 +155,21 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
     ),
-    Statement(
-        id="mironov2017.section-7.example",
-        where="section 7, baseline-dependent guarantees",
-        text="Under (10, .1)-RDP an event of probability .5 can be as large as .586 and as small "
-        "as .419 on a neighbour.",
-        printed=lambda use: (Fraction(419, 1000), Fraction(586, 1000)),
-        readings={
-            "these are proposition 10's bounds": Reading(
-                lambda use: (Fraction(419, 1000), Fraction(586, 1000)) if use == "bound" else None,
-                place="the sentence before: “The Rényi differential privacy bound gets weaker for "
-                "less likely outcomes. For instance, …”",
-                covers="the bound is computed at the example's own order, ε and probability",
-            )
-        },
-        check=equals(_half, [("bound",), ("reached",)], "enclosure"),
-        reason=(
-            "The numbers are what the bound gives, and the definition bounds the divergence both "
-            "ways. No mechanism comes so far: from .421 to .579 is what can be."
-        ),
-        instead="Read the two numbers as bounds that aren't reached.",
+    _ranges(
+        "section-7.example",
+        "Under (10, .1)-RDP an event of probability .5 can be as large as .586 and as small as "
+        ".419 on a neighbour.",
+        Fraction(1, 2),
+        reason="The numbers are what the bound gives, and the definition bounds the divergence "
+        "both ways. No mechanism comes so far: to three digits from .422 to .578 is what can be.",
     ),
-    Statement(
-        id="mironov2017.section-7.example.rare",
-        where="section 7, baseline-dependent guarantees",
-        text="Of .001 the range is [.00042, .00218], and of 10⁻⁶ [.195·10⁻⁶, 4.36·10⁻⁶].",
-        printed=lambda baseline: {
-            Fraction(1, 1000): (Fraction(42, 10**5), Fraction(218, 10**5)),
-            Fraction(1, 10**6): (Fraction(195, 10**9), Fraction(436, 10**8)),
-        }[baseline],
-        check=equals(
-            lambda baseline: tuple(
-                rounded(end, digits)
-                for end, digits in zip(_range(baseline), _DIGITS[baseline], strict=True)
-            ),
-            [(baseline,) for baseline in _DIGITS],
-            "enclosure",
-        ),
+    _ranges(
+        "section-7.example.rare",
+        "Of .001 the range is [.00042, .00218], and of 10⁻⁶ [.195·10⁻⁶, 4.36·10⁻⁶].",
+        Fraction(1, 1000),
+        Fraction(1, 10**6),
+        reason="The numbers are what the bound gives, as for .5. What can be, to the digits given, "
+        "is [.00044, .00207] and [.207·10⁻⁶, 4.13·10⁻⁶].",
     ),
     Statement(
         id="mironov2017.figure-3",

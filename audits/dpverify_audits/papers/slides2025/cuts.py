@@ -128,7 +128,8 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "by w, and by 0 on the constants": Correction(
                 lambda direction, n, w: w * (direction != "constant"),
-                proof="(w/n)K has the eigenvalue w across the constants, and 0 on them",
+                place="appendix D, second item, “σᵢ(L_G) ≥ w”, which a shift by w/n wouldn't "
+                "give, and where the constants are left out",
             )
         },
         check=equals(
@@ -212,7 +213,7 @@ CLAIMS: tuple[Statement, ...] = (
         text="Smoothing adds an error of at most O(s·η), here 10·s·η.",
         printed=lambda n, w, s, width: 10 * s * width,
         corrections={
-            "w·s·η·(n − s)/(n − w), at most 2·s·w·η for w ≤ n/2": Correction(
+            "w·s·η·(n − s)/(n − w) for w < n, at most 2·s·w·η for w ≤ n/2": Correction(
                 lambda n, w, s, width: w * s * width * (n - s) / (n - w),
                 proof="the smoothed empty graph has a cut of (w/n)·s(n − s), a share η of which "
                 "is divided by 1 − w/n",
@@ -231,12 +232,12 @@ CLAIMS: tuple[Statement, ...] = (
             "The factor w is left out, which grows with the number of rows and 1/ε. No constant "
             "stands in for it: the error of the empty graph is w·s·η·(n − s)/(n − w)."
         ),
-        instead="Expect an additive error of w·s·η·(n − s)/(n − w), large where w is near n.",
+        instead="Expect an additive error of w·s·η·(n − s)/(n − w) for w below n, large near n.",
     ),
     Statement(
         id="slides2025.appendix-e.additive.logarithm",
         where="appendix E, error, second form",
-        text="w·η/√(ln(1/δ) ln(1/ν)) depends on ε alone.",
+        text="s·η, read as s·w·η, is O(s√(ln(1/δ) ln(1/ν))/ε): it doesn't grow as η falls.",
         conditions="w of the paper, r = 8 ln(2/ν)/η², η from ½ to 1/64",
         printed=lambda *case: Fraction(1),
         corrections={
@@ -246,7 +247,7 @@ CLAIMS: tuple[Statement, ...] = (
         },
         check=equals(_growth, _ETAS, "enclosure"),
         reason="w itself holds a logarithm of r and 1/δ, which the second form leaves out. From "
-        "η = ½ to 1/64 it grows by a third.",
+        "η = ½ to 1/64 it grows by a third, and without end as η goes to 0.",
         instead="Keep the factor ln(4r/δ) when you compute w.",
     ),
 )
