@@ -22,6 +22,20 @@ VAGUE = re.compile(
 HEDGE = re.compile(r"≈|∼|\babout\b|\baround\b")
 ORDER = re.compile(r"\bO\(")
 UNBOUNDED = re.compile(r"[Nn]o (constant|O)\b|without end")
+# Where a place of the paper stands in the advice beside a correction of ours, and isn't it.
+PLACE = re.compile(
+    r"(?<!'s )\b([Aa]lgorithm|appendix|equation|item|lemma|[Nn]ote|[Ss]ection|theorem)\b"
+    r"|\b(display|line) of the proof\b|\bwhich (is|are|has|have) (it|both|right)\b"
+)
+BESIDE_OURS = {
+    "kenthapadi2013.optimal-k.bound": "the item's k is of the variance",
+    "kenthapadi2013.section-6.range": "the section leaves the constant open, which is ours",
+    "li2023.equation-26": "where the printed formula is right",
+    "li2023.section-4.1.2.optimal-k": "what is to be minimised",
+    "mironov2017.proposition-4.large": "from which the proposition is proven otherwise",
+    "stausholm2021.lemma-11": "of ‖Φx‖²/k, whose variance is 1/k² times this one",
+    "stausholm2021.appendix-c.fourth-moment.step": "the bound that needs the step",
+}
 # What has a vague word, and a number of its own or the paper's as well.
 NUMBERED = {
     "aumuller2020.section-6.1.nearly": "a ratio that is read off a figure",
@@ -56,6 +70,16 @@ def bounded(statements: Sequence[Statement]) -> list[str]:
         for statement in statements
         if statement.corrections and not statement.readings and ORDER.search(statement.text)
         if not UNBOUNDED.search(statement.reason)
+    ]
+
+
+def placed(statements: Sequence[Statement]) -> list[str]:
+    """Statements that send the reader to a place of the paper, with a correction of ours."""
+    return [
+        statement.id
+        for statement in statements
+        if any(correction.proof for correction in statement.corrections.values())
+        and PLACE.search(statement.instead)
     ]
 
 
@@ -100,6 +124,10 @@ def test_an_order_fails_where_no_constant_does() -> None:
     assert bounded(CLAIMS) == []
 
 
+def test_what_the_paper_has_is_not_said_to_be_ours() -> None:
+    assert set(placed(CLAIMS)) <= set(BESIDE_OURS)
+
+
 def test_a_delta_is_at_an_epsilon() -> None:
     assert without_setting(CLAIMS) == []
 
@@ -142,6 +170,8 @@ def test_each_fault_is_found_where_it_is_planted() -> None:
     assert vague([planted("Both methods perform poorly."), one]) == ["a.b"]
     assert unread([about]) == ["a.b"]
     assert unread([replace(about, conditions="“about” is within 1 %"), one]) == []
+    sent = replace(about, instead="Take β, as algorithm 5 does.")
+    assert placed([sent, about, replace(sent, corrections={})]) == ["a.b"]
     order = planted("It is O(n).", "So.", instead="So.", corrections=ours)
     assert bounded([order]) == ["a.b"]
     assert bounded([replace(order, reason="It grows without end."), one]) == []

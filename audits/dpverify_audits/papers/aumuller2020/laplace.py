@@ -241,9 +241,7 @@ CLAIMS: tuple[Statement, ...] = (
         corrections={
             "(1 − J)(1 − 1/B)": Correction(
                 lambda x, y, b, a: (1 - jaccard(x, y)) * (1 - Fraction(1, b)),
-                proof=(
-                    "MinHash values differ with 1 − J, and the buckets of two values with 1 − 1/B"
-                ),
+                place="the proof of lemma 1, “Pr(Xᵢ = 1) = (1 − J(x, y))(1 − 1/B)”",
             )
         },
         check=equals(
