@@ -88,7 +88,8 @@ _NAN = struct.pack(">d", math.nan).hex()
 _NAN_BITS = int(_NAN, 16)
 _BITS = 2048  # of one whole number; of a longer one there is a checksum
 _EXACT = 2**53  # up to here doubles hold whole numbers
-_FAR = 10_000  # digits before or behind the point, above which a decimal is no ratio
+_FAR = 10_000  # digits, or places before or behind the point, above which a decimal is no ratio
+_DOUBLE = 17  # digits that a double holds
 _PLACE = re.compile(r" (?:at|@) 0x[0-9a-fA-F]+")
 _UNREAD = (FunctionType, MethodType, CodeType, partial, Awaitable, AsyncIterator)
 """What gives values when it is called or awaited, and may hold any."""
@@ -341,6 +342,7 @@ class _Reader:
     numbers: list[float] = field(default_factory=list)
     checksum: int = 0
     texts: set[str] = field(default_factory=set)
+    last: bool = False  # whether it reads a list's last part by that name
     read: Counter[float] = field(default_factory=Counter)
 
     @property
@@ -394,8 +396,11 @@ class _Reader:
             self.add(f"{name}.exponent", float(exponent))
             if number == 0 and sign:
                 self.word(name, "-0")
-            if abs(number.adjusted()) > _FAR:  # as a ratio it would fill the memory
-                self.number(f"{name}.digits", int(Decimal((sign, digits, 0))))
+            if max(abs(number.adjusted()), len(digits)) > _FAR:  # a ratio takes minutes, or memory
+                leading = digits[:_DOUBLE]
+                self.add(f"{name}.mantissa", float(Decimal((sign, leading, 1 - len(leading)))))
+                self.add(f"{name}.magnitude", float(number.adjusted()))
+                self.word(f"{name}.digits", "".join(map(str, digits)))
                 return
             number = Fraction(number)
         self._ratio(name, number)
@@ -629,10 +634,13 @@ class _Reader:
         self.number(f"len({name})", len(parts))
         structures = []
         for place, part in enumerate(parts):
-            structures.append(self.walk(part, f"{name}[{place}]", depth - 1))
+            told = -1 if self.last and place == len(parts) - 1 else place
+            structures.append(self.walk(part, f"{name}[{told}]", depth - 1))
             self._keyed(part, name)
-        if parts:
+        if parts and not self.last:  # within it again would be twice at every depth
+            self.last = True
             self.walk(parts[-1], f"{name}[-1]", depth - 1)
+            self.last = False
         if parts and all(isinstance(part, int | float | np.number) for part in parts):
             with suppress(OverflowError):  # of whole numbers beyond doubles
                 self.number(f"sum({name})", float(np.sum(np.array(parts, dtype=float))))

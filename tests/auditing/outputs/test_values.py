@@ -153,6 +153,25 @@ def test_what_lies_deep_is_read(wrap: Callable[[Any], Any]) -> None:
     assert any(number == 3.0 for _, number in value_of(nested(3)).leaves)
 
 
+def test_what_a_list_costs_grows_with_its_depth_and_does_not_double() -> None:
+    def leaves(depth: int) -> int:
+        output: Any = "a"
+        for _ in range(depth):
+            output = [output]
+        return len(value_of(output).leaves)
+
+    steps = np.diff([leaves(depth) for depth in range(1, 9)], 2)
+    assert steps.max() <= 2
+    assert ("output[-1][-1][0]", 4.0) in value_of([[[9.0, "a"]], [[5.0], [4.0, "a"]]]).leaves
+
+
+def test_a_decimal_of_many_digits_is_no_ratio() -> None:
+    read = dict(value_of(Decimal("-12." + "3" * 20_000)).leaves)
+    assert read["output.mantissa"] == -1.2333333333333333
+    assert read["output.magnitude"] == 1
+    assert "output.numerator" not in read
+
+
 def test_what_refers_to_itself_ends() -> None:
     endless: list[Any] = []
     endless += [endless, endless, "x"]
@@ -260,6 +279,7 @@ TOLD_APART = {
     "exponent": (Decimal("1.0"), Decimal("1.00")),
     "exponent within": ([Decimal("1.0"), "x"], [Decimal("1.00"), "x"]),
     "far decimals": (Decimal("1e-999999999"), Decimal("-1e-999999999")),
+    "the last of many digits": tuple(Decimal("0." + "7" * 20_000 + n) for n in "12"),
     "sign of a decimal zero": (Decimal("0"), Decimal("-0")),
     "digits of a decimal NaN": (Decimal("NaN"), Decimal("NaN1")),
     "truth": (True, 1),
