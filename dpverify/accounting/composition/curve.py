@@ -8,7 +8,7 @@ is computed depends on what the losses are:
    or on its own lattice (`closed_form`);
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
- - Laplace or Gaussian losses with few such atoms: a closed form for each of their sums
+ - Laplace, Gaussian or normal rows' losses with few such atoms: each of their sums by itself
    (`noise_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
  - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`);
@@ -50,6 +50,7 @@ from dpverify.accounting.composition._noise_sums import (
     NoiseSums,
     has_gaussian_sums,
     has_laplace_sums,
+    has_rows_sums,
 )
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
@@ -471,7 +472,7 @@ class _Sums:
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
-        if has_laplace_sums(losses):
+        if has_laplace_sums(losses) or has_rows_sums(losses):
             return cls(sums=(NoiseSums.of(losses),))
         # ε is off by 3/2·(c + 1) times the variance of the smoothing.
         aim = _RESOLUTION * max(eps, 1 / (c + 1))

@@ -22,18 +22,8 @@ z′ = a′ᵀx/w over unit vectors x, and 1 + γ₂ the same with a and a′ ex
    of norm R: exact again. In between it is an upper bound.
 
 **The curve.** L = ln dP/dQ = ½(γX₁ − X₂·γ/(1 + γ)) with independent X ~ χ²_r under P (the
-determinants cancel), so M(s) = E[e^{sL}] = ((1 − γs)(1 + γs/(1 + γ)))^(−r/2) for 0 < Re s < 1/γ,
-and δ(ε) = E[(1 − e^{ε−L})₊] has the Laplace transform ∫ e^{sε}δ(ε)dε = M(s)/(s(s + 1)), so that
-
-    δ(ε) = (1/2πi)·∫ f(s)ds,    f(s) = M(s)·e^{−sε}/(s(s + 1)),
-
-along Re s = c for any c in (0, 1/γ). f has no singularity off the real axis, and |f(s)|·|s| goes to
-0 in the right half plane, where ε ≥ 0 and γ/(1 + γ) > 0; so the line may turn: from c up to c + iR
-and on along c + iR + t(1 + i), t ≥ 0, and below the axis in the mirror, whose share is the
-conjugate. With R = 1/γ − c the factors |s − 1/γ|, |s + 1 + 1/γ|, |s| and |s + 1| all rise on the
-way and |e^{−sε}| doesn't, so |f| falls. The pieces are enclosed by the rigorous integration of acb,
-over lengths that double. What is left out beyond s is at most |M(s)e^{−sε}|·∫ |du|/(Im u)², upright
-or on the slant at most √2·|M(s)e^{−sε}|/Im s.
+determinants cancel), so E[e^{sL}] = ((1 − γs)(1 + γs/(1 + γ)))^(−r/2), and δ(ε) = E[(1 − e^{ε−L})₊]
+is an integral (`_rows_integral`).
 """
 
 from __future__ import annotations
@@ -45,8 +35,9 @@ from itertools import pairwise
 import numpy as np
 import scipy
 from attrs import frozen
-from flint import acb, arb, ctx
+from flint import arb, ctx
 
+from dpverify.accounting.curves._rows_integral import rows_excess
 from dpverify.accounting.curves.rank_one import NormalRows
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import NormalRowsLoss
@@ -74,7 +65,8 @@ class RankTwoNormal(NormalRows):
     def _delta(self, epsilon: Fraction) -> Enclosure:
         """Encloses δ(ε), of relative width about 1e-15 and never above 1e-10, for ε ≥ 0."""
         with ctx.workprec(_PRECISION):
-            ball = self._integral(epsilon)
+            changes = (self.gamma, self.rows), (-self.gamma / (1 + self.gamma), self.rows)
+            ball = rows_excess(changes, to_arb(epsilon))
             if not (ball.rad() <= _WIDTH / 2 * abs(ball) or ball < _LEAST):
                 raise NumericalError(f"delta({epsilon}) is only known to be {ball}")
             value = Enclosure.of_ball(ball)
@@ -100,62 +92,6 @@ class RankTwoNormal(NormalRows):
         """The privacy loss, for composition."""
         gammas = self.gamma, -self.gamma / (1 + self.gamma)
         return ((NormalRowsLoss(rows=self.rows, gammas=gammas), 1),)
-
-    def _path(self, eps: float) -> tuple[float, float]:
-        """Where ln|f| is about least between 0 and 1/γ, and how wide its peak is across.
-
-        Any c there is right; this one is fast, and by its correctly rounded logarithms the same on
-        every processor, as are then the last digits of the curve.
-        """
-        gamma = float(self.gamma)
-
-        def log_size(u: float) -> float:
-            logs = arb(-u).log1p() + arb(u / (1 + gamma)).log1p()
-            rest = arb(u * (u / gamma + 1)).log()
-            return float((-self.rows * logs / 2 - rest).mid()) - u / gamma * eps
-
-        result = scipy.optimize.minimize_scalar(
-            log_size, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-6}
-        )
-        u = float(result.x) * (1 - 1e-9)
-        step = 1e-3 * min(u, 1 - u)
-        bend = (log_size(u - step) - 2 * log_size(u) + log_size(u + step)) / step**2
-        return u / gamma, min(1 / math.sqrt(max(bend, 1.0)), 1 - u) / gamma
-
-    def _integral(self, epsilon: Fraction) -> arb:
-        start, width = self._path(float(epsilon))
-        eps, gamma, c = to_arb(epsilon), to_arb(self.gamma), arb(start)
-        down = gamma / (1 + gamma)
-
-        def log_moment(s: acb, analytic: bool) -> acb:
-            logs = (1 - gamma * s).log(analytic) + (1 + down * s).log(analytic)
-            return -arb(self.rows) / 2 * logs - s * eps
-
-        # f is divided by a number of its own size, which keeps tolerances absolute.
-        log_size = log_moment(acb(c), False).real
-        scale = log_size.mid()
-
-        def integrand(s: acb, analytic: bool) -> acb:
-            return (log_moment(s, analytic) - scale).exp() / (s * (s + 1))
-
-        tolerance = abs(integrand(acb(c), False)) * arb(width) * arb(2) ** -58
-        turn = 1 / gamma - c
-        if not (c > 0 and turn > 0):
-            raise NumericalError(f"no contour at {c}")
-        if log_size.exp() < _LEAST:  # δ ≤ P[L > ε] ≤ M(c)e^{−cε}
-            return arb(0).union(log_size.exp())
-        place, length, direction = acb(c), arb(width), acb(0, 1)
-        total, rest = acb(0), arb.pos_inf()
-        while not rest < tolerance:
-            if direction.real == 0 and place.imag + length >= turn:
-                end, length, direction = acb(c, turn), turn, acb(1, 1)
-            else:
-                end, length = place + length * direction, 2 * length
-            total += acb.integral(integrand, place, end, rel_tol=arb(2) ** -50, abs_tol=tolerance)
-            place = end
-            rest = 2 * (log_moment(place, False).real - scale).exp() / place.imag
-        value = total.imag + arb(0, rest.upper())
-        return value / arb.pi() * scale.exp()
 
 
 def _tail(up: float, down: float, rows: int, threshold: float) -> float:
