@@ -5,7 +5,7 @@ response, and in every fifth cell Gaussian noise on Poisson samples), each with 
 for one record that is added or removed, or, in every 25th cell, replaced. With ``--sampled`` one
 kind, Gaussian noise on Poisson samples, of up to 10⁵ releases, rates of 1e-5 to 1, σ of 0.3 to 100,
 and in every second cell a δ down to 1e-100, beside the bounds of `tests.helpers.sampled_oracle`.
-They take some ten minutes of the processor; what is done is kept in ``out/mixtures.jsonl``, from
+They take half an hour of the processor; what is done is kept in ``out/mixtures.jsonl``, from
 which an interrupted run goes on. An enclosure of ε agrees with dp-accounting's two values only if
 its lower end isn't above the pessimistic one, nor its upper end below the optimistic one, but for
 one part in 10⁸: dp-accounting adds no round-off. The lattices count theirs.
