@@ -27,6 +27,7 @@ from attrs import field, frozen
 from flint import arb, arb_poly, ctx
 from numpy.typing import NDArray
 
+from dpverify.accounting.composition.curve import Composed
 from dpverify.accounting.curves._steps import step_delta, step_epsilon
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.discrete import FiniteLoss
@@ -41,6 +42,7 @@ __all__ = ["Geometric", "GeometricNoise"]
 
 _HALF_BITS, _GUIDE_BITS = 63, 14
 _HALF = 2**_HALF_BITS
+_MOST_STEPS = 1 << 10
 _BLOCK = 8192  # draws a block: they stay in the cache
 _LEAST, _MOST = Fraction(1, 2**40), 1 - Fraction(1, 2**14)
 
@@ -182,11 +184,18 @@ class Geometric(PrivacyCurve):
         return enclose(lambda: -to_arb(self.ratio).log())
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
-        """Encloses δ(ε), exactly 0 from the largest loss on."""
+        """Encloses δ(ε), exactly 0 from the largest loss on.
+
+        Of many steps the nodes of an inversion are fewer than the weights of the whole law.
+        """
+        if self.reach > _MOST_STEPS:
+            return Composed(losses=self.losses()).delta_at(epsilon)
         return step_delta(epsilon, step=self.loss(), reach=self.reach, tails=self._tails)
 
     def _epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses ε(δ); the largest loss where δ is 0."""
+        if self.reach > _MOST_STEPS:
+            return Composed(losses=self.losses()).epsilon_at(delta)
         return step_epsilon(delta, reach=self.reach, tails=self._tails)
 
     def rates(self, threshold: float, *, noise: float = 1.0) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from dpverify.designs import Design, design
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError, RecordsError
 from dpverify.sampling.words import ReplayableWords
+from dpverify_mechanisms.baselines import geometric_noise
 from dpverify_mechanisms.baselines.geometric_noise import Geometric, GeometricNoise, _table
 from dpverify_mechanisms.min_hash import hashing
 from dpverify_mechanisms.min_hash.estimators import CollisionSimilarity, DistanceSimilarity
@@ -252,8 +253,12 @@ CURVES = [
 ]
 
 
+@pytest.mark.parametrize("most_steps", [0, 1 << 10], ids=["by inversion", "by the whole law"])
 @pytest.mark.parametrize("curve", CURVES)
-def test_curve_by_enumeration(curve: Geometric) -> None:
+def test_curve_by_enumeration(
+    curve: Geometric, most_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(geometric_noise, "_MOST_STEPS", most_steps)
     noise = GeometricNoise(ratio=curve.ratio)
     rest = 1 - sum((share for _, share in curve.shifts), Fraction(0))
     moves = [(0, rest), *curve.shifts] if rest else list(curve.shifts)
