@@ -23,6 +23,7 @@ from dpverify.accounting.budget import Budget
 from dpverify.catalogue import family_of
 from dpverify.certificate._releasing import check_records, write_release
 from dpverify.certificate.archive import ARRAY
+from dpverify.certificate.build import build, canonical
 from dpverify.certificate.checklist import answers, check_answerable
 from dpverify.certificate.configuration import (
     MAX_SEED,
@@ -31,16 +32,7 @@ from dpverify.certificate.configuration import (
     described,
     load_configuration,
 )
-from dpverify.certificate.derive import (
-    PILOT,
-    AuditPlan,
-    build,
-    canonical,
-    collect,
-    derive,
-    with_enough_draws,
-    worth,
-)
+from dpverify.certificate.derive import PILOT, AuditPlan, collect, derive, with_enough_draws, worth
 from dpverify.certificate.manifest import part_count
 from dpverify.certificate.schema import (
     SCHEMA,

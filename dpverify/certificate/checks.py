@@ -23,9 +23,10 @@ from dpverify.auditing.statistics.noise_floor import (
     too_small,
 )
 from dpverify.certificate.archive import Contents
+from dpverify.certificate.build import build, canonical
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest, environment
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import AuditPlan, build, canonical, collect, derive, misfits
+from dpverify.certificate.derive import AuditPlan, collect, derive, misfits
 from dpverify.certificate.manifest import MANIFEST, part_count, released_blocks
 from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness

@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify.auditing.attacks import white_box as whitebox
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.samples import by_chunks
@@ -19,9 +18,8 @@ from dpverify.auditing.statistics import power as planning
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.statistics.two_sample_binomial import Counts
-from dpverify.catalogue import family_of
 from dpverify.certificate import meaning
-from dpverify.certificate.limits import check_release, check_size, check_target
+from dpverify.certificate.build import build, protected_unit
 from dpverify.certificate.schema import (
     Derived,
     Ends,
@@ -31,7 +29,6 @@ from dpverify.certificate.schema import (
     Evidence,
     GuaranteeStatement,
     Inputs,
-    KindInput,
     MomentEvidence,
     PairEvidence,
     PowerStatement,
@@ -43,12 +40,9 @@ from dpverify.certificate.schema import (
 )
 from dpverify.certificate.usefulness import judge as judge_usefulness
 from dpverify.data.declared import synthetic_rows
-from dpverify.data.domain import Box
-from dpverify.enclosure import Enclosure, decimal_string, exact_string
-from dpverify.errors import ConfigurationError, require
+from dpverify.enclosure import Enclosure, decimal_string
+from dpverify.errors import require
 from dpverify.estimation import moments
-from dpverify.family import Request
-from dpverify.guarantee import Guarantee
 from dpverify.ledger.reliance import relied_on
 from dpverify.privacy import Certifiable, Estimator, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -56,12 +50,9 @@ from dpverify.sampling.words import ReplayableWords
 __all__ = [
     "PILOT",
     "AuditPlan",
-    "build",
-    "canonical",
     "collect",
     "derive",
     "misfits",
-    "protected_unit",
     "synthetic",
     "with_enough_draws",
     "worth",
@@ -79,105 +70,6 @@ PILOT = 1000
 _ASIDE = range(2**24 - PILOT, 2**24)  # their numbers: the last that a stream can be named by
 _CHUNK = 250  # draws of estimates that one worker makes before it takes others
 _SHARES = {"attack": 39.0, "moments": 1.0}
-
-
-def build(inputs: Inputs) -> Certifiable:
-    """The mechanism that the inputs describe.
-
-    Raises
-    ------
-    ConfigurationError
-        If no such mechanism is installed, or its parameters aren't those given.
-    ParameterError
-        If a parameter is outside its domain, or the inputs ask for more than `limits` allows.
-    """
-    check_size(inputs)
-    family = family_of(inputs.mechanism)
-    if inputs.ranges and len(inputs.ranges) != inputs.attributes:
-        raise ConfigurationError(
-            f"{len(inputs.ranges)} ranges are given for {inputs.attributes} attributes: each needs "
-            "one."
-        )
-    _check_columns(inputs)
-    _check_ranges(inputs)
-    check_target(inputs.epsilon, inputs.delta)
-    mechanism = family.make(
-        Request(
-            rows=inputs.rows,
-            p=inputs.attributes,
-            domain=inputs.declared_domain(),
-            adjacency=inputs.protected(),
-            epsilon=inputs.epsilon,
-            delta=inputs.delta,
-            seed=inputs.projection_seed,
-            parameters=inputs.parameters,
-        )
-    )
-    check_release(inputs, mechanism)
-    return mechanism
-
-
-def _check_columns(inputs: Inputs) -> None:
-    """Refuse columns that don't make up the attributes, or a unit that they don't fit."""
-    if not inputs.columns:
-        return
-    if sum(len(column.attributes) for column in inputs.columns) != inputs.attributes:
-        raise ConfigurationError(f"the columns don't make {inputs.attributes} attributes.")
-    if inputs.declared_domain() != Box(0, 1, outside=inputs.outside or "refuse") or inputs.ranges:
-        raise ConfigurationError("columns become attributes in [0, 1], without other ranges.")
-    wide = [column.name for column in inputs.columns if len(column.attributes) > 1]
-    if wide and inputs.adjacency.kind not in ("l1-ball", "record"):
-        raise ConfigurationError(
-            f"adjacency.kind={inputs.adjacency.kind} isn't for columns of several attributes "
-            f'({", ".join(wide)}), which move together. Protect a "cell", one column of one '
-            'record, or a "record".'
-        )
-
-
-def protected_unit(inputs: Inputs, guarantee: Guarantee) -> str:
-    """Whom a release protects, in words: one cell of the table, where its columns are declared."""
-    numbers = inputs.adjacency.numbers
-    reach = {"attribute": "beta", "l1-ball": "radius"}.get(inputs.adjacency.kind)
-    if inputs.columns and reach and numbers[reach] >= 1:
-        return "one column of one record, whatever it changes to"
-    return guarantee.adjacency.unit
-
-
-def _check_ranges(inputs: Inputs) -> None:
-    """Refuse ranges that no configuration may have: a certificate may come from anyone."""
-    purpose = [] if inputs.purpose is None else [inputs.purpose]
-    for name, ranges in (("ranges", inputs.ranges), ("purpose", purpose)):
-        for one in ranges:
-            ends = f"{exact_string(one.low)} to {exact_string(one.high)}"
-            require(one.low < one.high, name, ends, "from a lower to a higher end")
-    unit = KindInput(kind="box", numbers={"low": Fraction(0), "high": Fraction(1)})
-    if inputs.ranges and inputs.domain != unit:
-        rule = "the box [0, 1], to which ranges bring every column"
-        raise ConfigurationError(f"domain={inputs.domain.kind} must be {rule}.")
-
-
-def canonical(inputs: Inputs) -> Inputs:
-    """The same inputs in the one form that certificates have, of a mechanism that can be built.
-
-    Every number of a kind is there, also where it has a default, parameters that are numbers are
-    exact strings, what is done with records outside the domain is said wherever there is a choice,
-    and the seed is 0 where nothing is made from it.
-    """
-    domain, family = inputs.declared_domain(), family_of(inputs.mechanism)
-    values = family.read(inputs.parameters)
-    return inputs.model_copy(
-        update={
-            "parameters": {
-                name: exact_string(value) if isinstance(value, Fraction) else value
-                for name, value in values.items()
-                if name in inputs.parameters
-            },
-            "domain": KindInput.of(*DOMAINS.describe(domain)),
-            "outside": getattr(domain, "outside", None),
-            "adjacency": KindInput.of(*ADJACENCIES.describe(inputs.protected())),
-            "projection_seed": inputs.projection_seed if family.seeded else 0,
-        }
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpverify._registry import ADJACENCIES, DOMAINS, Kinds
 from dpverify.catalogue import family_of
-from dpverify.certificate.derive import build
+from dpverify.certificate.build import build
 from dpverify.certificate.schema import Inputs, KindInput
 from dpverify.enclosure import rational
 from dpverify.errors import ConfigurationError

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from dpverify._refusals import refusals
 from dpverify._tables import html_table, text_table
+from dpverify.certificate.build import build
 from dpverify.certificate.certify import Certified
 from dpverify.certificate.checks import certificate_path, check_terms, read_certificate, released
-from dpverify.certificate.derive import build
 from dpverify.certificate.manifest import read_array
 from dpverify.certificate.schema import Certificate
 from dpverify.data.declared import DateColumn, NumberColumn

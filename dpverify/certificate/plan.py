@@ -21,9 +21,10 @@ from dpverify._tables import html_table, text_table
 from dpverify.auditing.outputs.time_limit import Late, within
 from dpverify.catalogue import families
 from dpverify.certificate import meaning
+from dpverify.certificate.build import build, protected_unit
 from dpverify.certificate.certify import Empty, configured, requested
 from dpverify.certificate.configuration import Configuration
-from dpverify.certificate.derive import build, protected_unit, synthetic, worth
+from dpverify.certificate.derive import synthetic, worth
 from dpverify.certificate.rounding import about, percent_at_most
 from dpverify.certificate.schema import AttackerRate, Ends, Inputs, KindInput, SizeError, Usefulness
 from dpverify.certificate.usefulness import recall

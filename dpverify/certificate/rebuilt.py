@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.certificate.derive import build
+from dpverify.certificate.build import build
 from dpverify.certificate.schema import Certificate
 from dpverify.errors import CertificateError, ParameterError
 from dpverify.guarantee import Guarantee

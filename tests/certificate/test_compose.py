@@ -25,9 +25,9 @@ from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
 from dpverify.certificate import rebuilt
+from dpverify.certificate.build import build
 from dpverify.certificate.certify import CERTIFICATE, REPORT, document_digest
 from dpverify.certificate.compose import OwnersWord, check_document, compose
-from dpverify.certificate.derive import build
 from dpverify.certificate.schema import Certificate, Inputs
 from dpverify.certificate.sign import add_signature, check_signatures, envelope_beside, statement
 from dpverify.enclosure import Enclosure

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from dpverify.accounting.curves.gaussian import Gaussian
+from dpverify.certificate.build import build
 from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.compose import compose
-from dpverify.certificate.derive import build
 from dpverify.certificate.limits import check_size
 from dpverify.certificate.named import named_mechanism
 from dpverify.certificate.schema import Inputs

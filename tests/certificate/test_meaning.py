@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.published import published_delta, sigma_kenthapadi
-from dpverify.certificate.derive import build
+from dpverify.certificate.build import build
 from dpverify.certificate.meaning import FAR, curve_points, size_errors
 from dpverify.certificate.schema import Certificate, EventCounts, Evidence, PairEvidence
 

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from dpverify.auditing.outputs.journal import AuditJournal
 from dpverify.auditing.settings import Source, settings_file, settle
 from dpverify.certificate import certify as make
+from dpverify.certificate.build import build
 from dpverify.certificate.checks import Check, read_certificate
 from dpverify.certificate.compose import check_document, compose
 from dpverify.certificate.configuration import load_configuration
-from dpverify.certificate.derive import build
 from dpverify.certificate.keys import load_private_key, load_public_key
 from dpverify.certificate.open_release import open_release
 from dpverify.certificate.report.html import render

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverify.certificate.build import build
 from dpverify.certificate.certify import environment
 from dpverify.certificate.checklist import answers
-from dpverify.certificate.derive import AuditPlan, build, collect, derive
+from dpverify.certificate.derive import AuditPlan, collect, derive
 from dpverify.certificate.report.html import render
 from dpverify.certificate.rounding import about, at_least, at_most, exact
 from dpverify.certificate.schema import (
