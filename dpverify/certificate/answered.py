@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpverify.certificate.configuration import Line, OwnerSettings
+from dpverify.certificate.fields import Sha256
 
 __all__ = ["Answered"]
 
@@ -27,7 +28,7 @@ class Answered(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    after: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = hashlib.sha256().hexdigest()
+    after: Sha256 = hashlib.sha256().hexdigest()
     by: Line
     at: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     answers: Annotated[dict[str, OwnerSettings], Field(min_length=1)]

@@ -26,20 +26,19 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
 from dpverify.certificate.certify import REPORT, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
+from dpverify.certificate.fields import Document, Sha256, require_visible
 from dpverify.certificate.schema import (
     Certificate,
     Ends,
     Environment,
     Inputs,
-    Sha256,
-    require_visible,
 )
 from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
@@ -67,11 +66,7 @@ _ALL_OF_THEM = "the total covers the releases named here and no other release ab
 _POINTS = 14
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class OwnersWord(_Part):
+class OwnersWord(Document):
     """What the owner states and nothing here can check.
 
     Attributes
@@ -85,14 +80,14 @@ class OwnersWord(_Part):
     same_records: bool = False
 
 
-class TotalPoint(_Part):
+class TotalPoint(Document):
     """One point of the privacy curve."""
 
     epsilon: str
     delta: Ends
 
 
-class Total(_Part):
+class Total(Document):
     """What all releases together guarantee."""
 
     protects: str
@@ -107,7 +102,7 @@ class Total(_Part):
     draws: list[str]
 
 
-class Composition(_Part):
+class Composition(Document):
     """A whole composed certificate: `parts` are certificates, `delta` is the total's."""
 
     schema_version: Literal["dpverify-composition/1"] = Field(alias="schema")

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import rfc8785
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from dpverify.certificate.archive import Contents, read_blocks
+from dpverify.certificate.fields import Document, Sha256
 from dpverify.certificate.own_files import read_own_file
-from dpverify.certificate.schema import Sha256
 from dpverify.errors import CertificateError
 
 __all__ = [
@@ -42,20 +42,16 @@ def part_name(number: int) -> str:
     return f"sketch-{number:05}.npz"
 
 
-class Part(BaseModel):
+class Part(Document):
     """One file of a release, in which its next rows are."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     file: str
     rows: Annotated[int, Field(ge=1)]
     sha256: Sha256
 
 
-class Manifest(BaseModel):
+class Manifest(Document):
     """The parts of a release, in the order of their rows."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     schema_version: Literal["dpverify-manifest/1"] = Field(
         default="dpverify-manifest/1", alias="schema"

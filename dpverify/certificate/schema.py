@@ -17,20 +17,26 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, ValidationError, model_validator
 
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
-from dpverify.certificate.configuration import MAX_SEED, AboutField, OwnerSettings, one_line
+from dpverify.certificate.configuration import AboutField, OwnerSettings
+from dpverify.certificate.fields import (
+    PROGRAMS,
+    Count,
+    Document,
+    OwnWords,
+    Program,
+    Secure,
+    Sha256,
+    Statistic,
+    Time,
+    Version,
+    require_visible,
+)
 from dpverify.certificate.rounding import about
 from dpverify.data.adjacency import Adjacency
 from dpverify.data.declared import DeclaredColumn
@@ -38,8 +44,6 @@ from dpverify.data.domain import Domain
 from dpverify.enclosure import Enclosure, exact_string
 from dpverify.errors import ConfigurationError
 from dpverify.guarantee import Guarantee
-from dpverify.sampling.words import SecureWords
-from dpverify.visible import hidden
 
 __all__ = [
     "SCHEMA",
@@ -66,17 +70,14 @@ __all__ = [
     "Range",
     "Release",
     "ReliedOn",
-    "Sha256",
     "SizeError",
     "Usefulness",
     "WhiteBoxFinding",
     "json_schema",
-    "require_visible",
 ]
 
 SCHEMA = "dpverify-certificate/1"
 
-Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Answer = Literal["pass", "fail", "needs_owner", "not_applicable"]
 _ANSWERS: Final[dict[Answer, str]] = {
     "pass": "passed",
@@ -84,63 +85,9 @@ _ANSWERS: Final[dict[Answer, str]] = {
     "needs_owner": "for the owner to answer",
     "not_applicable": "not applicable",
 }
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-def _nine_digits(text: str) -> str:
-    if f"{float(text):.9g}" != text:
-        raise ValueError("must be a number of nine significant digits in its one form")
-    return text
-
-
-Statistic = Annotated[str, AfterValidator(_nine_digits)]
-
-
-def _spaced(text: str) -> str:
-    if one_line(text) != text:
-        raise ValueError("must be words with single spaces between them")
-    return text
-
-
-OwnWords = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spaced)]
-
-
-def require_visible(fields: Any) -> Any:
-    """Refuse a document that holds text which a terminal obeys or a reader doesn't see.
-
-    Raises
-    ------
-    ValueError
-        Naming the first such character.
-    """
-    left = [fields]
-    while left:  # no recursion: a document may be deep
-        match left.pop():
-            case dict() as part:
-                left += [*part, *part.values()]
-            case list() as part:
-                left += part
-            case str() as text if character := hidden(text):
-                raise ValueError(f"holds the hidden character {character}: no text may")
-    return fields
-
-
-def _secure(policy: str) -> str:
-    if policy != SecureWords.policy:
-        raise ValueError(f"must be {SecureWords.policy!r}: nothing else releases")
-    return policy
-
-
-Secure = Annotated[
-    str, AfterValidator(_secure), Field(json_schema_extra={"const": SecureWords.policy})
-]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Ends(_Part):
+class Ends(Document):
     """An enclosure: lower ≤ true value ≤ upper."""
 
     lower: str
@@ -152,7 +99,7 @@ class Ends(_Part):
         return cls(**enclosure.as_json())
 
 
-class KindInput(_Part):
+class KindInput(Document):
     """An adjacency or a domain: its kind and its exact numbers."""
 
     kind: str
@@ -164,14 +111,14 @@ class KindInput(_Part):
         return cls(kind=kind, numbers=dict(numbers))
 
 
-class Range(_Part):
+class Range(Document):
     """The least and the largest value that the owner declares, exact."""
 
     low: Exact
     high: Exact
 
 
-class OwnerAnswer(_Part):
+class OwnerAnswer(Document):
     """What the owner says of a hazard that no computation can judge."""
 
     answer: Literal["pass", "fail", "not_applicable"]
@@ -183,7 +130,7 @@ class OwnerAnswer(_Part):
         return cls(answer=given.answer, reason=given.reason)
 
 
-class Inputs(_Part):
+class Inputs(Document):
     """What the owner chose, and what the owner says.
 
     Where there are `ranges`, every column was brought from its own to [0, 1] before anything else,
@@ -244,21 +191,21 @@ class Inputs(_Part):
             ) from None
 
 
-class EventCounts(_Part):
+class EventCounts(Document):
     """How often an event happened on its own side and on the other."""
 
     hits: Count
     false_hits: Count
 
 
-class PairEvidence(_Part):
+class PairEvidence(Document):
     """Counts of every event for one pair of neighbours."""
 
     pair: str
     counts: list[EventCounts]
 
 
-class MomentEvidence(_Part):
+class MomentEvidence(Document):
     """Sample moments of one estimator over fresh projections and noise."""
 
     estimator: str
@@ -269,7 +216,7 @@ class MomentEvidence(_Part):
     undefined: Count
 
 
-class Evidence(_Part):
+class Evidence(Document):
     """What the replayable audits drew."""
 
     draws: Count
@@ -279,14 +226,14 @@ class Evidence(_Part):
     probe_estimates: list[Statistic]
 
 
-class ReliedOn(_Part):
+class ReliedOn(Document):
     """A statement of a paper that the proof uses, and what its check found."""
 
     id: str
     verdict: Literal["confirmed_exactly", "confirmed_statistically", "conservative"]
 
 
-class GuaranteeStatement(_Part):
+class GuaranteeStatement(Document):
     """The claim with its conditions."""
 
     notion: Literal["differential privacy", "individual differential privacy"]
@@ -299,7 +246,7 @@ class GuaranteeStatement(_Part):
     statements: list[ReliedOn]
 
 
-class CurvePoint(_Part):
+class CurvePoint(Document):
     """One point of the privacy curve.
 
     `published` is the δ of the best known published theorem for this noise, where there is one;
@@ -312,7 +259,7 @@ class CurvePoint(_Part):
     shown: str
 
 
-class AttackerRate(_Part):
+class AttackerRate(Document):
     """What the curve leaves to the strongest attacker, and the threshold that proves it."""
 
     false_positive_rate: str
@@ -320,7 +267,7 @@ class AttackerRate(_Part):
     true_positive_rate: Ends
 
 
-class EventFinding(_Part):
+class EventFinding(Document):
     """What one event's counts prove at its level, which was fixed before any draw."""
 
     pair: str
@@ -332,7 +279,7 @@ class EventFinding(_Part):
     refuted_at: str | None
 
 
-class PowerStatement(_Part):
+class PowerStatement(Document):
     """What the audit would have found with probability 0.99."""
 
     noise_scale: str | None
@@ -340,7 +287,7 @@ class PowerStatement(_Part):
     reach: str | None
 
 
-class WhiteBoxFinding(_Part):
+class WhiteBoxFinding(Document):
     """The likelihood-ratio attack."""
 
     verdict: Literal["violation", "no_violation_found", "inconclusive"]
@@ -352,7 +299,7 @@ class WhiteBoxFinding(_Part):
     roc_thresholds: list[str]
 
 
-class EstimatorFinding(_Part):
+class EstimatorFinding(Document):
     """An estimator's formulas at one synthetic pair, and whether draws refute them."""
 
     name: str
@@ -370,7 +317,7 @@ class EstimatorFinding(_Part):
         return f"{self.name} ({self.formulas}): {verdicts.replace('_', ' ')}"
 
 
-class Prediction(_Part):
+class Prediction(Document):
     """What the first estimator estimates for a synthetic pair, with its predicted moments."""
 
     truth: str
@@ -378,7 +325,7 @@ class Prediction(_Part):
     deviation: str
 
 
-class Usefulness(_Part):
+class Usefulness(Document):
     """What one estimate tells of a quantity in a range of interest; see `usefulness`."""
 
     quantity: str
@@ -412,14 +359,14 @@ class Usefulness(_Part):
                 )
 
 
-class SizeError(_Part):
+class SizeError(Document):
     """Predicted root mean squared error of the first estimator for a sketch of another size."""
 
     size: Count
     error: str
 
 
-class Derived(_Part):
+class Derived(Document):
     """What follows from inputs and evidence."""
 
     protects: str
@@ -438,7 +385,7 @@ class Derived(_Part):
     sizes: list[SizeError]
 
 
-class HazardAnswer(_Part):
+class HazardAnswer(Document):
     """A hazard of the checklist, how it is answered, and on what evidence.
 
     `owner` is true where the answer rests on the owner's word.
@@ -452,7 +399,7 @@ class HazardAnswer(_Part):
     owner: bool
 
 
-class Release(_Part):
+class Release(Document):
     """The released file, or the manifest of a release in parts; shape and type are of all rows."""
 
     file: Literal["sketch.npz", "manifest.json"]
@@ -469,24 +416,15 @@ class Release(_Part):
         return f"{shape} {'bytes' if self.dtype == 'uint8' else 'whole numbers'}"
 
 
-_TIME = r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$"
-_PROGRAMS = (
-    *("dpverify", "numpy", "scipy", "python-flint", "python"),
-    *("jinja2", "matplotlib", "kiwisolver", "freetype"),  # of the report
-)
-_Program = Annotated[str, Field(pattern=f"^({'|'.join(_PROGRAMS)})$")]
-_Version = Annotated[str, Field(pattern="^[0-9A-Za-z.!+_-]{1,100}$")]
-
-
-class Environment(_Part):
+class Environment(Document):
     """Versions, platform and time: held by the digest, and by a signature, alone."""
 
-    created: Annotated[str, Field(pattern=_TIME)]
-    versions: Annotated[dict[_Program, _Version], Field(min_length=len(_PROGRAMS))]
+    created: Time
+    versions: Annotated[dict[Program, Version], Field(min_length=len(PROGRAMS))]
     platform: Annotated[str, Field(pattern="^[!-~]{1,50} [!-~]{0,50}$")]
 
 
-class Certificate(_Part):
+class Certificate(Document):
     """A whole certificate.
 
     `release` is null where an audit found a violation: then nothing was released.

@@ -26,7 +26,6 @@ from typing import Any
 import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import BaseModel, ConfigDict
 
 from dpverify.certificate.certify import REPORT
 from dpverify.certificate.checks import (
@@ -36,6 +35,7 @@ from dpverify.certificate.checks import (
     read_certificate,
 )
 from dpverify.certificate.compose import check_document
+from dpverify.certificate.fields import Document
 from dpverify.certificate.keys import key_id, load_private_key, no_passphrase
 from dpverify.certificate.own_files import read_own_file
 from dpverify.data.atomic_files import writing
@@ -60,19 +60,15 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 
 
-class Signature(BaseModel):
+class Signature(Document):
     """A signature in base64, and whose it says it is: `key_id` of the public key."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     keyid: str
     sig: str
 
 
-class Envelope(BaseModel):
+class Envelope(Document):
     """A DSSE envelope."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     payload: str
     payloadType: str  # noqa: N815  # the format's own name

@@ -1,0 +1,92 @@
+"""Types of the fields that documents are made of, and the rules that every document keeps to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from dpverify.certificate.configuration import MAX_SEED, one_line
+from dpverify.sampling.words import SecureWords
+from dpverify.visible import hidden
+
+__all__ = [
+    "PROGRAMS",
+    "Count",
+    "Document",
+    "OwnWords",
+    "Program",
+    "Secure",
+    "Sha256",
+    "Statistic",
+    "Time",
+    "Version",
+    "require_visible",
+]
+
+
+class Document(BaseModel):
+    """A document or a part of one, with its fields and no others, each of its own JSON type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _nine_digits(text: str) -> str:
+    if f"{float(text):.9g}" != text:
+        raise ValueError("must be a number of nine significant digits in its one form")
+    return text
+
+
+Statistic = Annotated[str, AfterValidator(_nine_digits)]
+
+
+def _spaced(text: str) -> str:
+    if one_line(text) != text:
+        raise ValueError("must be words with single spaces between them")
+    return text
+
+
+OwnWords = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spaced)]
+
+
+def require_visible(fields: Any) -> Any:
+    """Refuse a document that holds text which a terminal obeys or a reader doesn't see.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such character.
+    """
+    left = [fields]
+    while left:  # no recursion: a document may be deep
+        match left.pop():
+            case dict() as part:
+                left += [*part, *part.values()]
+            case list() as part:
+                left += part
+            case str() as text if character := hidden(text):
+                raise ValueError(f"holds the hidden character {character}: no text may")
+    return fields
+
+
+def _secure(policy: str) -> str:
+    if policy != SecureWords.policy:
+        raise ValueError(f"must be {SecureWords.policy!r}: nothing else releases")
+    return policy
+
+
+Secure = Annotated[
+    str, AfterValidator(_secure), Field(json_schema_extra={"const": SecureWords.policy})
+]
+
+Time = Annotated[str, Field(pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$")]
+PROGRAMS = (
+    *("dpverify", "numpy", "scipy", "python-flint", "python"),
+    *("jinja2", "matplotlib", "kiwisolver", "freetype"),  # of the report
+)
+Program = Annotated[str, Field(pattern=f"^({'|'.join(PROGRAMS)})$")]
+Version = Annotated[str, Field(pattern="^[0-9A-Za-z.!+_-]{1,100}$")]
