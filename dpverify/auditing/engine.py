@@ -40,6 +40,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -136,106 +137,162 @@ def run(
     journal : keeps what was found, so that a killed audit goes on where it was
     progress : told what runs
     """
-    require(config.draws >= _LEAST, "draws", config.draws, f"at least {_LEAST}")
-    _require_mechanism(mechanism)
-    without = tuple(selection.without)
-    chosen = applicable(mechanism, selection.kinds, without=without)
-    doubles = selection.kinds is not None or "precision-of-doubles" not in without
-    only_whole = not doubles and "precision" in chosen
-    curve = _claim(mechanism)
-    delta = config.delta_for(curve)
-    config = evolve(config, delta=delta)
-    claimed = claimed_epsilon(curve, delta)
-    rule = "one at which the claim has a finite epsilon"
-    require(math.isfinite(claimed), "delta", delta, rule)
-    known = known_pairs(mechanism, selection.pairs)
-    searching = selection.search or (selection.search is None and not known)
-    require(not (searching and over_the_draw(mechanism)), "search", True, "left out over the draw")
-    identity = {
-        "mechanism": f"{display_name(mechanism)} ({fingerprint(mechanism)})",
-        "alpha": repr(config.alpha),
-        "delta": str(delta),
-        "draws": str(config.draws),
-        "seed": str(config.seed),
-        "kinds": ", ".join(chosen) + (" of whole numbers" if only_whole else ""),
-        "pairs": fingerprint([(pair.name, pair.record, pair.neighbour) for pair in known]),
-        "search": str(bool(searching)),
-    }
-
-    def step(
-        name: str, make: Callable[[], Any], done: Callable[[Any], bool] = lambda _: True
-    ) -> Any:
-        return (journal or AuditJournal()).kept(identity, name, make, done=done)
-
-    code = audit_code(
-        mechanism,
-        alpha=config.alpha,
-        delta=delta,
-        draws=config.draws,
-        seed=config.seed,
-        kinds=None if only_whole else chosen,
-        without=without if only_whole else None,
-        pairs=selection.pairs,
-        search=selection.search,
-        workers=None if config.workers == -1 else config.workers,
-    )
+    asked = _Asked.of(mechanism, config, selection)
+    config, pairs, space = asked.config, asked.known, asked.space
+    kept = partial((journal or AuditJournal()).kept, asked.identity)
     report = partial(
         Report,
         mechanism=display_name(mechanism),
-        claim=(claimed, delta),
+        claim=asked.claim,
         alpha=config.alpha,
-        replay=replay or code,
+        replay=replay or asked.code,
     )
     copied = copier(mechanism)
-    searched = ""
-    space = space_of(mechanism, known) if searching else None
-    kinds = len(chosen) + (space is not None)
-    seconds = step("pace", lambda: _pace(mechanism, known, space, config))
-    seconds *= _RELEASES * kinds * config.draws
+    seconds = asked.releases * kept("pace", lambda: _pace(mechanism, pairs, space, config))
     if seconds > config.longest:
         return report(findings=(), failed=(_too_slow(mechanism, seconds, config),))
     if seconds > _SOON:
         progress(f"about {duration(seconds)} in all")
+    searched = ""
     if space is not None:
         progress("search")
-        outcome = step(
+        outcome = kept(
             "search",
-            lambda: _searched(mechanism, known, space, config),
+            lambda: _searched(mechanism, asked.known, space, config),
             done=lambda outcome: not outcome["failed"],
         )
-        own = {pair.name: pair for pair in known}
-        known = [
+        own = {pair.name: pair for pair in asked.known}
+        pairs = [
             own[each] if isinstance(each, str) else pair_from_plain(each)
             for each in outcome["pairs"]
         ]
         searched = outcome["searched"]
     names_none = f"given, as {display_name(mechanism)} names none"
-    require(bool(known), "pairs", "missing", names_none)
-    trials = step("trials", lambda: _trials(mechanism, known, copied, config))
+    require(bool(pairs), "pairs", "missing", names_none)
+    trials = kept("trials", lambda: _trials(mechanism, pairs, copied, config))
     unfit, remembering = trials["unfit"], trials["remembers"]
-    target = Target(mechanism, known, frozenset(unfit), space)
-    named = (selection.pairs is None and not searching) or names_own(target)
-    attacks = [] if remembering else _attacks(chosen, only_whole=only_whole, whole=trials["whole"])
+    target = Target(mechanism, pairs, frozenset(unfit), space)
+    own_pairs = (selection.pairs is None and space is None) or names_own(target)
+    attacks = [] if remembering else asked.attacks(whole=trials["whole"])
     weights = {str(attack.name): attack.weight for attack in attacks if attack.weight}
     levels = shares(config.alpha, weights) if weights else {}
-    attacks = [a for a in attacks if target.drawable or a.counts_failures]
 
     def findings(attack: Attack) -> list[Finding]:
         progress(attack.name)
         level = levels.get(attack.name, 0.0)
-        plain = step(
+        plain = kept(
             attack.name,
-            lambda: to_plain(_findings(attack, target, config, level, named), known),
+            lambda: to_plain(_findings(attack, target, config, level, own_pairs), pairs),
             done=lambda plain: not any(finding["failed"] for finding in plain),
         )
-        return from_plain(plain, known)
+        return from_plain(plain, pairs)
 
+    possible = [each for each in attacks if target.drawable or each.counts_failures]
     return report(
-        findings=tuple(finding for attack in attacks for finding in findings(attack)),
+        findings=tuple(finding for attack in possible for finding in findings(attack)),
         failed=(*unfit.values(), *remembering, *trials["leaks"]),
         notes=tuple(trials["notes"]),
         searched=searched,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What an audit was asked for, checked and settled before anything is drawn.
+
+    Attributes
+    ----------
+    mechanism, selection : as they were given
+    config : with the δ at which ε is bounded
+    claim : the ε and δ that are claimed, at that δ
+    kinds : attacks that are made
+    only_whole : whether precision is audited only where all outputs are whole numbers
+    known : the pairs that are given, else the mechanism's own
+    space : of the data sets that a search draws; None where none is made
+    """
+
+    mechanism: Mechanism
+    selection: Selection
+    config: AuditConfig
+    claim: tuple[float, Fraction]
+    kinds: tuple[AuditKind, ...]
+    only_whole: bool
+    known: Sequence[Pair]
+    space: Space | None
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, config: AuditConfig, selection: Selection) -> _Asked:
+        """Refuse what can't be audited so; for the errors see `dpverify.audit`."""
+        require(config.draws >= _LEAST, "draws", config.draws, f"at least {_LEAST}")
+        _require_mechanism(mechanism)
+        selection = replace(selection, without=tuple(selection.without))
+        kinds = applicable(mechanism, selection.kinds, without=selection.without)
+        doubles = selection.kinds is not None or "precision-of-doubles" not in selection.without
+        curve = _claim(mechanism)
+        delta = config.delta_for(curve)
+        claimed = claimed_epsilon(curve, delta)
+        rule = "one at which the claim has a finite epsilon"
+        require(math.isfinite(claimed), "delta", delta, rule)
+        known = known_pairs(mechanism, selection.pairs)
+        searching = selection.search or (selection.search is None and not known)
+        fixed = not (searching and over_the_draw(mechanism))
+        require(fixed, "search", True, "left out over the draw")
+        return cls(
+            mechanism=mechanism,
+            selection=selection,
+            config=evolve(config, delta=delta),
+            claim=(claimed, delta),
+            kinds=kinds,
+            only_whole=not doubles and "precision" in kinds,
+            known=known,
+            space=space_of(mechanism, known) if searching else None,
+        )
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a journal knows the audit by."""
+        known = [(pair.name, pair.record, pair.neighbour) for pair in self.known]
+        return {
+            "mechanism": f"{display_name(self.mechanism)} ({fingerprint(self.mechanism)})",
+            "alpha": repr(self.config.alpha),
+            "delta": str(self.config.delta),
+            "draws": str(self.config.draws),
+            "seed": str(self.config.seed),
+            "kinds": ", ".join(self.kinds) + (" of whole numbers" if self.only_whole else ""),
+            "pairs": fingerprint(known),
+            "search": str(self.space is not None),
+        }
+
+    @property
+    def code(self) -> str:
+        """Code that makes the same audit again."""
+        config, selection = self.config, self.selection
+        return audit_code(
+            self.mechanism,
+            alpha=config.alpha,
+            delta=config.delta,
+            draws=config.draws,
+            seed=config.seed,
+            kinds=None if self.only_whole else self.kinds,
+            without=selection.without if self.only_whole else None,
+            pairs=selection.pairs,
+            search=selection.search,
+            workers=None if config.workers == -1 else config.workers,
+        )
+
+    @property
+    def releases(self) -> int:
+        """About how many releases the audit makes."""
+        return _RELEASES * (len(self.kinds) + (self.space is not None)) * self.config.draws
+
+    def attacks(self, *, whole: bool) -> list[Attack]:
+        """Attacks of the kinds; `whole` says whether all outputs are whole numbers."""
+        attacks: list[Attack] = [ATTACKS[kind] for kind in self.kinds]
+        if self.only_whole:
+            audited: list[Attack] = [PrecisionAttack(only_whole=True)] if whole else []
+            place = self.kinds.index("precision")
+            attacks[place : place + 1] = audited
+        return attacks
 
 
 def _pace(
@@ -272,16 +329,6 @@ def _require_mechanism(mechanism: Any) -> None:
     claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
     rule = "an object with `release`, `adjacency` and `privacy`"
     require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
-
-
-def _attacks(chosen: Sequence[AuditKind], *, only_whole: bool, whole: bool) -> list[Attack]:
-    """Attacks of these kinds; of precision that of whole numbers alone, if there are such."""
-    attacks: list[Attack] = [ATTACKS[kind] for kind in chosen]
-    if only_whole:
-        audited: list[Attack] = [PrecisionAttack(only_whole=True)] if whole else []
-        place = [attack.name for attack in attacks].index("precision")
-        attacks[place : place + 1] = audited
-    return attacks
 
 
 def _claim(mechanism: Mechanism) -> PrivacyCurve:
@@ -355,9 +402,14 @@ def applicable(
 def _searched(
     mechanism: Any, known: Sequence[Pair], space: Space, config: AuditConfig
 ) -> dict[str, Any]:
-    """What is audited after a search, among what it searched, and whether all failed.
+    """Search for a worse pair, and say what is audited, in what JSON can hold.
 
-    The worst pair that was found; and those that are known, or else the first candidate of all.
+    Returns
+    -------
+    pairs : the worst that was found; then those that are known, by name, or else the first
+        candidate that can be drawn from
+    searched : among which pairs, in words
+    failed : whether some of them couldn't be drawn from
     """
     try:
         extreme = space.extremes()
@@ -395,9 +447,14 @@ def _trials(
     copied: Callable[[], Mechanism] | None,
     config: AuditConfig,
 ) -> dict[str, Any]:
-    """Why pairs can't be drawn from, by name; what the mechanism does beside its outputs.
+    """What a few releases at every pair show before anything is counted, in what JSON can hold.
 
-    Whether draws are kept, and whether all outputs are whole numbers.
+    Returns
+    -------
+    unfit : by the names of pairs that can't be drawn from, why
+    remembers : why draws aren't independent, if they aren't
+    whole : whether all outputs are whole numbers
+    notes, leaks : what is done beside the outputs; leaks are what depends on the data there
     """
     unfit, still, all_whole, large = {}, [], True, False
     here = evolve(config, workers=1)
