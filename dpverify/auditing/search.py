@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -98,6 +98,23 @@ def search(
     config : the search makes about as many draws on each side as it says, twice as many where there
         are more places than candidates; the shrink up to 8 times as many
     """
+    candidates = _candidates(mechanism, known, space, config)
+    bounds = _Bounds(mechanism=mechanism, config=config)
+    found, best, count = _raced(_glanced(candidates, bounds), bounds)
+    pair = None
+    if found is not None:
+        pair = _simplest(found, best, count, space, bounds)
+        # Known by its own name, if it has one: audits look at both orders of a pair.
+        turned = Pair(name=pair.name, record=pair.neighbour, neighbour=pair.record)
+        keys = (space.pair_key(pair), space.pair_key(turned))
+        pair = next((each for each in known if space.pair_key(each) in keys), pair)
+    return Searched(pair=pair, bound=best, candidates=candidates, failed=bounds.failed)
+
+
+def _candidates(
+    mechanism: Mechanism, known: Sequence[Pair], space: Space, config: AuditConfig
+) -> tuple[Pair, ...]:
+    """The known pairs, and others of the space, as far as the mechanism takes them."""
     rng = ReplayableWords(config.seed, "search candidates")
     others = space.drawn(max(CANDIDATES - len(known), 0), rng)
     # More places than that: a glance at each, as far as half the draws go.
@@ -106,68 +123,91 @@ def search(
     given = {space.pair_key(pair) for pair in known}
     others = [pair for pair in others if space.pair_key(pair) not in given]
     candidates = tuple(pair for pair in (*known, *others) if _taken(mechanism, pair))
-    require(
-        bool(candidates),
-        "pairs",
-        "missing",
-        f"given, as {display_name(mechanism)} takes none of ours",
-    )
-    failed: dict[str, str] = {}
-    lost = 0.0
+    rule = f"given, as {display_name(mechanism)} takes none of ours"
+    require(bool(candidates), "pairs", "missing", rule)
+    return candidates
 
-    def hopeless() -> bool:
-        return lost > LOST * config.time_limit
 
-    def bound(pair: Pair, stage: str, count: int) -> float:
-        nonlocal lost
+@dataclass(slots=True, kw_only=True)
+class _Bounds:
+    """What pairs show, and why some can't be drawn from.
+
+    Attributes
+    ----------
+    mechanism, config : what is drawn from, and how
+    failed : as in `Searched`
+    lost : seconds that those pairs took
+    """
+
+    mechanism: Mechanism
+    config: AuditConfig
+    failed: dict[str, str] = field(default_factory=dict)
+    lost: float = 0.0
+
+    def __call__(self, pair: Pair, stage: str, count: int) -> float:
+        """What so many draws on a side show at the pair (`_bound`); −∞ where it fails."""
         start = perf_counter()
         try:
-            return _bound(mechanism, pair, config, stage, count)
+            return _bound(self.mechanism, pair, self.config, stage, count)
         except DrawError as error:
-            failed[pair.name] = str(error)
-            lost += perf_counter() - start
+            self.failed[pair.name] = str(error)
+            self.lost += perf_counter() - start
             return -math.inf
 
+    def ranked(self, pairs: Sequence[Pair], stage: str, count: int) -> list[tuple[float, int]]:
+        """What each pair shows, with its place, the most first; of equal ones the caller's first.
+
+        Once pairs that fail have taken too long, the rest isn't drawn from.
+        """
+        shown = []
+        for pair in pairs:
+            hopeless = self.lost > LOST * self.config.time_limit
+            shown.append(-math.inf if hopeless else self(pair, stage, count))
+        return sorted(((each, place) for place, each in enumerate(shown)), key=lambda one: -one[0])
+
+
+def _glanced(candidates: Sequence[Pair], bounds: _Bounds) -> list[Pair]:
+    """Those that are compared by their bounds, after glances where there are more than that."""
     left, count = list(candidates), _GLANCE
     while len(left) > _COMPARED:
         most = CANDIDATES if len(left) > CANDIDATES else _COMPARED
-        seen = [-math.inf if hopeless() else bound(pair, "glance", count) for pair in left]
-        order = sorted(range(len(left)), key=lambda place: -seen[place])
-        first = [place for place in range(len(left)) if seen[place] > -math.inf][: _COMPARED // 2]
-        chosen = list(dict.fromkeys([*first, *order]))[:most]
+        ranked = bounds.ranked(left, "glance", count)
+        first = sorted(place for shown, place in ranked if shown > -math.inf)[: _COMPARED // 2]
+        chosen = list(dict.fromkeys([*first, *(place for _, place in ranked)]))[:most]
         left, count = [left[place] for place in sorted(chosen)], 4 * count
-    rounds = max(1, math.ceil(math.log2(len(left))))
-    scores, count = [0.0], _LEAST
+    return left
+
+
+def _raced(left: Sequence[Pair], bounds: _Bounds) -> tuple[Pair | None, float, int]:
+    """The best pair, what it showed last, and on how many draws; None where all fail."""
+    draws, rounds = bounds.config.draws, max(1, math.ceil(math.log2(len(left))))
+    best, count = -math.inf, _LEAST
     for number in range(rounds):
-        count = max(_LEAST, config.draws // (rounds * len(left)))
-        scores = []
-        for pair in left:
-            scores.append(-math.inf if hopeless() else bound(pair, f"search {number}", count))
-        # Stable: of equal pairs the first, the caller's.
-        order = sorted(range(len(left)), key=lambda place: -scores[place])
-        best = scores[order[0]]
+        count = max(_LEAST, draws // (rounds * len(left)))
+        ranked = bounds.ranked(left, f"search {number}", count)
+        best = ranked[0][0]
         if best == -math.inf:
-            return Searched(pair=None, bound=best, candidates=candidates, failed=failed)
-        better = [left[place] for place in order if scores[place] > -math.inf]
+            return None, best, count
+        better = [left[place] for shown, place in ranked if shown > -math.inf]
         left = better[: max(1, len(left) // 2)]
-    curve = mechanism.privacy()
-    claimed = curve.epsilon_at(config.delta_for(curve)).upper
+    return left[0], best, count
+
+
+def _simplest(found: Pair, best: float, count: int, space: Space, bounds: _Bounds) -> Pair:
+    """The pair, shrunk while it keeps enough of what it shows on draws of its own."""
+    curve = bounds.mechanism.privacy()
+    claimed = curve.epsilon_at(bounds.config.delta_for(curve)).upper
     # Drawn again: the best of many scores is more than the pair has.
-    shows = best if math.isinf(best) else min(best, bound(left[0], "shrink", count))
+    shows = best if math.isinf(best) else min(best, bounds(found, "shrink", count))
     enough = shows if shows <= claimed or math.isinf(shows) else (shows + claimed) / 2
     trial = iter(range(_SHRINKS))
 
     def keeps(pair: Pair) -> bool:
-        if not _taken(mechanism, pair):
+        if not _taken(bounds.mechanism, pair):
             return False
-        return bound(pair, f"shrink {next(trial)}", count) >= enough
+        return bounds(pair, f"shrink {next(trial)}", count) >= enough
 
-    pair = shrunk(left[0], space, keeps, most=_SHRINKS)
-    # Known by its own name, if it has one: audits look at both orders of a pair.
-    turned = Pair(name=pair.name, record=pair.neighbour, neighbour=pair.record)
-    keys = (space.pair_key(pair), space.pair_key(turned))
-    pair = next((each for each in known if space.pair_key(each) in keys), pair)
-    return Searched(pair=pair, bound=best, candidates=candidates, failed=failed)
+    return shrunk(found, space, keeps, most=_SHRINKS)
 
 
 def _taken(mechanism: Any, pair: Pair) -> bool:
