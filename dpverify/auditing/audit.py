@@ -70,20 +70,20 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         Whether a function makes many draws at once, f(data, n, rng), for audits of a million. That
         these are independent is your word: no audit of them tests it.
     features : callable
-        What is audited in place of an output: a function of it that gives numbers, or any value.
-        Post-processing, which can't make a private output less private; so it is for what a leak
-        needs to be seen, such as a hash that is released with its seed.
+        A function of an output, which gives the numbers or the value that is audited in its place.
+        That is post-processing, so it can't make a private output less private. It is for leaks
+        that don't show in the output as it stands, as where a hash is released with its seed.
     pairs : sequence of Pair
         Neighbours; by default the mechanism's own worst pairs, else those of a search.
     search : bool
         Whether to search for a worse pair beside those, in the mechanism's `domain` (None for all
-        numbers) among data sets of its `rows` records of `attributes` values; what it doesn't say
-        is that of its pairs. By default where it names no pairs.
+        numbers) among data sets of its `rows` records of `attributes` values. Sizes that it
+        doesn't state are those of its pairs. By default there is a search where it names no pairs.
     kinds : iterable of str
         Attacks to make; by default those that apply.
     without : iterable of str
-        Kinds that are left out unless `kinds` asks for them; "precision-of-doubles" leaves
-        precision out unless all outputs are whole numbers.
+        Kinds that are left out unless `kinds` asks for them; "precision-of-doubles" leaves out the
+        audit of precision, unless all outputs are whole numbers.
     alpha, draws, seed, workers, time_limit
         As for `AuditConfig`; alpha is the level of the whole report, and draws are at least 20.
     replay : str

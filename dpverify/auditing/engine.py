@@ -1,10 +1,10 @@
 """One audit of one mechanism: every kind that applies, at one level.
 
-**Level.** α is split in advance among the kinds that run (`findings.shares`), and within a kind
-among its pairs, so that by Bonferroni a true claim is accused with probability at most α over all
-of them. Nearly all goes to the strongest attack, which then finds a bug with hardly less power than
-the test of the best event has that is known beforehand; what the others look for shows at small
-levels too. Exhaustive checks draw nothing and need no share.
+**Level.** α is split in advance among the kinds that run (`power.shares`), and within a kind among
+its pairs, so that by Bonferroni a true claim is accused with probability at most α over all of
+them. Nearly all of it goes to the strongest attack, which thereby has nearly the power of a test of
+the best event at the full level. The other kinds look for bugs that show clearly, also at a small
+level. Exhaustive checks draw nothing and need no share.
 
 **What applies.** The likelihood-ratio attack where the mechanism has one, else the attack on
 outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
@@ -13,9 +13,9 @@ outside its model and leaves the report's verdict to the others; frozen outputs 
 for by name. Where the guarantee is over the
 draw of public randomness, releases at one draw may differ by more than is claimed, so only the
 white-box attack is made, which draws it anew each time.
-Profiles leave out the precision of doubles: trial draws then say whether all outputs are whole
-numbers, which have it audited, and no violation is reported if a counted one isn't. Trials are no
-counted draws, so the levels of what they let run add up to α whatever they were.
+Profiles leave out the precision of doubles: precision is then audited only if all outputs of trial
+draws are whole numbers, and no violation is reported if an output that is counted isn't. Trial
+draws aren't counted, so that whatever they decide the levels add up to at most α.
 
 **Where.** At the pairs that are given, else at the mechanism's own worst pairs. Where it names
 none, or if asked, pairs are searched for (`search`) with training draws: the audit is then made at
@@ -26,8 +26,9 @@ the adjacency's extreme point near zero, where floating point shows most.
 a pair fails only where every release raises, on both sides and in 200 more draws, or where one is
 late or ends its process. Such a pair is left out of all kinds but grey-box and determinism, and
 makes the whole report inconclusive, unless something shows a violation; and so does a mechanism
-that fails later, in any kind. An audit that would take longer than it may (`AuditConfig.longest`),
-at the pace of a first release, isn't begun; one that does ends there, inconclusive.
+that fails later, in any kind. An audit isn't begun if it would take longer than it may
+(`AuditConfig.longest`) at the pace of the first releases; one that turns out to take longer is
+ended, and is inconclusive.
 
 **Beside the outputs.** A few releases are watched: what they print, write or ask for is noted, and
 where that depends on the data the report is inconclusive (`side_effects`).
@@ -105,11 +106,11 @@ class Selection:
     ----------
     kinds : of `KINDS`; by default those that apply
     without : kinds that are left out unless `kinds` asks for them; "precision-of-doubles" leaves
-        precision out unless all outputs are whole numbers
+        out the audit of precision, unless all outputs are whole numbers
     pairs : neighbours; by default the mechanism's own worst pairs, else those of a search
     search : whether to search for a worse pair beside those, in the mechanism's `domain` (None for
-        all numbers) among data sets of its `rows` records of `attributes` values; what it doesn't
-        say is that of its pairs; by default where it names no pairs
+        all numbers) among data sets of its `rows` records of `attributes` values, or of the sizes
+        of its pairs where it doesn't state them; by default where it names no pairs
     """
 
     kinds: Iterable[AuditKind] | None = None

@@ -1,19 +1,22 @@
 """The worst pair: a search over neighbours, and a shrink to a pair that a person can read.
 
 **Search.** Candidates are the pairs that are given (the adjacency's extreme points, the mechanism's
-own) and others drawn from the domain (`Space.drawn`); where a data set has more places than these
-are, each place is one as well (`Space.swept`). The score of a pair is the lower
-bound on ε that training draws promise (`black_box.choose`). A glance comes first, of a handful of
-draws at each: half of the places in the race go to the pairs at which outputs are farthest apart,
-in units of their spread, and half to the first in the list, at which little may be seen at a
-glance. Of more than 256 candidates a glance leaves that many, which get another with four times the
-draws. Successive halving spends an equal part
-of the draws on each round: all that are left get a few, the better half of them twice as many each,
-and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"). A
-pair at which the releases of one side alone fail, or differ in shape, scores above all, for that is
-where to look; whether it refutes the claim is for the draws that are counted. A pair at which both
-fail is counted and left out, and the search goes on; one that the mechanism doesn't take (`admit`)
-is no candidate.
+own) and others drawn from the domain (`Space.drawn`). Where a data set has more places than there
+are candidates, a change in each place is a candidate as well (`Space.swept`). The score of a pair
+is the lower bound on ε that training draws promise (`black_box.choose`).
+
+A glance comes first, of a handful of draws at each candidate. Half of those that it leaves are the
+pairs at which outputs are farthest apart, in units of their spread; the other half are the first in
+the list, whose differences may be too small for a glance. More than 256 candidates are first
+reduced to 256, which get a second glance with four times the draws. Successive halving then spends
+an equal part of the draws on each round: all that are left get a few, the better half of them twice
+as many each, and so on (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed
+bandits").
+
+A pair at which the releases of one side alone fail, or differ in shape, has the highest score;
+whether it refutes the claim is for the draws that are counted. A pair at which both sides fail is
+reported and left out, and the search goes on. One that the mechanism doesn't take (`admit`) is no
+candidate.
 
 **Shrink.** A simpler pair takes the place of the one that was found if on draws of its own it keeps
 at least half of what that had beyond the claim (all of its score, if that was below the claim).

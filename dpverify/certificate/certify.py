@@ -262,7 +262,7 @@ def certify(
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """So many rows of declared columns, of which nothing can be read: for plans."""
+    """In place of data: a number of rows of the declared columns, for a plan, which reads none."""
 
     rows: int
 
@@ -369,7 +369,7 @@ def _load(configuration: Configuration, base: Path, given: Any) -> Table:
 
 
 def _refuse_unread(data: DataSettings, where: Any) -> None:
-    """Refuse what is said of a file and read of no such file."""
+    """Refuse settings that have no effect on a file of this kind."""
     kind = ending(where) if isinstance(where, Path | str) else ""
     origin = where if kind else "data that are given"
     of_others = {

@@ -380,10 +380,11 @@ def _probe_estimates(plan: AuditPlan) -> list[str]:
 
 
 def synthetic(inputs: Inputs, mechanism: Certifiable) -> Sequence[Pair]:
-    """Synthetic arguments of the estimators: neighbours of nobody, and made from no data.
+    """Pairs of synthetic records, made from no data, whose estimates are predicted and drawn.
 
-    Where columns are declared, records of them: a box has far more room than they fill. What is
-    asked of a release of a whole data set (a query) only the mechanism knows.
+    Where columns are declared, these are records that the columns can form, which fill only a small
+    part of their box. For a release of a whole data set the second of a pair is a query, which only
+    the mechanism can make.
     """
     rng = ReplayableWords(inputs.audit_seed, "synthetic")
     if not inputs.columns or mechanism.estimators()[0].compares == "release and query":

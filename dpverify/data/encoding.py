@@ -1,7 +1,7 @@
 """Values of declared columns as attributes, each column by itself and each value by itself.
 
-The rules are in `declared`; here they are carried out. **That a column moves a record by at most 1
-in l1 distance**, between doubles, as an adjacency counts them:
+The rules are in `declared`; here they are carried out. **A column moves a record by at most 1 in l1
+distance**, between doubles, as an adjacency counts them, because
 
 - a number becomes (x − low)/(high − low) in doubles, which is monotone as rounded and 0 and 1 at
   the ends, so that two of one attribute are at most 1 apart; a date is a number of days;
@@ -80,8 +80,8 @@ def encoded(
     columns : as `declared` returns them
     dropped : names of columns that are left out
     spelling : how texts write numbers, dates and missing values
-    clip : whether a number outside its range is moved to its end, and an undeclared category to
-        none of them; if not, they are problems
+    clip : whether a number outside its range is moved to its nearer end, and a category that isn't
+        declared becomes none of them; if not, both are errors
 
     Raises
     ------
@@ -295,8 +295,8 @@ def _codes(
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.bool_]]]:
     """Attributes of values, and which of them are wrong, by what they are.
 
-    Those that are outside have the attributes that they are moved to. What isn't `present` may have
-    any.
+    A value that is outside gets the attributes to which it is moved. Rows that aren't `present` get
+    some attributes, which the caller overwrites.
     """
     codes = np.zeros((len(values), len(column.attributes)))
     if isinstance(column, TextColumn):

@@ -14,9 +14,9 @@ on all of them where the score wasn't fitted to them. Two rules choose.
   one is taken that exceeds the claim by most standard errors, if these are 2 or more. Such events
   are few, so that luck has little choice among them, and a pure claim has none.
 
-**Power.** So one event is tested, at a level next to that of the test that is told the best event,
-on as many draws. What is lost is the level that the other kinds have, and the runs in which another
-event looked better in training: few, as training has twice the draws.
+**Power.** One event is tested, on as many draws and at nearly the same level as by a test that is
+told the best event. What is lost is the small part of the level that the other kinds have, and the
+runs in which another event looked better in training: few, as training has twice the draws.
 
 **Level.** The event is a function of the training draws alone, and the counted draws are
 independent of them. Given the training draws the counts are therefore two binomials, and one exact

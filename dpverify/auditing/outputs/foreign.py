@@ -58,9 +58,10 @@ def foreign_code(
 
 
 def alone(release: Callable[[], _T]) -> Callable[[], _T]:
-    """What makes a release, to be called in this process alone.
+    """The release, from which only this process returns.
 
-    A process that a mechanism forked and that comes back from it ends there: it isn't the audit's.
+    A mechanism may fork. If the child returned from the release too, there would be two audits; so
+    it is ended where it would return.
     """
     this = os.getpid
     process = this()

@@ -2,12 +2,11 @@
 
 Draws come in chunks, each with a stream of words named by (seed, kind, pair, side, chunk), so that
 no result depends on the number of workers or on their order. The first chunk is drawn in this
-process; the rest goes to workers (joblib, loky) only where it is work enough to pay for starting
-them.
+process; the rest goes to workers (joblib, loky) only where it takes longer than starting them.
 
-Record and neighbour are drawn in turn, each two of them in an order that is drawn, but each from
-words of its own. What a mechanism keeps from one release to the next (a budget that ends, a count)
-falls on both sides alike then, and isn't taken for a difference between them.
+Record and neighbour are released in turn, in an order that is drawn for each two releases, and each
+side has a stream of its own. What a mechanism keeps from one release to the next (a budget that
+runs out, a count) then affects both sides alike, and isn't taken for a difference between them.
 
 Any Python value is an output, and so is an exception (`values`). Nothing that a mechanism does
 passes silently: one that always raises, on both sides, a release that takes longer than its time
@@ -238,9 +237,10 @@ def _releasing(
     key: tuple[int | str, ...],
     outputs: list[Any],
 ) -> Callable[[], None]:
-    """Make one release at each of so many calls, and keep what it gives or raises; or all at once.
+    """What adds one more release to the outputs at each call: what it gives, or what it raises.
 
-    Where a mechanism makes several at once (`release_many`), what that raises is of no single draw.
+    Of a mechanism that makes several at once (`release_many`) one call adds them all, and what it
+    raises goes on, since it belongs to no single release.
     """
     seed, *case = key
     rng = ReplayableWords(int(seed), *case)
@@ -270,8 +270,8 @@ def over_the_draw(mechanism: Any) -> bool:
 def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], Any]:
     """Release the data set at each of so many calls, one after the other.
 
-    The mechanism's own `releaser` prepares what doesn't change between them, if it has one; but
-    not where a subclass releases in another way than the class that has it.
+    A mechanism's own `releaser` makes them, if it has one, as it prepares once what doesn't change
+    between them; unless a subclass of the class that defines it releases in another way.
     """
     if prepares(mechanism, "releaser", "release", "release_blocks"):
         prepared: Callable[[], Any] = mechanism.releaser(data, count, rng=rng)
@@ -285,7 +285,10 @@ def releaser(mechanism: Any, data: Any, count: int, rng: Words) -> Callable[[], 
 
 
 def prepares(mechanism: Any, short: str, *ways: str) -> bool:
-    """Whether it has a method that stands for others, none of which a subclass has changed."""
+    """Whether it has the method `short`, which does faster what the methods `ways` do.
+
+    It doesn't count where a subclass of the class that defines it has others of these.
+    """
     classes = [vars(each) for each in type(mechanism).__mro__]
     own, *others = (
         next((place for place, names in enumerate(classes) if name in names), len(classes))
