@@ -23,11 +23,11 @@ there is by the lemma of Neyman and Pearson; t and the draws are planned by simu
 **A few runs prove nothing**: all this is a proposal. `proposals.confirm` counts the event on fresh
 draws of `release`, and a violation is what these refute, at their level.
 
-**Outside the model** is, and is said to be: a mechanism that draws from elsewhere (two runs without
-noise at the same record differ, or no call was recorded); one whose calls differ between the
-neighbours in number, distribution, scale or shape, as those of a correct sparse vector do; one
-whose output isn't numbers, or not affine in the noise. Where the calls differ, the pair is proposed
-all the same, with an event that is learned from training draws.
+**Outside the model**, as the finding then says, is a mechanism that draws from elsewhere (two runs
+without noise at the same record differ, or no call was recorded); one whose calls differ between
+the neighbours in number, distribution, scale or shape, as those of a correct sparse vector do; and
+one whose output isn't numbers, or isn't affine in the noise. A pair at which the calls differ is
+proposed all the same, with an event that is learned from training draws.
 
 Least norms are computed in doubles and count as above the claim only by more than a relative 1e-9,
 a D as outside the range of B by more than 1e-6.
@@ -35,7 +35,6 @@ a D as outside the range of B by more than 1e-6.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +43,6 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._noise_model import (
     ROUND_OFF,
@@ -57,10 +54,18 @@ from dpverify.auditing.attacks._noise_model import (
     NormalLoss,
     Raised,
 )
-from dpverify.auditing.attacks._proposals import Event, Plan, Proposal, confirm, numbers, planned
+from dpverify.auditing.attacks._probing import (
+    OUTSIDE,
+    Run,
+    Vector,
+    difference,
+    distance,
+    least_l1,
+    noise_matrix,
+    run_with,
+)
+from dpverify.auditing.attacks._proposals import Event, Plan, Proposal, confirm, planned
 from dpverify.auditing.attacks._recording import (
-    Call,
-    Recorder,
     RecordingGenerator,
     RecordingWords,
     recorded,
@@ -68,22 +73,18 @@ from dpverify.auditing.attacks._recording import (
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding, NoiseEvidence
-from dpverify.auditing.outputs.foreign import alone, display_name, foreign_code
+from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.search import LOST, shrunk
 from dpverify.auditing.settings import AuditKind
-from dpverify.errors import PASSING, DrawError
+from dpverify.errors import DrawError
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
-from dpverify.visible import raised
 
 __all__ = ["MOST", "GreyBoxAttack"]
 
-Vector = NDArray[Any]
-
 MOST = 1024
 """Noise variables that are probed, one run each."""
-_OUTSIDE = 1e-6
 _RUNS = 20_000  # without noise, or with one unit of it, after which no more pairs are looked at
 _LEAST = 8  # pairs beside the known ones that are looked at all the same
 _PLANNED = 3  # pairs of those that were seen
@@ -216,22 +217,6 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """Output, flattened, with its shape, and what the noise source noted; or what was raised."""
-
-    output: Vector
-    shape: tuple[int, ...] | None
-    recorder: Recorder
-    raised: str
-
-    def agrees(self, other: _Run) -> bool:
-        """Whether two runs did the same."""
-        same = self.raised == other.raised and self.shape == other.shape
-        same = same and self.recorder.calls == other.recorder.calls
-        return same and np.array_equal(self.output, other.output, equal_nan=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Check:
     """The model at one pair after another."""
 
@@ -273,10 +258,10 @@ class _Check:
         An order for more pairs than can be looked at: two runs each, where the model takes one for
         each noise variable. The noise is taken to be the same at all of them.
         """
-        runs: list[_Run] = []
+        runs: list[Run] = []
 
-        def run(data: Any, noise: Vector | None = None) -> _Run:
-            runs.append(_run(self.function, data, self.source(noise)))
+        def run(data: Any, noise: Vector | None = None) -> Run:
+            runs.append(run_with(self.function, data, self.source(noise)))
             return runs[-1]
 
         def distances() -> list[float]:
@@ -285,9 +270,9 @@ class _Check:
             calls, inverse = own.recorder.calls, None
             scales = np.concatenate([np.zeros(0), *(call.scale for call in calls)])
             if 0 < scales.size <= MOST and np.all(np.isfinite(scales)):
-                matrix = _matrix(run, pairs[0], own, others[0], scales)
+                matrix = noise_matrix(run, pairs[0], own, others[0], scales)
                 inverse = None if matrix is None else np.linalg.pinv(matrix, rcond=1e-12)
-            return [_apart_by(own, other, inverse) for other in others]
+            return [distance(own, other, inverse) for other in others]
 
         if not pairs:
             return pairs
@@ -307,202 +292,115 @@ class _Check:
         holds = AtLeast(seen.loss, plan.threshold, seen.loss.origin.size)
         return replace(seen, event=Event(name=name, holds=holds), plan=plan)
 
-    def _seen(self, pair: Pair, runs: list[Any]) -> _Seen:  # noqa: C901  # a refusal a line
-        def run(data: Any, noise: Vector | None = None) -> _Run:
+    def _seen(self, pair: Pair, runs: list[Any]) -> _Seen:
+        def run(data: Any, noise: Vector | None = None) -> Run:
             runs.append(self.source(noise))
-            return _run(self.function, data, runs[-1])
-
-        def say(rank: int, reason: str, **more: Any) -> _Seen:
-            return _Seen(pair=pair, rank=rank, reason=reason, **more)
-
-        def outside(reason: str, rank: int = _OUTSIDE_MODEL, **more: Any) -> _Seen:
-            return say(rank, f"outside the model: {reason}", **more)
+            return run_with(self.function, data, runs[-1])
 
         own, other = run(pair.record), run(pair.neighbour)
         if not (own.agrees(run(pair.record)) and other.agrees(run(pair.neighbour))):
-            return outside("it draws from elsewhere, as runs without noise at one record differ")
-        if own.raised and other.raised:
-            return outside(f"it raised {own.raised}")
-        if own.raised or other.raised:
-            side = "neighbour" if other.raised else "record"
-            reason = f"without noise it raised {own.raised or other.raised} on the {side} alone"
-            name = "it raises" if other.raised else "it doesn't raise"
-            event = Event(name=name, holds=Raised(bool(other.raised)))
-            return say(_ONE_SIDE, reason, event=event)
-        if own.shape is None or other.shape is None:
-            return outside("its output isn't an array of numbers")
+            reason = "it draws from elsewhere, as runs without noise at one record differ"
+            return _outside(pair, reason)
+        return _unlike(pair, own, other) or self._modelled(pair, run, own, other)
+
+    def _modelled(
+        self, pair: Pair, run: Callable[[Any, Vector | None], Run], own: Run, other: Run
+    ) -> _Seen:
+        """What the model says of two runs that asked for the same noise; or why it doesn't hold."""
         calls = own.recorder.calls
-        differing = _difference(calls, other.recorder.calls)
-        if own.shape != other.shape:
-            reason = f"without noise the shape is {own.shape} or {other.shape}, by the data"
-            event = Event(name=f"the shape is {other.shape}", holds=HasShape(other.shape))
-            return say(_ONE_SIDE, f"{reason}; {differing}" if differing else reason, event=event)
-        if differing:
-            return outside(differing, _CALLS_DIFFER)
         with np.errstate(invalid="ignore"):  # ∞ − ∞
             change = other.output - own.output
         if not np.all(np.isfinite(change)):
-            return outside("an output without noise isn't finite")
+            return _outside(pair, "an output without noise isn't finite")
         if not calls:
             reason = "no noise was asked for that can be recorded"
             if not np.any(change):
-                return outside(reason)
-            more = {"distance": math.inf, "event": _apart(own, change)}
-            return outside(f"{reason}, and the output depends on the data", _NO_NOISE, **more)
+                return _outside(pair, reason)
+            seen = _outside(pair, f"{reason}, and the output depends on the data", _NO_NOISE)
+            return replace(seen, distance=math.inf, event=_apart(own, change))
         laws = {call.method for call in calls} - {"words"}
         if len(laws) != 1 or not laws <= {"normal", "laplace"}:
-            return outside(", ".join(sorted(laws)) or "noise that is made of random words")
+            return _outside(pair, ", ".join(sorted(laws)) or "noise that is made of random words")
         places = list(dict.fromkeys(call.place for call in calls if call.method in laws))
         asked = f" (noise asked for at {', '.join(places[:_PLACES])})"
         scales = np.concatenate([call.scale for call in calls if call.method in laws])
         if not np.all(np.isfinite(scales) & (scales >= 0)):
-            return outside("a noise scale is negative or not finite" + asked)
+            return _outside(pair, "a noise scale is negative or not finite" + asked)
         if scales.size > MOST:
-            return outside(f"{scales.size} noise variables, more than {MOST}")
-        matrix = _matrix(run, pair, own, other, scales)
+            return _outside(pair, f"{scales.size} noise variables, more than {MOST}")
+        matrix = noise_matrix(run, pair, own, other, scales)
         if matrix is None:
-            return outside("the output isn't affine in the noise" + asked)
-        shown = self._compared(matrix, change, laws.pop(), own)
-        return say(shown.pop("rank"), shown.pop("reason") + asked, **shown)
+            return _outside(pair, "the output isn't affine in the noise" + asked)
+        seen = self._compared(pair, matrix, change, laws.pop(), own)
+        return replace(seen, reason=seen.reason + asked)
 
-    def _compared(self, matrix: Vector, change: Vector, law: str, own: _Run) -> dict[str, Any]:
-        """Rank, reason and more, for a change D of f, with B·diag(s) as the matrix."""
+    def _compared(self, pair: Pair, matrix: Vector, change: Vector, law: str, own: Run) -> _Seen:
+        """The change D of f against the noise, with B·diag(s) as the matrix."""
         size = float(np.linalg.norm(change))
         if size == 0:
-            return {"rank": _FITS, "reason": "without noise both outputs are the same"}
+            reason = "without noise both outputs are the same"
+            return _Seen(pair=pair, rank=_FITS, reason=reason)
         inverse = np.linalg.pinv(matrix, rcond=1e-12)
         shift = inverse @ change
         rest = change - matrix @ shift
-        if float(np.linalg.norm(rest)) > _OUTSIDE * size:
+        if float(np.linalg.norm(rest)) > OUTSIDE * size:
             reason = "the outputs differ where they have no independent noise of their own"
-            event = _apart(own, rest)
-            return {"rank": _NO_NOISE, "reason": reason, "distance": math.inf, "event": event}
+            seen = _Seen(pair=pair, rank=_NO_NOISE, reason=reason)
+            return replace(seen, distance=math.inf, event=_apart(own, rest))
         if law == "normal":
-            distance = float(np.linalg.norm(shift))
-            text = f"the outputs are μ = {distance:.6g} standard deviations of the noise apart"
-            loss: Loss = NormalLoss(own.output, shift @ inverse, distance)
+            least = float(np.linalg.norm(shift))
+            text = f"the outputs are μ = {least:.6g} standard deviations of the noise apart"
+            loss: Loss = NormalLoss(own.output, shift @ inverse, least)
         else:
-            distance = float(np.abs(shift).sum())
-            text = f"the outputs are {distance:.6g} scales of the noise apart in ℓ1"
+            least = float(np.abs(shift).sum())
+            text = f"the outputs are {least:.6g} scales of the noise apart in ℓ1"
             unique = np.linalg.matrix_rank(matrix, rtol=1e-12) == matrix.shape[1]
             if not unique:
-                distance = _least_l1(matrix, change)
-                text = f"a shift of the noise by {distance:.6g} scales in ℓ1 explains the change"
-            if distance <= self.allowed * (1 + ROUND_OFF):
-                return {"rank": _FITS, "reason": text, "distance": distance}
+                least = least_l1(matrix, change)
+                text = f"a shift of the noise by {least:.6g} scales in ℓ1 explains the change"
+            if least <= self.allowed * (1 + ROUND_OFF):
+                return _Seen(pair=pair, rank=_FITS, reason=text, distance=least)
             if not unique:
-                return {"rank": _TOO_LITTLE, "reason": text, "distance": distance}
+                return _Seen(pair=pair, rank=_TOO_LITTLE, reason=text, distance=least)
             moved = shift != 0
             loss = LaplaceLoss(own.output, inverse[moved], shift[moved])
+        seen = _Seen(pair=pair, rank=_FITS, reason=text, distance=least)
         if not math.isfinite(self.allowed):
             text += "; the claim has no finite ε there"
-            return {"rank": _OUTSIDE_MODEL, "reason": text, "distance": distance}
+            return replace(seen, rank=_OUTSIDE_MODEL, reason=text)
         leak = loss.leak(self.claim, self.allowed)
-        shown = {"rank": _FITS, "reason": text + leak, "distance": distance}
-        if not leak:
-            return shown
-        return {**shown, "rank": _TOO_LITTLE, "loss": loss}
+        return replace(seen, rank=_TOO_LITTLE, reason=text + leak, loss=loss) if leak else seen
 
 
-def _apart_by(own: _Run, other: _Run, inverse: Vector | None) -> float:
-    """How far outputs without noise are apart; infinite where they differ in more than numbers."""
-    if own.raised != other.raised or own.shape != other.shape:
-        return math.inf
-    if own.recorder.calls != other.recorder.calls:
-        return math.inf
-    with np.errstate(invalid="ignore"):
-        change = other.output - own.output
-        units = change if inverse is None else inverse @ change
-    return float(np.nan_to_num(np.abs(units).sum(), nan=math.inf))
+def _outside(pair: Pair, reason: str, rank: int = _OUTSIDE_MODEL) -> _Seen:
+    return _Seen(pair=pair, rank=rank, reason=f"outside the model: {reason}")
 
 
-def _apart(own: _Run, change: Vector) -> Event:
+def _unlike(pair: Pair, own: Run, other: Run) -> _Seen | None:
+    """What is seen where two runs differ in more than numbers, or have none; else None."""
+    if own.raised and other.raised:
+        return _outside(pair, f"it raised {own.raised}")
+    if own.raised or other.raised:
+        side = "neighbour" if other.raised else "record"
+        reason = f"without noise it raised {own.raised or other.raised} on the {side} alone"
+        name = "it raises" if other.raised else "it doesn't raise"
+        event = Event(name=name, holds=Raised(bool(other.raised)))
+        return _Seen(pair=pair, rank=_ONE_SIDE, reason=reason, event=event)
+    if own.shape is None or other.shape is None:
+        return _outside(pair, "its output isn't an array of numbers")
+    differing = difference(own.recorder.calls, other.recorder.calls)
+    if own.shape != other.shape:
+        reason = f"without noise the shape is {own.shape} or {other.shape}, by the data"
+        reason += f"; {differing}" if differing else ""
+        event = Event(name=f"the shape is {other.shape}", holds=HasShape(other.shape))
+        return _Seen(pair=pair, rank=_ONE_SIDE, reason=reason, event=event)
+    return _outside(pair, differing, _CALLS_DIFFER) if differing else None
+
+
+def _apart(own: Run, change: Vector) -> Event:
     """The output lies nearer to the neighbour's than to the record's, along the change."""
     size = float(np.linalg.norm(change))
     along = Along(change / size)
     middle = along(own.output) + size / 2
     name = "the output, where no noise reaches, is nearer to the neighbour's"
     return Event(name=name, holds=AtLeast(along, middle, own.output.size))
-
-
-def _run(function: Callable[[Any, Any], Any], data: Any, source: Any) -> _Run:
-    try:
-        # A copy: a run that changes its argument must not change the next one's.
-        output, said = numbers(alone(partial(function, copy.deepcopy(data), source))()), ""
-    except PASSING:
-        raise
-    except BaseException as error:  # whatever a mechanism raises is part of what it does
-        output, said = None, raised(error)
-    return _Run(
-        output=np.zeros(0) if output is None else output.ravel(),
-        shape=None if output is None else output.shape,
-        recorder=source.recorder,
-        raised=said,
-    )
-
-
-def _difference(calls: Sequence[Call], others: Sequence[Call]) -> str:
-    """Words for the first place where two sequences of calls differ; empty where none does."""
-    for number, (call, other) in enumerate(zip(calls, others, strict=False)):
-        if call != other:
-            places = " or ".join(dict.fromkeys((call.place, other.place)))
-            asked = f"{_short(call)} or {_short(other)}"
-            return f"noise call {number} depends on the data: {asked} ({places})"
-    if len(calls) == len(others):
-        return ""
-    more = max(calls, others, key=len)[min(len(calls), len(others))]
-    counts = f"{len(calls)} or {len(others)}"
-    return f"the number of noise calls depends on the data: {counts} ({more.place})"
-
-
-def _short(call: Call) -> str:
-    scales = sorted(set(call.scale))
-    text = f"{call.method} of shape {call.shape}"
-    return text + f" and scale {scales[0]:.6g} to {scales[-1]:.6g}" if scales else text
-
-
-def _matrix(
-    run: Callable[[Any, Vector], _Run], pair: Pair, own: _Run, other: _Run, scales: Vector
-) -> Vector | None:
-    """B·diag(s) of shape (outputs, variables); None where the output isn't affine in the noise."""
-    matrix = np.zeros((own.output.size, scales.size))
-
-    def moved(noise: Vector, data: Any, start: _Run) -> tuple[Vector, Vector] | None:
-        noisy = run(data, noise)
-        if noisy.raised or noisy.shape != own.shape:
-            return None
-        given = np.concatenate([np.zeros(0), *(g.ravel() for g in noisy.recorder.given)])
-        # How much noise is asked for may depend on the noise, as where outputs are drawn again.
-        return (noisy.output - start.output, given) if given.size == scales.size else None
-
-    for place in np.flatnonzero(scales).tolist():
-        noise = np.zeros(scales.size)
-        # Whole-number noise of a small scale would round to none.
-        noise[place] = max(1.0, 1 / float(scales[place]))
-        result = moved(noise, pair.record, own)
-        if result is None:
-            return None
-        change, given = result
-        matrix[:, place] = change / given[place] * scales[place]
-    uniform = ReplayableWords(0, "grey-box", "probe").words(scales.size) * 2.0**-64
-    for size in (0.5, 8.0):
-        for data, start in ((pair.record, own), (pair.neighbour, other)):
-            result = moved(size * (2 * uniform - 1), data, start)
-            if result is None:
-                return None
-            change, given = result
-            units = np.divide(given, scales, out=np.zeros(scales.size), where=scales > 0)
-            tolerance = _OUTSIDE * (np.abs(matrix) @ np.abs(units) + np.abs(start.output) + 1e-300)
-            if not np.all(np.abs(change - matrix @ units) <= tolerance):
-                return None
-    # Variables of scale 0 are none.
-    return np.asarray(matrix[:, scales > 0])
-
-
-def _least_l1(matrix: Vector, change: Vector) -> float:
-    """Least ‖v‖₁ with matrix @ v = change."""
-    both = np.hstack([matrix, -matrix])
-    solved = scipy.optimize.linprog(
-        np.ones(both.shape[1]), A_eq=both, b_eq=change, bounds=(0, None)
-    )
-    return math.inf if solved.fun is None else float(solved.fun)
