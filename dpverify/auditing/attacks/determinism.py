@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -80,63 +81,48 @@ def _dependence(trial: Trial, pair: Pair) -> Finding:
     except DrawError as error:
         return trial.unable(pair, "dependence", f"{error}", failed=True)
     curve, config = trial.mechanism.privacy(), trial.config
-    delta, share = config.delta_for(curve), config.alpha / (2 * (len(LABELS) - 1))
+    delta, level = config.delta_for(curve), config.alpha / (2 * (len(LABELS) - 1))
     half = config.draws // 2
     at = f"{display_name(trial.mechanism)}, at the pair “{pair.name}”: "
     statement = f"{at}nothing that it did depends on the data"
     evidence: Evidence = CheckEvidence(check="dependence")
-    best, verdict, remark = 0.0, False, ""
-    for name, meaning in LABELS.items():
-        numbers: dict[bytes, int] = {}
-        sides = [
-            np.array([numbers.setdefault(label, len(numbers)) for label in runs.labels[name]])
-            for runs in (own, other)
-        ]
-        texts = list(numbers)
-        for swapped in (False, True):
-            shown, absent = (side[:, None] for side in (sides[::-1] if swapped else sides))
-            event = unreached(
-                (shown[:half], np.zeros_like(shown[:half])),
-                (absent[:half], np.zeros_like(absent[:half])),
+    best, refuted, remark = 0.0, False, ""
+    for (name, meaning), swapped in product(LABELS.items(), (False, True)):
+        shown, absent = (other, own) if swapped else (own, other)
+        seen, counts = _counted(shown.labels[name], absent.labels[name], half)
+        if counts.hits <= counts.false_hits:
+            continue
+        judged = judge(counts, curve, delta, level)
+        found = judged.refuted_at is not None
+        side = "neighbour" if swapped else "record"
+        told = (
+            f"{meaning} tells the {side}, {counts.hits} times of {counts.draws} and "
+            f"{counts.false_hits} times on the other side"
+        )
+        if name == "words":
+            remark = f". Beside the output, {told}" if found else remark
+        elif (found, judged.epsilon_lower) > (refuted, best):
+            refuted, best = found, judged.epsilon_lower
+            statement = at + told
+            evidence = DependenceEvidence(
+                check="dependence",
+                event=name,
+                swapped=swapped,
+                seen=seen[:80].decode(errors="replace"),
+                hits=counts.hits,
+                draws=counts.draws,
+                false_hits=counts.false_hits,
+                false_draws=counts.draws,
+                refuted_at=judged.refuted_at,
             )
-            hits, false_hits = (
-                int(event.holds(side[half:], np.zeros_like(side[half:])).sum())
-                for side in (shown, absent)
-            )
-            if hits <= false_hits:
-                continue
-            counts = Counts(hits=hits, false_hits=false_hits, draws=config.draws - half)
-            judged = judge(counts, curve, delta, share)
-            found = judged.refuted_at is not None
-            side = "neighbour" if swapped else "record"
-            told = (
-                f"{meaning} tells the {side}, {hits} times of {counts.draws} and "
-                f"{false_hits} times on the other side"
-            )
-            if name == "words":
-                remark = f". Beside the output, {told}" if found else remark
-            elif (found, judged.epsilon_lower) > (verdict, best):
-                verdict, best = found, judged.epsilon_lower
-                evidence = DependenceEvidence(
-                    check="dependence",
-                    event=name,
-                    swapped=swapped,
-                    seen=texts[int(event.cells[0])][:80].decode(errors="replace"),
-                    hits=hits,
-                    draws=counts.draws,
-                    false_hits=false_hits,
-                    false_draws=counts.draws,
-                    refuted_at=judged.refuted_at,
-                )
-                statement = at + told
     failure = own.failure or other.failure
-    if failure and not verdict:
+    if failure and not refuted:
         return trial.unable(pair, "dependence", failure)
-    findable = smallest_share(curve, delta, config.draws - half, share)
+    findable = smallest_share(curve, delta, config.draws - half, level)
     silent: Verdict = "no_violation_found" if findable is not None else "inconclusive"
     return Finding(
         audit="determinism",
-        verdict="violation" if verdict else silent,
+        verdict="violation" if refuted else silent,
         statement=statement + remark,
         level=config.alpha,
         pair=pair,
@@ -144,3 +130,19 @@ def _dependence(trial: Trial, pair: Pair) -> Finding:
         evidence=evidence,
         power={"smallest_share": findable},
     )
+
+
+def _counted(shown: list[bytes], absent: list[bytes], half: int) -> tuple[bytes, Counts]:
+    """A label that the first half shows on one side alone, and the counts of all such on the rest.
+
+    Its counts are of the side that shows them and of the other; without any the label is empty.
+    """
+    labels = list(dict.fromkeys([*shown, *absent]))
+    numbers = {label: number for number, label in enumerate(labels)}
+    sides = [np.array([numbers[label] for label in side])[:, None] for side in (shown, absent)]
+    event = unreached(*((side[:half], np.zeros_like(side[:half])) for side in sides))
+    hits, false_hits = (
+        int(event.holds(side[half:], np.zeros_like(side[half:])).sum()) for side in sides
+    )
+    counts = Counts(hits=hits, false_hits=false_hits, draws=len(shown) - half)
+    return labels[int(event.cells[0])] if event.cells.size else b"", counts
