@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from importlib import import_module
@@ -226,38 +226,47 @@ def audit(
     words_said = [*targets, *of_suite]
     replay_line = _replay(words_said, chosen | said, delta, search=search, seeded=seeded, many=many)
     chosen["alpha"] *= (1 - 1e-12) / len(subjects)
-    reports: list[Reported] = []
-    count, began = len(subjects), perf_counter()
-    if count > 1:
+
+    def audited(name: str, subject: Any) -> Reported:
+        if hasattr(subject, "audited"):
+            own: Reported = subject.audited(alpha=chosen["alpha"])
+            return own
+        report = run_audit(
+            subject,
+            **chosen,
+            **_of_subject(words, subject),
+            delta=at,
+            search=search or None,
+            replay=replay_line,
+            journal=AuditJournal(journal, run=replay_line),
+            progress=lambda kind: talk(f"  {kind}"),
+        )
+        return replace(report, mechanism=name)
+
+    if len(subjects) > 1:
         sides = f"{chosen['draws']} draws from each side of each pair"
-        talk(f"{count} mechanisms, {sides}; what is left is told after the first")
-    for number, (name, mechanism) in enumerate(subjects, start=1):
-        start = perf_counter()
-        left = (start - began) / (number - 1) * (count - number + 1) if number > 1 else 0
-        talk(f"{number} of {count}: {name}" + (f", about {duration(left)} left" if left else ""))
-        with _printing_aside():
-            report: Reported
-            if hasattr(mechanism, "audited"):
-                report = mechanism.audited(alpha=chosen["alpha"])
-            else:
-                made = run_audit(
-                    mechanism,
-                    **chosen,
-                    **_of_subject(words, mechanism),
-                    delta=at,
-                    search=search or None,
-                    replay=replay_line,
-                    journal=AuditJournal(journal, run=replay_line),
-                    progress=lambda kind: talk(f"  {kind}"),
-                )
-                report = replace(made, mechanism=name)
-        talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
-        reports.append(report)
+        talk(f"{len(subjects)} mechanisms, {sides}; what is left is told after the first")
+    reports = list(_timed(subjects, audited))
     _write(_FORMATS["json" if as_json else style](reports), output)
     verdicts = {report.verdict for report in reports}
     if "violation" in verdicts:
         return 1
     return 3 if "inconclusive" in verdicts and not allow_inconclusive else 0
+
+
+def _timed(
+    subjects: Sequence[tuple[str, Any]], audited: Callable[[str, Any], Reported]
+) -> Iterator[Reported]:
+    """A report of each subject, and on stderr which one runs and how long the rest may take."""
+    count, began = len(subjects), perf_counter()
+    for number, (name, subject) in enumerate(subjects, start=1):
+        start = perf_counter()
+        left = (start - began) / (number - 1) * (count - number + 1) if number > 1 else 0
+        talk(f"{number} of {count}: {name}" + (f", about {duration(left)} left" if left else ""))
+        with _printing_aside():
+            report = audited(name, subject)
+        talk(f"  {report.verdict}, {perf_counter() - start:.1f} s", detail=True)
+        yield report
 
 
 @contextmanager
