@@ -21,7 +21,7 @@ from dpverify._registry import ADJACENCIES, DOMAINS
 from dpverify._tables import html_table, text_table
 from dpverify.accounting.budget import Budget
 from dpverify.catalogue import family_of
-from dpverify.certificate._releasing import check_records, write_release
+from dpverify.certificate._releasing import Released, check_records, write_release
 from dpverify.certificate.archive import ARRAY
 from dpverify.certificate.build import build, canonical
 from dpverify.certificate.checklist import answers, check_answerable
@@ -37,8 +37,10 @@ from dpverify.certificate.manifest import part_count
 from dpverify.certificate.schema import (
     SCHEMA,
     Certificate,
+    Derived,
     Ends,
     Environment,
+    Evidence,
     Inputs,
     KindInput,
     OwnerAnswer,
@@ -232,32 +234,44 @@ def certify(
                 told = announce("releasing", rows)
                 released = write_release(mechanism, table, new, progress=told, workers=workers)
                 notes = released.owner_notes
-                step = mechanism.step()
-                release = Release(
-                    file=released.file,
-                    sha256=released.sha256,
-                    array=ARRAY,
-                    shape=list(released.shape),
-                    dtype=released.dtype,
-                    step=None if step is None else Ends.of(step),
-                    randomness=SecureWords.policy,
-                )
-            fields: dict[str, Any] = {
-                "schema": SCHEMA,
-                "inputs": inputs.model_dump(),
-                "evidence": evidence.model_dump(),
-                "derived": derived.model_dump(),
-                "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
-                "release": None if release is None else release.model_dump(),
-                "environment": environment().model_dump(),
-            }
-            fields["digest"] = document_digest(fields)
+                release = _stated(released, mechanism)
+            fields = _document(inputs, evidence, derived, release)
             certificate = Certificate.model_validate(fields)
             write_file(new / CERTIFICATE, rfc8785.dumps(fields) + b"\n")
             write_file(new / REPORT, render(certificate).encode())
             if release is not None:
                 owner_file = _write_owner_file(out, release.sha256, notes)
     return Certified(certificate=certificate, folder=out, owner_file=owner_file)
+
+
+def _stated(released: Released, mechanism: Certifiable) -> Release:
+    """What a certificate says of the files that were written."""
+    step = mechanism.step()
+    return Release(
+        file=released.file,
+        sha256=released.sha256,
+        array=ARRAY,
+        shape=list(released.shape),
+        dtype=released.dtype,
+        step=None if step is None else Ends.of(step),
+        randomness=SecureWords.policy,
+    )
+
+
+def _document(
+    inputs: Inputs, evidence: Evidence, derived: Derived, release: Release | None
+) -> dict[str, Any]:
+    """A certificate with its digest, as its file holds it."""
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "inputs": inputs.model_dump(),
+        "evidence": evidence.model_dump(),
+        "derived": derived.model_dump(),
+        "checklist": [answer.model_dump() for answer in answers(inputs, derived)],
+        "release": None if release is None else release.model_dump(),
+        "environment": environment().model_dump(),
+    }
+    return {**fields, "digest": document_digest(fields)}
 
 
 @dataclass(frozen=True, slots=True)
