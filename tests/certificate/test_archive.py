@@ -221,7 +221,9 @@ def differing(path: Path) -> list[str]:
     return [check.name for check in checks if check.status == "differs"]
 
 
-def test_the_honest_container(place: Callable[..., Path], steps: Steps, workplace: Path) -> None:
+def test_the_file_that_certify_writes_is_accepted(
+    place: Callable[..., Path], steps: Steps, workplace: Path
+) -> None:
     """As certify writes it, so that what is refused below is refused for what was changed."""
     content = contained(honest(steps))
     assert content == (workplace / "out" / SKETCH).read_bytes()
@@ -235,7 +237,7 @@ def test_the_honest_container(place: Callable[..., Path], steps: Steps, workplac
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_file(name: str, place: Callable[..., Path], steps: Steps) -> None:
+def test_a_forged_file_is_refused(name: str, place: Callable[..., Path], steps: Steps) -> None:
     path = place(FORGED[name](steps))
     assert differing(path) == ["released file"]
     with pytest.raises(CertificateError, match=re.escape(SKETCH)):
@@ -243,7 +245,7 @@ def test_a_forged_file(name: str, place: Callable[..., Path], steps: Steps) -> N
 
 
 @pytest.mark.parametrize("dtype", ["float64", "object", "int32", "uint64", "x"])
-def test_the_type_is_the_mechanism_s(
+def test_a_type_that_the_mechanism_does_not_release_is_refused(
     dtype: str, place: Callable[..., Path], steps: Steps, workplace: Path
 ) -> None:
     path = place((workplace / "out" / SKETCH).read_bytes(), dtype=dtype)

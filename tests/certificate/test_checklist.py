@@ -84,7 +84,9 @@ def test_what_is_not_the_owners_to_answer_is_refused(name: str, said: str) -> No
         ({}, "1E-4", "needs_owner"),  # δ stays: a chance of losing everything
     ],
 )
-def test_delta(certificate: dict[str, Any], inputs: Any, far: str, answer: str) -> None:
+def test_a_large_delta_is_not_passed(
+    certificate: dict[str, Any], inputs: Any, far: str, answer: str
+) -> None:
     derived = {"far_delta": {"lower": "0", "upper": far}}
     found = by_id(changed(certificate, inputs=inputs, derived=derived))
     assert found["catastrophic-failure"].answer == answer
@@ -94,7 +96,9 @@ def test_delta(certificate: dict[str, Any], inputs: Any, far: str, answer: str) 
     ("verdict", "answer"),
     [("violation", "fail"), ("no_violation_found", "pass"), ("inconclusive", "needs_owner")],
 )
-def test_attack(certificate: dict[str, Any], verdict: str, answer: str) -> None:
+def test_the_verdict_of_the_attack_answers_its_hazard(
+    certificate: dict[str, Any], verdict: str, answer: str
+) -> None:
     attack = certificate["derived"]["white_box"] | {"verdict": verdict}
     found = by_id(changed(certificate, derived={"white_box": attack}))["custom-implementation"]
     assert found.answer == answer
@@ -109,7 +113,9 @@ def test_attack(certificate: dict[str, Any], verdict: str, answer: str) -> None:
         ("inconclusive", "needs_owner"),
     ],
 )
-def test_bias(certificate: dict[str, Any], verdict: str, answer: str) -> None:
+def test_refuted_means_of_estimators_fail(
+    certificate: dict[str, Any], verdict: str, answer: str
+) -> None:
     estimators = [
         finding | {"mean_verdict": verdict} for finding in certificate["derived"]["estimators"]
     ]
@@ -129,7 +135,7 @@ def test_large_epsilon_quotes_the_attacker_rounded_up(certificate: dict[str, Any
         assert 0 <= over <= Fraction(1, 100)
 
 
-def test_configuration(tmp_path: Path, workplace: Path) -> None:
+def test_owners_answers_are_read_and_misspelt_ones_refused(tmp_path: Path, workplace: Path) -> None:
     text = (workplace / "release.toml").read_text()
     path = tmp_path / "release.toml"
     path.write_text(text + '[owner]\ntrust-model = { answer = "pass", reason = "Ours." }\n')

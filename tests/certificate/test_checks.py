@@ -207,7 +207,9 @@ def test_another_version_falls_back_to_the_recorded_counts(
     assert checks["attack"].status == "differs"
 
 
-def test_released_file(certificate: dict[str, Any], workplace: Path, tmp_path: Path) -> None:
+def test_a_released_file_that_is_missing_or_changed_does_not_agree(
+    certificate: dict[str, Any], workplace: Path, tmp_path: Path
+) -> None:
     def statuses() -> dict[str, Any]:
         return {check.name: check for check in check_certificate(certificate, tmp_path)}
 

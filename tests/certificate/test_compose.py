@@ -115,7 +115,9 @@ def test_the_total_is_that_of_one_gaussian(
     assert upper(composed) < 3
 
 
-def test_another_delta(both: list[dict[str, Any]], composed: dict[str, Any]) -> None:
+def test_a_smaller_delta_has_a_larger_epsilon(
+    both: list[dict[str, Any]], composed: dict[str, Any]
+) -> None:
     strict = compose(both, delta=Fraction(1, 10**6))
     assert strict["delta"] == "0.000001"
     assert upper(strict) > upper(composed)
@@ -378,7 +380,9 @@ def test_out_replaces_nothing_but_a_total(
         assert run("compose", *parts, "--no-replay", "--out", folder / "total.json") == 0
 
 
-def test_usage(releases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_refused_and_overwrite_nothing(
+    releases: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     parts = [releases / name / CERTIFICATE for name in ("a", "b")]
     before = parts[0].read_bytes()
     cases: tuple[tuple[tuple[str | Path, ...], str], ...] = (

@@ -54,7 +54,9 @@ def inputs(certificate: dict[str, Any], **changes: Any) -> Inputs:
         ({"delta": f"0.{'0' * 398}1"}, "delta"),
     ],
 )
-def test_too_much(certificate: dict[str, Any], changes: dict[str, Any], named: str) -> None:
+def test_inputs_beyond_the_limits_are_refused_at_once(
+    certificate: dict[str, Any], changes: dict[str, Any], named: str
+) -> None:
     start = time.process_time()
     with pytest.raises(ParameterError, match=f"^{named}"):
         build(inputs(certificate, **changes))
@@ -182,7 +184,9 @@ def test_what_has_no_canonical_form_has_no_digest(certificate: dict[str, Any]) -
         ("a = 1e-" + "3" * 40, "too large or too small"),
     ],
 )
-def test_toml(tmp_path: Path, content: str, problem: str) -> None:
+def test_toml_that_would_take_too_much_is_refused(
+    tmp_path: Path, content: str, problem: str
+) -> None:
     (tmp_path / "c.toml").write_text(content)
     with pytest.raises(ConfigurationError, match=problem):
         read_toml(tmp_path / "c.toml", parse_float=Decimal)

@@ -34,7 +34,9 @@ def forged(folder: Path, numbers: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("size", "status"), day_and_night((10, "differs"), (0, "differs"), (10**6, "agrees"))
 )
-def test_both_find_it(tmp_path: Path, size: int, status: str) -> None:
+def test_both_checkers_find_released_numbers_that_are_too_small_for_the_noise(
+    tmp_path: Path, size: int, status: str
+) -> None:
     fields = forged(tmp_path / "out", np.full((3, 4), size))
     checks = check_certificate(fields, tmp_path / "out", replay=False)
     found = {check.name: check for check in checks}

@@ -80,7 +80,7 @@ def test_no_value_is_read(tmp_path: Path) -> None:
     assert dpv.plan(content).inputs.rows == 200
 
 
-def test_prints_itself(plan: Plan) -> None:
+def test_a_plan_prints_its_verdict_as_text_html_and_json(plan: Plan) -> None:
     text = str(plan)
     assert "useless: one estimate of the squared distance is off by about 742" in text
     assert plan._repr_html_().startswith("<table>")
@@ -125,7 +125,9 @@ moment_draws = 50
 """
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_plans_and_refuses_what_is_useless(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     configuration(tmp_path)
     path = tmp_path / "release.toml"
     path.write_text(CONFIGURATION)

@@ -75,7 +75,9 @@ def assert_for_the_owner_alone(left: Path, published: set[str]) -> None:
         assert assert_whole(left) in published
 
 
-def test_certify(place: Path, kills: int, tell: Tell) -> None:
+def test_a_killed_certify_leaves_the_old_release_or_the_new_one(
+    place: Path, kills: int, tell: Tell
+) -> None:
     """The old release or the new one, whole, whatever the moment."""
     out, left = place / "out", place / ".out.partial"
     words = ["certify", str(place / "release.toml"), "--out", str(out), "--allow-inconclusive"]
@@ -103,7 +105,7 @@ def test_certify(place: Path, kills: int, tell: Tell) -> None:
     tell("certify", found)
 
 
-def test_a_streaming_release(place: Path, kills: int, tell: Tell) -> None:
+def test_a_killed_release_of_blocks_publishes_nothing(place: Path, kills: int, tell: Tell) -> None:
     """Nothing is published before the whole is; no later release holds a row of a killed one."""
     np.save(place / "records.npy", np.random.default_rng(3).random((ROWS, 18)))
     out, left = place / "out", place / ".out.partial"

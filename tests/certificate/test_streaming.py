@@ -75,7 +75,9 @@ def test_fortran_order_and_small_integers(tmp_path: Path) -> None:
         (np.ones((0, 3)), r"records of shape \(0, 3\)"),
     ],
 )
-def test_no_table(tmp_path: Path, values: NDArray[Any], problem: str) -> None:
+def test_a_file_that_holds_no_table_of_numbers_is_refused(
+    tmp_path: Path, values: NDArray[Any], problem: str
+) -> None:
     np.save(tmp_path / "records.npy", values, allow_pickle=True)
     with pytest.raises(RecordsError, match=problem):
         open_records(tmp_path / "records.npy")

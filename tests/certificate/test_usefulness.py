@@ -84,7 +84,7 @@ def test_the_rule_at_its_edges(deviation: float, expected: str) -> None:
     assert verdict(deviation) == expected
 
 
-def test_bias_counts() -> None:
+def test_a_biased_estimate_is_less_useful() -> None:
     assert verdict(0.1) == "useful"
     assert verdict(0.1, bias=3.0) == "coarse"
     assert verdict(0.1, bias=-20.0) == "useless"
@@ -184,7 +184,7 @@ def test_recall_without_error_or_choice() -> None:
     assert recall(useful(math.inf), 1000) == 0.01
 
 
-def test_in_words() -> None:
+def test_a_verdict_says_the_error_and_how_many_estimates_would_help() -> None:
     text = str(judge(inputs((0, 100)), Some(name="squared distance"), [predicted(50, 30.0)]))
     assert text.startswith("coarse: one estimate of the squared distance is off by about 30")
     assert "the mean of about 9 independent estimates" in text

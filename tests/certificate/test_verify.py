@@ -51,7 +51,7 @@ def test_the_worst_check_decides(statuses: list[str], said: str) -> None:
     assert overall(map(check, statuses)) == said
 
 
-def test_what_it_prints() -> None:
+def test_a_verification_prints_its_checks_as_text_html_and_json() -> None:
     found = Verification(
         path=Path("c.json"), checks=(check("agrees"), check("differs", "inputs.k"))
     )
@@ -80,7 +80,7 @@ def test_a_change_is_found(out: Path) -> None:
     assert "no longer agrees: digest" in str(found)
 
 
-def test_an_empty_folder(tmp_path: Path) -> None:
+def test_a_folder_without_a_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match="there is no such file"):
         dpv.verify(str(tmp_path))
 

@@ -69,7 +69,7 @@ def allowed(runs: int) -> float:
 
 
 @pytest.mark.parametrize(("epsilon", "runs"), day_and_night((0.0, FEW), (0.0, RUNS), (1.0, RUNS)))
-def test_level(epsilon: float, runs: int) -> None:
+def test_true_claims_are_seldom_accused(epsilon: float, runs: int) -> None:
     assert errors(runs, epsilon, fresh=True, seed=1) <= allowed(runs)
 
 

@@ -47,7 +47,9 @@ def coarse_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("coarse", [False, True])
-def test_law(coarse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_have_the_law_of_rounded_normals(
+    coarse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settled: list[int] = []
     settle = normal_vectors._settle
 

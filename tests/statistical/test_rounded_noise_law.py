@@ -58,7 +58,7 @@ def refuted(drawn: NDArray[np.int64], sampler: Noise) -> bool:
     ],
     ids=str,
 )
-def test_law(sampler: Noise, draws: int) -> None:
+def test_draws_have_the_law_of_rounded_noise(sampler: Noise, draws: int) -> None:
     assert not refuted(sampler.sample((draws,), rng=ReplayableWords(2026, "law")), sampler)
 
 

@@ -20,7 +20,7 @@ nulls = pytest.mark.parametrize("null", NULLS, ids=lambda null: str(null.name))
 
 
 @nulls
-def test_few_scores(null: Null) -> None:
+def test_the_level_is_kept_with_few_scores(null: Null) -> None:
     assert above(null, 20, 0, QUICK) <= most(QUICK)
 
 
@@ -39,7 +39,7 @@ def test_the_bound_is_that_of_the_audit() -> None:
 @pytest.mark.nightly
 @nulls
 @pytest.mark.parametrize("count", [10, 100, 1000, 10_000])
-def test_ten_thousand_runs(null: Null, count: int) -> None:
+def test_the_level_is_kept_over_ten_thousand_runs(null: Null, count: int) -> None:
     assert above(null, count, 0, RUNS) <= most(RUNS)
 
 

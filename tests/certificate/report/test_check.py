@@ -66,7 +66,7 @@ def found(fields: dict[str, Any], folder: Path | None) -> Check:
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_likeness(edit: str, page: str) -> None:
+def test_each_edit_of_a_page_is_told_as_what_it_is(edit: str, page: str) -> None:
     due, change = EDITS[edit]
     edited = change(page)
     assert edited != page
@@ -83,7 +83,7 @@ def test_likeness_of_no_text(page: str) -> None:
     assert likeness(hostile.encode(), page.encode()) == "text"
 
 
-def test_an_edited_report(certificate: dict[str, Any], folder: Path, page: str) -> None:
+def test_an_edited_report_differs(certificate: dict[str, Any], folder: Path, page: str) -> None:
     assert found(certificate, folder).status == "agrees"
     for edit in ("another epsilon", "a line in a figure"):
         (folder / REPORT).write_text(EDITS[edit][1](page), encoding="utf-8")
@@ -121,7 +121,7 @@ def test_without_the_extra_the_report_is_inconclusive(
         ("python", "differs", "differs"),
     ],
 )
-def test_under_other_versions(
+def test_what_other_versions_may_draw_otherwise_is_not_called_different(
     certificate: dict[str, Any], folder: Path, program: str, figures: str, text: str
 ) -> None:
     fields = copy.deepcopy(certificate)

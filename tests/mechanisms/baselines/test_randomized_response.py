@@ -180,7 +180,7 @@ def test_most_differing_at_its_ends() -> None:
 
 
 @pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
-def test_claim(adjacency: BitFlip | Record) -> None:
+def test_the_claim_meets_its_epsilon_and_no_more(adjacency: BitFlip | Record) -> None:
     mechanism = make(adjacency=adjacency)
     assert isinstance(mechanism, WhiteBox)
     assert isinstance(mechanism, Exhaustive)

@@ -32,7 +32,9 @@ def farthest(items: int, domain: Sets, changes: int) -> int:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(2, 8), st.integers(1, 8), st.integers(0, 8), st.integers(1, 9))
-def test_items(items: int, least: int, room: int, changes: int) -> None:
+def test_sets_that_differ_in_items_are_as_far_apart_as_any(
+    items: int, least: int, room: int, changes: int
+) -> None:
     least = min(least, items)
     domain = Sets(min_size=least, max_size=min(least + room, items) if room else None)
     adjacency = Items(changes=changes)
@@ -52,7 +54,7 @@ def test_items(items: int, least: int, room: int, changes: int) -> None:
         (4, Sets(min_size=4, max_size=4)),
     ],
 )
-def test_whole_sets(items: int, domain: Sets) -> None:
+def test_sets_that_are_replaced_are_as_far_apart_as_any(items: int, domain: Sets) -> None:
     adjacency: Adjacency = Record()
     (pair,) = pairs_apart(OPORP(p=items, k=2, seed=1), STEP, domain, adjacency, 2)
     for record in (pair.record, pair.neighbour):

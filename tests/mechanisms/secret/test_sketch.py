@@ -42,7 +42,7 @@ SKETCHES = [pytest.param(CUTS, id="cuts"), pytest.param(LINES, id="covariance")]
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
-def test_claim(sketch: Any) -> None:
+def test_the_claim_meets_its_target_and_no_more(sketch: Any) -> None:
     white_box: object = sketch
     assert isinstance(white_box, WhiteBox)
     assert sketch.guarantee().curve == sketch.privacy()
@@ -146,7 +146,7 @@ def test_truth_of_cut_and_of_direction() -> None:
 
 
 @pytest.mark.parametrize("sketch", SKETCHES)
-def test_moments(sketch: Any) -> None:
+def test_draws_confirm_the_moments_and_refute_wrong_ones(sketch: Any) -> None:
     probe = sketch.probes(ReplayableWords(8))[-1]
     estimators = sketch.estimators()
     (estimates,) = draw_estimates(sketch, estimators, probe, draws=3000, seed=4)
@@ -276,7 +276,7 @@ def test_correct_twin_is_not_accused() -> None:
     assert not refuted(CUTS)
 
 
-def test_design() -> None:
+def test_larger_sketches_have_smaller_errors() -> None:
     curve = design(
         "jl-graph-cuts",
         at=[(30, 50.0)],
@@ -302,12 +302,12 @@ def test_design() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"w": Fraction(6)}, {"w": Fraction(0)}, {"sketch_rows": 0}, {"p": 1}]
 )
-def test_refuses(wrong: dict[str, Any]) -> None:
+def test_sizes_outside_their_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
         evolve(CUTS, **wrong)
 
 
-def test_curve_refuses() -> None:
+def test_a_curve_without_noise_is_refused() -> None:
     with pytest.raises(ParameterError):
         RankOneNormal(rows=3, gamma=Fraction(0))
 

@@ -180,7 +180,7 @@ def test_overlapping_pairs_have_the_cosine() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
-def test_refuses(change: dict[str, Any], message: str) -> None:
+def test_what_can_not_be_chosen_from_is_refused(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"projections": [RademacherProjection(p=16, k=3, seed=5)]} | change
     with pytest.raises(ParameterError, match=message):
         chosen(**given)

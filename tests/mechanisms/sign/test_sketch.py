@@ -77,7 +77,7 @@ def sketch(request: pytest.FixtureRequest) -> SignSketch:
 # The claim
 
 
-def test_claim(sketch: SignSketch) -> None:
+def test_the_claim_meets_its_target(sketch: SignSketch) -> None:
     assert isinstance(sketch, WhiteBox)
     guarantee = sketch.guarantee()
     assert guarantee.curve == sketch.privacy()
@@ -94,7 +94,7 @@ def test_notions_are_told_apart() -> None:
         assert bool(sketch.guarantee().assumptions) is (individual or sketch.least_norm is not None)
 
 
-def test_positions() -> None:
+def test_positions_that_a_neighbour_may_change() -> None:
     """All k bits of a dense matrix, one of an OPORP, one a repetition; all for whole records."""
     expected = {"dp-signrp-rr": 11, "dp-signoporp-rr": 1, "dp-signoporp-rr-smooth": 4}
     for name, count in expected.items():
