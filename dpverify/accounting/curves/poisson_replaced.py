@@ -56,6 +56,7 @@ from dpverify.accounting.curves.poisson_sampled import (
     amplified_epsilon,
     delta_near,
     mirrored_pairs,
+    of_one_record,
     single_loss,
     to_rate,
 )
@@ -66,7 +67,7 @@ from dpverify.accounting.losses.sampled import ReplacedSampleLoss
 from dpverify.accounting.solve import falling_root, lowest
 from dpverify.data.adjacency import AddRemove, Replace
 from dpverify.enclosure import Enclosure, number_string, to_arb
-from dpverify.errors import ParameterError, require
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 
 __all__ = ["PoissonReplaced"]
@@ -78,17 +79,11 @@ _CHORDS = (1e-7, 1e-5, 1e-3, 1e-1)  # how far apart three points are
 
 
 def _to_base(value: PrivacyCurve) -> PrivacyCurve:
-    require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
-    known = value.adjacency
-    if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
-        raise ParameterError(
-            "adjacency",
-            known.unit,
-            "one row or user, added or removed",
-            "State the noise for what one record adds; that the sample has another one instead is "
-            "counted here.",
-        )
-    return value
+    return of_one_record(
+        value,
+        "State the noise for what one record adds; that the sample has another one instead is "
+        "counted here.",
+    )
 
 
 @frozen(kw_only=True)

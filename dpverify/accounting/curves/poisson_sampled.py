@@ -51,6 +51,7 @@ __all__ = [
     "amplified_rates",
     "delta_near",
     "mirrored_pairs",
+    "of_one_record",
     "single_loss",
     "to_rate",
 ]
@@ -58,18 +59,27 @@ __all__ = [
 _PRECISION = 256
 
 
-def _to_base(value: PrivacyCurve) -> PrivacyCurve:
+def of_one_record(value: PrivacyCurve, way_out: str) -> PrivacyCurve:
+    """The curve, unless it says that it protects something else than one record or user.
+
+    Raises
+    ------
+    ParameterError
+        If it isn't the curve of one row or user, added or removed; with this way out.
+    """
     require(isinstance(value, PrivacyCurve), "curve", value, "a privacy curve")
     known = value.adjacency
     if known is not None and not (isinstance(known, AddRemove) and known.k == 1):
-        raise ParameterError(
-            "adjacency",
-            known.unit,
-            "one row or user, added or removed",
-            "Where a record is replaced, the samples of both data sets differ by two coins: say so "
-            "with replaced=True, of the curve of adding or removing one.",
-        )
+        raise ParameterError("adjacency", known.unit, "one row or user, added or removed", way_out)
     return value
+
+
+def _to_base(value: PrivacyCurve) -> PrivacyCurve:
+    return of_one_record(
+        value,
+        "Where a record is replaced, the samples of both data sets differ by two coins: say so "
+        "with replaced=True, of the curve of adding or removing one.",
+    )
 
 
 def to_rate(value: Real) -> Fraction:
