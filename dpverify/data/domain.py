@@ -290,9 +290,9 @@ class Sets:
             # A random order of the items; the second set is the first one shifted along it.
             order = np.argsort(rng.words(attributes), kind="stable")
             shift = min(attributes - size, -(-size * number // (2 * PROBES)))
-            chosen = (order[:size], order[shift : shift + size])
-            pairs.append(tuple(indicator(items, attributes) for items in chosen))
-        return pairs  # type: ignore[return-value]
+            one, other = order[:size], order[shift : shift + size]
+            pairs.append((indicator(one, attributes), indicator(other, attributes)))
+        return pairs
 
 
 @frozen
