@@ -55,7 +55,7 @@ from dpverify.auditing.statistics.power import DETECTION, least_hits
 from dpverify.auditing.statistics.two_sample_binomial import Counts, claim_lines
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Mechanism
+from dpverify.privacy import Mechanism, Pair
 
 __all__ = ["VIEWS", "PrecisionAttack", "Unreached", "View", "smallest_share", "unreached"]
 
@@ -137,72 +137,91 @@ class PrecisionAttack(Attack):
         ParameterError
             If there are fewer than 40 draws, or outputs that aren't numbers.
         """
-        draws, alpha, mechanism, pairs = (
-            config.draws,
-            config.alpha,
-            target.mechanism,
-            target.drawable,
-        )
-        require(draws >= 40, "draws", draws, "at least 40")
-        curve = target.claim
+        require(config.draws >= 40, "draws", config.draws, "at least 40")
+        mechanism, pairs, curve = target.mechanism, target.drawable, target.claim
         delta = config.delta_for(curve)
-        level = alpha / (2 * len(pairs)) * (1 - 1e-12)  # rounded down, so that no sum passes alpha
+        # Rounded down, so that no sum passes alpha.
+        level = config.alpha / (2 * len(pairs)) * (1 - 1e-12)
         ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
         tested = []
         for pair in pairs:
             outputs = sample_pair(mechanism, pair, config, "precision")
             if self.only_whole and not all(whole(side) for side in outputs):
-                statement = (
-                    f"{display_name(mechanism)}, at the pair “{pair.name}”: not all outputs are "
-                    "whole numbers, and the precision of doubles is left out"
-                )
-                return [
-                    Finding(
-                        audit=self.name,
-                        verdict="inconclusive",
-                        statement=statement,
-                        level=alpha,
-                        pair=pair,
-                    )
-                ]
+                return [_left_out(mechanism, pair, config.alpha)]
             own, other = _coordinates(*outputs, mechanism)
             for swapped, sides in ((False, (own, other)), (True, (other, own))):
-                name, counts = _counted(*sides, ratio=ratio)
+                view, counts = _counted(*sides, ratio=ratio)
                 judged = judge(counts, curve, delta, level) if _leans(counts) else _NOTHING
-                tested.append((judged, counts, name, pair, swapped))
-        best, counts, name, pair, swapped = max(
-            tested, key=lambda case: (case[0].refuted_at is not None, case[0].epsilon_lower)
-        )
-        refuted = best.refuted_at is not None
-        share = smallest_share(curve, delta, draws - draws // 4, level)
-        verdict: Verdict = "no_violation_found" if share is not None else "inconclusive"
-        side, opposite = ("neighbour", "record") if swapped else ("record", "neighbour")
-        finding = Finding(
-            audit=self.name,
-            verdict="violation" if refuted else verdict,
-            statement=(
-                f"{display_name(mechanism)}, at the pair “{pair.name}”: outputs that in training "
-                f"the {opposite} never reached ({name}) came {counts.hits} times of {counts.draws} "
-                f"from the {side}, and {counts.false_hits} times from the {opposite}"
-                if name
-                else f"{display_name(mechanism)}: no detail of its outputs came from one neighbour "
-                "alone"
-            ),
+                tested.append(
+                    _Tested(pair=pair, swapped=swapped, view=view, counts=counts, judged=judged)
+                )
+        best = max(tested, key=lambda one: (one.refuted, one.judged.epsilon_lower))
+        share = smallest_share(curve, delta, config.draws - config.draws // 4, level)
+        return [best.finding(mechanism, config.alpha, share)]
+
+
+def _left_out(mechanism: Mechanism, pair: Pair, alpha: float) -> Finding:
+    statement = (
+        f"{display_name(mechanism)}, at the pair “{pair.name}”: not all outputs are whole numbers, "
+        "and the precision of doubles is left out"
+    )
+    return Finding(
+        audit="precision", verdict="inconclusive", statement=statement, level=alpha, pair=pair
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested:
+    """What was found at one pair in one order.
+
+    Attributes
+    ----------
+    pair, swapped : whether the event's own side is the neighbour
+    view : that was chosen in training, "" for none
+    counts, judged : of its event on the draws left for that, and what they prove
+    """
+
+    pair: Pair
+    swapped: bool
+    view: str
+    counts: Counts
+    judged: Judgement
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the counts refute the claim."""
+        return self.judged.refuted_at is not None
+
+    def finding(self, mechanism: Mechanism, alpha: float, share: float | None) -> Finding:
+        """The finding; `share` is the smallest that would have been found, None if none would."""
+        counts, name = self.counts, display_name(mechanism)
+        silent: Verdict = "no_violation_found" if share is not None else "inconclusive"
+        side, opposite = ("neighbour", "record") if self.swapped else ("record", "neighbour")
+        statement = f"{name}: no detail of its outputs came from one neighbour alone"
+        if self.view:
+            statement = (
+                f"{name}, at the pair “{self.pair.name}”: outputs that in training the {opposite} "
+                f"never reached ({self.view}) came {counts.hits} times of {counts.draws} from the "
+                f"{side}, and {counts.false_hits} times from the {opposite}"
+            )
+        return Finding(
+            audit="precision",
+            verdict="violation" if self.refuted else silent,
+            statement=statement,
             level=alpha,
-            pair=pair,
-            epsilon_lower=best.epsilon_lower,
+            pair=self.pair,
+            epsilon_lower=self.judged.epsilon_lower,
             evidence=EventEvidence(
-                event=name,
-                swapped=swapped,
+                event=self.view,
+                swapped=self.swapped,
                 hits=counts.hits,
                 draws=counts.draws,
                 false_hits=counts.false_hits,
                 false_draws=counts.false_draws,
-                refuted_at=best.refuted_at,
+                refuted_at=self.judged.refuted_at,
             ),
             power={"smallest_share": share},
         )
-        return [finding]
 
 
 _NOTHING = Judgement(epsilon_lower=0.0, refuted_at=None)
