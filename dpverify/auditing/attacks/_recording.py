@@ -199,12 +199,14 @@ class RecordingWords:
 
 class _RecordedGaussian(RoundedGaussian):
     def sample(self, shape: tuple[int, ...], *, rng: Any) -> NDArray[np.int64]:
-        return rng.recorder.ask("normal", self.scale, shape, whole=True)  # type: ignore[no-any-return]
+        recorder: Recorder = rng.recorder
+        return recorder.ask("normal", self.scale, shape, whole=True)
 
 
 class _RecordedLaplace(RoundedLaplace):
     def sample(self, shape: tuple[int, ...], *, rng: Any) -> NDArray[np.int64]:
-        return rng.recorder.ask("laplace", self.scale, shape, whole=True)  # type: ignore[no-any-return]
+        recorder: Recorder = rng.recorder
+        return recorder.ask("laplace", self.scale, shape, whole=True)
 
 
 def _asking(mechanism: Any) -> Any:
@@ -230,7 +232,8 @@ def recorded(mechanism: Mechanism) -> Callable[[Any, RecordingWords], NDArray[An
     stands = _asking(mechanism)
 
     def release(records: Any, rng: RecordingWords) -> NDArray[Any]:
-        return stands.release(records, rng=rng)  # type: ignore[no-any-return]
+        released: NDArray[Any] = stands.release(records, rng=rng)
+        return released
 
     release.__name__ = display_name(mechanism)
     return release

@@ -72,7 +72,7 @@ from dpverify.auditing.attacks._taped_losses import (
 from dpverify.auditing.attacks._taped_sources import TapedGenerator, patched
 from dpverify.auditing.attacks.base import Attack, Target
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence
+from dpverify.auditing.finding import DeclarationEvidence, Finding, NoiseEvidence, Verdict
 from dpverify.auditing.outputs.foreign import alone, display_name, foreign_code
 from dpverify.auditing.outputs.samples import copied
 from dpverify.auditing.settings import AuditKind
@@ -137,13 +137,12 @@ class FrozenOutputsAttack(Attack):
         best = max(seen, key=lambda one: (one.rank, one.distance))
         statement = f"{display_name(mechanism)}, at the pair “{best.pair.name}”: {best.reason}"
         evidence: Any = NoiseEvidence(distance=best.distance, claimed_epsilon=allowed)
+        verdict: Verdict = "no_violation_found" if best.rank == _COVERED else "inconclusive"
         if best.rank == _BROKEN:
             verdict, evidence = "violation", best.broken
-        else:
-            verdict = "no_violation_found" if best.rank == _COVERED else "inconclusive"
         finding = Finding(
             audit=self.name,
-            verdict=verdict,  # type: ignore[arg-type]
+            verdict=verdict,
             statement=statement,
             level=0.0 if best.rank == _BROKEN else config.alpha,
             pair=best.pair,
@@ -215,11 +214,11 @@ def _at(
     seed = int(ReplayableWords(config.seed, "frozen-outputs", case, number).words(1)[0])
     sides = (pair.record, pair.neighbour)
     own, other = sides if number % 2 == 0 else sides[::-1]
-    runs: list[Any] = []
+    runs: list[_Run] = []
 
     def run(data: Any, recorded: Tape | None = None) -> _Run:
         runs.append(_run(mechanism, data, Tape(seed, recorded)))
-        return runs[-1]  # type: ignore[no-any-return]
+        return runs[-1]
 
     def four() -> tuple[_Run, ...]:
         first = run(own)
