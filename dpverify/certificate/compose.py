@@ -26,14 +26,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
 from dpverify.certificate.certify import REPORT, document_digest, environment
 from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
-from dpverify.certificate.fields import Document, Sha256, require_visible
+from dpverify.certificate.fields import Document, Sha256, WholeDocument
 from dpverify.certificate.schema import (
     Certificate,
     Ends,
@@ -102,7 +102,7 @@ class Total(Document):
     draws: list[str]
 
 
-class Composition(Document):
+class Composition(WholeDocument):
     """A whole composed certificate: `parts` are certificates, `delta` is the total's."""
 
     schema_version: Literal["dpverify-composition/1"] = Field(alias="schema")
@@ -112,11 +112,6 @@ class Composition(Document):
     total: Total
     environment: Environment
     digest: Sha256
-
-    @model_validator(mode="before")
-    @classmethod
-    def _visible(cls, fields: Any) -> Any:
-        return require_visible(fields)
 
 
 def composition_schema() -> dict[str, Any]:

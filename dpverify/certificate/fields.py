@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from dpverify.certificate.configuration import MAX_SEED, one_line
 from dpverify.sampling.words import SecureWords
@@ -21,7 +21,7 @@ __all__ = [
     "Statistic",
     "Time",
     "Version",
-    "require_visible",
+    "WholeDocument",
 ]
 
 
@@ -53,24 +53,22 @@ def _spaced(text: str) -> str:
 OwnWords = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spaced)]
 
 
-def require_visible(fields: Any) -> Any:
-    """Refuse a document that holds text which a terminal obeys or a reader doesn't see.
+class WholeDocument(Document):
+    """A document none of whose text a terminal obeys or a reader doesn't see."""
 
-    Raises
-    ------
-    ValueError
-        Naming the first such character.
-    """
-    left = [fields]
-    while left:  # no recursion: a document may be deep
-        match left.pop():
-            case dict() as part:
-                left += [*part, *part.values()]
-            case list() as part:
-                left += part
-            case str() as text if character := hidden(text):
-                raise ValueError(f"holds the hidden character {character}: no text may")
-    return fields
+    @model_validator(mode="before")
+    @classmethod
+    def _visible(cls, fields: Any) -> Any:
+        left = [fields]
+        while left:  # no recursion: a document may be deep
+            match left.pop():
+                case dict() as part:
+                    left += [*part, *part.values()]
+                case list() as part:
+                    left += part
+                case str() as text if character := hidden(text):
+                    raise ValueError(f"holds the hidden character {character}: no text may")
+        return fields
 
 
 def _secure(policy: str) -> str:

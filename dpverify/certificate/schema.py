@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
@@ -35,7 +35,7 @@ from dpverify.certificate.fields import (
     Statistic,
     Time,
     Version,
-    require_visible,
+    WholeDocument,
 )
 from dpverify.certificate.rounding import about
 from dpverify.data.adjacency import Adjacency
@@ -424,7 +424,7 @@ class Environment(Document):
     platform: Annotated[str, Field(pattern="^[!-~]{1,50} [!-~]{0,50}$")]
 
 
-class Certificate(Document):
+class Certificate(WholeDocument):
     """A whole certificate.
 
     `release` is null where an audit found a violation: then nothing was released.
@@ -438,11 +438,6 @@ class Certificate(Document):
     release: Release | None
     environment: Environment
     digest: Sha256
-
-    @model_validator(mode="before")
-    @classmethod
-    def _visible(cls, fields: Any) -> Any:
-        return require_visible(fields)
 
     def guarantee(self) -> Guarantee:
         """The guarantee of what was released, for `dpverify.compose`; see `rebuilt_guarantee`."""
