@@ -27,7 +27,9 @@ def error(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
 
 @settings(max_examples=300, deadline=None)
 @given(log_epsilon, st.floats(-4, 8), st.floats(-3, 3))
-def test_anywhere(log_eps: float, log_sigma: float, log_sensitivity: float) -> None:
+def test_the_error_is_small_anywhere(
+    log_eps: float, log_sigma: float, log_sensitivity: float
+) -> None:
     assert error(10**log_eps, 10**log_sigma, 10**log_sensitivity) <= MOST
 
 

@@ -64,7 +64,7 @@ def test_lemma_1_is_refused_where_the_tail_is_larger(
             differing_hashes(positions, differ, delta)
 
 
-def test_both_happen() -> None:
+def test_a_published_count_is_given_or_refused() -> None:
     differing_hashes(1000, Fraction(1, 10), Fraction(1, 10))
     with pytest.raises(ParameterError):
         differing_hashes(40, Fraction(1, 333), Fraction(1, 10**4))

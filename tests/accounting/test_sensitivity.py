@@ -57,15 +57,15 @@ def test_integers_are_exact_or_refused() -> None:
     "matrix",
     [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), [["a"]], [[math.nan]], [[math.inf, 1.0]]],
 )
-def test_bad_matrices(matrix: Any) -> None:
+def test_what_is_no_projection_is_refused(matrix: Any) -> None:
     with pytest.raises(RecordsError, match="a projection"):
         largest_row_norm(matrix, 2)
 
 
-def test_bad_norm() -> None:
+def test_another_norm_is_refused() -> None:
     with pytest.raises(ParameterError, match="norm=3 must be 1 or 2"):
         largest_row_norm(np.eye(2), 3)  # type: ignore[call-overload]
 
 
-def test_zero_matrix() -> None:
+def test_the_largest_norm_of_zero_rows_is_zero() -> None:
     assert largest_row_norm(np.zeros((2, 2)), 1) == 0

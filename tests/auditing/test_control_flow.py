@@ -25,7 +25,7 @@ def by_grey_box(report: Report) -> Finding:
     return found
 
 
-def test_the_suite() -> None:
+def test_every_case_has_a_name_and_neighbours() -> None:
     assert len(CASES) >= 80
     assert len({case.flow for case in CASES}) >= 10
     assert len({case.name for case in CASES}) == len(CASES)

@@ -92,7 +92,7 @@ def test_no_link_of_an_accountant_is_dead(name: str) -> None:
         assert found.holds or module == published.__name__  # which enforces the condition
 
 
-def test_both_ways_show(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_statement_names_what_uses_it(capsys: pytest.CaptureFixture[str]) -> None:
     for id_, stands, user in [
         ("mironov2017.proposition-7", "used by", "renyi.GaussianRenyi"),
         ("stausholm2021.lemma-2", "read or replaced in", "published.sigma_classical"),

@@ -98,7 +98,7 @@ EPSILONS = (F(0), F(1, 100), F(1, 2), F(13, 10), F(5, 2))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_enumeration(name: str) -> None:
+def test_compositions_of_few_outcomes_by_enumeration(name: str) -> None:
     method, parts = CASES[name]
     curve = Composed(losses=tuple((finite(pairs), count) for pairs, count in parts))
     assert curve.method == method
@@ -147,7 +147,9 @@ def closed() -> Iterator[tuple[str, Losses, PrivacyCurve, float]]:
 
 
 @pytest.mark.parametrize("case", list(closed()), ids=lambda case: case[0])
-def test_closed_curves(case: tuple[str, Losses, PrivacyCurve, float]) -> None:
+def test_compositions_meet_curves_in_closed_form(
+    case: tuple[str, Losses, PrivacyCurve, float],
+) -> None:
     _, losses, curve, width = case
     composed = Composed(losses=losses)
     for epsilon in (F(0), F(1, 10), F(1), F(2)):
@@ -235,7 +237,7 @@ def test_many_multiples_of_one_unit() -> None:
 
 
 @pytest.mark.nightly
-def test_different_bits() -> None:
+def test_different_bits_by_all_their_outcomes() -> None:
     """Fifteen bits on no common lattice: all 32,768 outcomes."""
     keeps = [F(1, 2) + F(3 * i * i + 17 * i + 40, 4000) for i in range(15)]
     curve = Composed(

@@ -49,7 +49,7 @@ def one(rows: int, gamma: Fraction, epsilon: Fraction) -> tuple[mp.mpf, mp.mpf]:
 
 @pytest.mark.parametrize(("rows", "gamma"), CASES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+def test_delta_of_rank_one_by_integration(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     # 1/10 as a double, so that both sides have the same ε.
     eps = Fraction(float(epsilon))
     value = RankOneNormal(rows=rows, gamma=gamma).delta_at(eps)
@@ -63,7 +63,7 @@ def test_rank_one(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
 
 @pytest.mark.parametrize(("rows", "gamma"), day_and_night((4, Fraction(1, 2)), (9, Fraction(1, 5))))
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2)])
-def test_rank_two(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
+def test_delta_of_rank_two_by_integration(rows: int, gamma: Fraction, epsilon: Fraction) -> None:
     """E over X₂ of the tail in X₁, by one numerical integral."""
     value = RankTwoNormal(rows=rows, gamma=gamma).delta_at(epsilon)
     assert value.width < 1e-9

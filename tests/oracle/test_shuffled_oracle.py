@@ -38,7 +38,9 @@ def delta(epsilon_0: Any, users: int, rho: Any, epsilon: Any) -> Any:
     ),
 )
 @pytest.mark.parametrize("response", [False, True])
-def test_delta(epsilon_0: str, users: int, epsilon: str, *, response: bool) -> None:
+def test_delta_of_shuffled_reports_by_summation(
+    epsilon_0: str, users: int, epsilon: str, *, response: bool
+) -> None:
     with mpmath.workdps(60):
         known = mpf(epsilon_0)
         e = mpmath.exp(-known)

@@ -41,7 +41,7 @@ def summed(variance: Fraction, sensitivity: int, epsilon: Fraction) -> Any:
 
 @pytest.mark.parametrize("sensitivity", [1, 2, 7])
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_sums(variance: Fraction, sensitivity: int) -> None:
+def test_delta_is_the_sum_over_all_outputs(variance: Fraction, sensitivity: int) -> None:
     curve = DiscreteGaussian(sigma=SquareRoot(variance), sensitivity=sensitivity)
     for epsilon in EPSILONS:
         exact = summed(variance, sensitivity, epsilon)
@@ -102,7 +102,7 @@ def test_it_is_not_the_continuous_curve() -> None:
         assert ratio == pytest.approx(excess, abs=0.006)
 
 
-def test_monotone() -> None:
+def test_delta_falls_in_epsilon_and_epsilon_in_delta() -> None:
     curve = DiscreteGaussian(sigma=SquareRoot(Fraction(3, 2)), sensitivity=2)
     deltas = [curve.delta_at(Fraction(n, 20)).upper for n in range(200)]
     assert deltas == sorted(deltas, reverse=True)
@@ -136,7 +136,7 @@ def test_rates_are_the_tails() -> None:
         ({"sigma": 1, "sensitivity": 1.5}, r"sensitivity=1\.5 must be a whole number"),
     ],
 )
-def test_refusals(options: dict[str, Any], message: str) -> None:
+def test_what_is_outside_its_domain_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         DiscreteGaussian(**options)
     curve = DiscreteGaussian(sigma=0.5)

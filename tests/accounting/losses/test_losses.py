@@ -58,7 +58,7 @@ LAWS: list[TransformedLoss] = [
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_the_protocol(law: TransformedLoss) -> None:
+def test_a_loss_reversed_twice_is_itself(law: TransformedLoss) -> None:
     assert isinstance(law, TransformedLoss)
     assert hash(law) == hash(law.reverse().reverse())
     assert law == law.reverse().reverse()
@@ -151,7 +151,7 @@ def test_outputs_of_equal_ratio_are_merged() -> None:
         ([Log(F(3)), F(1)], None),
     ],
 )
-def test_common_units(steps: list[Step], unit: Step | None) -> None:
+def test_the_common_unit_of_steps_in_any_order(steps: list[Step], unit: Step | None) -> None:
     assert common_unit(steps) == unit
     assert common_unit(reversed(steps)) == unit
 
@@ -191,7 +191,7 @@ def test_probabilities_that_do_not_sum_to_one() -> None:
         lambda: PositionLoss(differ=F(1, 2), losses=()),
     ],
 )
-def test_refusals(make: object) -> None:
+def test_what_is_no_loss_is_refused(make: object) -> None:
     assert callable(make)
     with pytest.raises(ParameterError):
         make()

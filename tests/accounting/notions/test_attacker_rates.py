@@ -53,7 +53,7 @@ def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
 
 @settings(max_examples=8)
 @given(st.fractions(min_value=Fraction(1, 10), max_value=6), RATES)
-def test_laplace_noise(shift: Fraction, rate: Fraction) -> None:
+def test_rates_of_laplace_noise_are_those_of_a_threshold(shift: Fraction, rate: Fraction) -> None:
     """The best test of Laplace(0, 1) against Laplace(a, 1) is a threshold on the output."""
     found = attacker_bound(Laplace.of_shifts(((shift, 1),)), rate).true_positive_rate
     a, f = float(shift), float(rate)

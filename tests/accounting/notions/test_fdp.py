@@ -167,7 +167,7 @@ def test_composition_groups_and_the_analytic_curve() -> None:
     assert total.type_two(1).upper == 0.0
 
 
-def test_bad_input() -> None:
+def test_what_is_outside_its_domain_is_refused() -> None:
     with pytest.raises(ParameterError, match="mu_squared=0"):
         GaussianTradeOff(mu_squared=Fraction(0))
     gaussian = GaussianTradeOff(mu_squared=Fraction(1))

@@ -153,7 +153,7 @@ def test_minimum_of_convex_functions() -> None:
         minimum_near(lambda x: (x - 3) * (x - 3), 1.0)
 
 
-def test_bad_input() -> None:
+def test_what_is_outside_its_domain_is_refused() -> None:
     curve = single(GaussianRenyi(mu_squared=Fraction(1)))
     with pytest.raises(ParameterError, match="Laplace noise or randomized response"):
         curve.epsilon_at(0)

@@ -94,7 +94,7 @@ def test_pure_privacy_costs_less_than_its_square() -> None:
     assert rho_of_pure(1).upper == pytest.approx(math.tanh(0.5), rel=1e-15)
 
 
-def test_bad_input() -> None:
+def test_what_is_outside_its_domain_is_refused() -> None:
     for rho in (Fraction(0), Fraction(-1)):
         with pytest.raises(ParameterError, match="rho="):
             ZCDP(rho=rho)

@@ -144,7 +144,7 @@ def test_what_is_called_visible_is_seen() -> None:
         assert above == seen
 
 
-def test_gaussian_model() -> None:
+def test_the_gaussian_model_bounds_most_samples_of_gaussians() -> None:
     rng = np.random.default_rng(6)
     bounds = []
     for _ in range(40):
@@ -156,7 +156,7 @@ def test_gaussian_model() -> None:
     assert 4.24 <= np.median(bounds) <= epsilon_gaussian(DELTA, 1).lower
 
 
-def test_gaussian_model_is_refused() -> None:
+def test_the_gaussian_model_is_refused_for_other_laws() -> None:
     rng = np.random.default_rng(7)
     laplace = rng.laplace(size=(2, 10_000))
     bits = (rng.random((2, 10_000)) < [[0.73], [0.27]]) * 1.0
@@ -170,14 +170,14 @@ def test_gaussian_model_is_refused() -> None:
         assert fit.epsilon_lower is None
 
 
-def test_level_of_the_guard() -> None:
+def test_the_guard_refuses_gaussians_at_its_level() -> None:
     rng = np.random.default_rng(8)
     fits = [gaussian_fit(*rng.normal(size=(2, 200)), delta=DELTA, alpha=ALPHA) for _ in range(1000)]
     refused = sum(fit.epsilon_lower is None for fit in fits)
     assert 20 <= refused <= binom.ppf(1 - 1e-4, 1000, ALPHA)
 
 
-def test_a_whole_audit() -> None:
+def test_halved_noise_is_found_and_its_twin_is_not_accused() -> None:
     correct, halved = (
         finding_of(
             TradeOffAttack(),

@@ -57,7 +57,7 @@ def by_mpmath(law: Any, size: int) -> Any:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_laws(law: Any) -> None:
+def test_probabilities_below_a_size_are_enclosed(law: Any) -> None:
     with mpmath.workdps(50):
         for size in (1, 2, 40, 1500):
             due, found = by_mpmath(law, size), law.within(size)

@@ -43,7 +43,7 @@ def named(exhibit: Exhibit | AccountantExhibit | AuditorExhibit) -> str:
     return exhibit.name
 
 
-def test_the_museum() -> None:
+def test_every_exhibit_has_a_name_a_source_and_what_finds_it() -> None:
     assert len(MUSEUM) >= 60
     assert len(ALL) >= 150
     assert [

@@ -233,7 +233,7 @@ def test_textbook_path_is_the_same_sketch_in_doubles() -> None:
         ([[0.0] * 5 + [1.5]], "outside the declared domain"),
     ],
 )
-def test_bad_records(records: Any, message: str) -> None:
+def test_records_outside_the_domain_are_refused(records: Any, message: str) -> None:
     with pytest.raises(RecordsError, match=message):
         calibrated(PROJECTIONS[0]).release(records, rng=SecureWords())
 

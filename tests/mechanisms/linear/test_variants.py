@@ -185,7 +185,7 @@ def test_blocks_and_sparseness_change_nothing(sizes: list[int], as_csr: bool, se
     assert (sketch.release(sparse.csr_array(records), rng=ReplayableWords(3)) == whole).all()
 
 
-def test_bad_blocks() -> None:
+def test_blocks_that_hold_no_records_are_refused() -> None:
     sketch = calibrated(OPORP(p=3, k=2, seed=1))
     with pytest.raises(RecordsError, match=r"record 2, attribute 2 is 1\.5"):
         sketch.release(

@@ -362,7 +362,9 @@ def test_plain_min_hash_claims_nothing() -> None:
         (Sets(min_size=20, max_size=20), 3, 500, (2, 21)),
     ],
 )
-def test_farthest_sets(domain: Sets, changes: int, items: int, found: tuple[int, int]) -> None:
+def test_the_farthest_sets_of_a_domain(
+    domain: Sets, changes: int, items: int, found: tuple[int, int]
+) -> None:
     assert farthest_sets(domain, Items(changes=changes), items) == found
 
 
@@ -462,7 +464,7 @@ def test_running_example() -> None:
         (BucketNoise, 4, np.int64),
     ],
 )
-def test_released_types(
+def test_a_release_has_the_smallest_type_that_holds_it(
     kind: type[BucketResponse | BucketNoise], buckets: int, dtype: type
 ) -> None:
     sketch = calibrated(kind, buckets=buckets)

@@ -139,6 +139,6 @@ def test_digest_covers_the_signs_and_the_mixing() -> None:
 
 
 @pytest.mark.parametrize("density", [Fraction(0), Fraction(-1), Fraction(9, 8), float("nan")])
-def test_bad_density(density: Any) -> None:
+def test_a_density_outside_its_range_is_refused(density: Any) -> None:
     with pytest.raises(ParameterError, match="density="):
         FJLT(p=4, k=2, seed=0, density=density)

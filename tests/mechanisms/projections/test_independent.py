@@ -149,7 +149,7 @@ def test_permutations_are_uniform() -> None:
         (partial(SparseProjection, sparsity=0), 4, 2, 0, "sparsity=0 must be at least 1"),
     ],
 )
-def test_bad_sizes(
+def test_sizes_that_make_no_projection_are_refused(
     kind: Callable[..., Projection], p: int, k: int, seed: int, message: str
 ) -> None:
     with pytest.raises(ParameterError, match=message):

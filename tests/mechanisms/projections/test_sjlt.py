@@ -123,6 +123,6 @@ def test_copies_add_and_cancel() -> None:
         (partial(DKSProjection, k=4, copies=0), "copies=0 must be at least 1"),
     ],
 )
-def test_bad_parameters(kind: partial[Any], message: str) -> None:
+def test_parameters_that_make_no_transform_are_refused(kind: partial[Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         kind(**({"p": 9, "seed": 0} | kind.keywords))
