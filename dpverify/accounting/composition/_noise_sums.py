@@ -2,13 +2,12 @@
 
 Let A be the sum of the discrete losses, X that of the noise, independent of it and all Laplace, all
 Gaussian or all of normal rows. Then f(ε) = E[(1 − e^{ε − A − X})₊] = Σ_a P[A = a]·f_X(ε − a), where
-f_X is known for every real argument: in closed form (`excess` of `curves.laplace`,
-`gaussian_excess`), or by an integral that has no aliases (`rows_excess`).
+f_X is known for every real argument: in closed form (`gaussian_excess`), or by an integral that has
+no aliases (`rows_excess`). Next to Laplace noise the sums are added up together (`LaplaceSums`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,19 +15,17 @@ from fractions import Fraction
 from flint import arb
 
 from dpverify.accounting.composition._enumeration import Atoms, has_few_atoms, sums_of_atoms
+from dpverify.accounting.curves._laplace_halves import LaplaceSums, has_halves
 from dpverify.accounting.curves._rows_integral import rows_excess
 from dpverify.accounting.curves.gaussian import gaussian_excess
-from dpverify.accounting.curves.laplace import Laplace, excess
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss, NormalRowsLoss
 from dpverify.enclosure import to_arb
 
-__all__ = ["NoiseSums", "has_gaussian_sums", "has_laplace_sums", "has_rows_sums"]
+__all__ = ["NoiseSums", "has_gaussian_sums", "has_laplace_sums", "has_rows_sums", "laplace_sums"]
 
 _Noise = LaplaceLoss | GaussianLoss | NormalRowsLoss
 
-_MOST_TERMS = 4_000  # of the closed form, for all sums: some tens of milliseconds
-_MOST_COORDINATES = 64  # whose cancelled bits, two each, are within the first precisions
 _MOST_GAUSSIAN = 100  # sums, up to which this is no slower than an integral
 _MOST_ROWS = 50  # sums, of some milliseconds each
 
@@ -40,38 +37,35 @@ class NoiseSums:
     Attributes
     ----------
     excess : f_X
-    end : from where on f_X is 0; infinite where it never is
     atoms : of A
     """
 
     excess: Callable[[arb], arb]
-    end: arb
     atoms: Atoms
 
     @classmethod
     def of(cls, losses: Losses) -> NoiseSums:
-        """At the current precision, for losses with Laplace, Gaussian or rows' sums."""
+        """At the current precision, for losses with Gaussian or rows' sums."""
         squares = [n * x.mu_squared for x, n in losses if isinstance(x, GaussianLoss)]
-        shifts = sorted((x.shift, n) for x, n in losses if isinstance(x, LaplaceLoss))
         atoms = sums_of_atoms(_without_noise(losses))
         if squares:
             mu = to_arb(sum(squares, Fraction(0))).sqrt()
-            return cls(excess=lambda eps: gaussian_excess(eps, mu), end=arb(math.inf), atoms=atoms)
+            return cls(excess=lambda eps: gaussian_excess(eps, mu), atoms=atoms)
         rows = [(x, n) for x, n in losses if isinstance(x, NormalRowsLoss)]
-        if rows:
-            changes = [(gamma, n * x.rows) for x, n in rows for gamma in x.gammas]
-            return cls(excess=lambda eps: rows_excess(changes, eps), end=arb(math.inf), atoms=atoms)
-        parts = tuple(shifts)
-        end = to_arb(sum((shift * count for shift, count in parts), Fraction(0)))
-        return cls(excess=lambda eps: excess(parts, eps), end=end, atoms=atoms)
+        changes = [(gamma, n * x.rows) for x, n in rows for gamma in x.gammas]
+        return cls(excess=lambda eps: rows_excess(changes, eps), atoms=atoms)
 
     def value(self, epsilon: arb) -> arb:
         """Encloses f(ε)."""
-        total = arb(0)
-        for weight, place in self.atoms:
-            if not (left := epsilon - place) >= self.end:
-                total += weight * self.excess(left)
-        return total
+        terms = (weight * self.excess(epsilon - place) for weight, place in self.atoms)
+        return sum(terms, arb(0))
+
+
+def laplace_sums(losses: Losses) -> LaplaceSums:
+    """The same at the current precision, for losses with Laplace sums."""
+    return LaplaceSums.of(
+        _shifts(losses), [sums_of_atoms((pair,)) for pair in _without_noise(losses)]
+    )
 
 
 def has_gaussian_sums(losses: Losses) -> bool:
@@ -82,14 +76,11 @@ def has_gaussian_sums(losses: Losses) -> bool:
 
 
 def has_laplace_sums(losses: Losses) -> bool:
-    """Whether these are Laplace losses with a closed form, and discrete ones with few sums."""
-    shifts = tuple(sorted((x.shift, n) for x, n in losses if isinstance(x, LaplaceLoss)))
-    if not _has_noise(losses, LaplaceLoss) or not Laplace.of_shifts(shifts).is_exact:
+    """Whether these are Laplace losses, and discrete ones, whose sums are few in two halves."""
+    others = _without_noise(losses)
+    if not _has_noise(losses, LaplaceLoss) or not all(has_few_atoms((pair,)) for pair in others):
         return False
-    if sum(count for _, count in shifts) > _MOST_COORDINATES:
-        return False
-    terms = math.prod(count + 1 for _, count in shifts)
-    return has_few_atoms(_without_noise(losses), most=_MOST_TERMS // terms)
+    return has_halves(_shifts(losses), others=[len(sums_of_atoms((pair,))) for pair in others])
 
 
 def has_rows_sums(losses: Losses) -> bool:
@@ -97,6 +88,10 @@ def has_rows_sums(losses: Losses) -> bool:
     return _has_noise(losses, NormalRowsLoss) and has_few_atoms(
         _without_noise(losses), most=_MOST_ROWS
     )
+
+
+def _shifts(losses: Losses) -> tuple[tuple[Fraction, int], ...]:
+    return tuple(sorted((x.shift, n) for x, n in losses if isinstance(x, LaplaceLoss)))
 
 
 def _has_noise(losses: Losses, kind: type[_Noise]) -> bool:

@@ -51,6 +51,7 @@ from dpverify.accounting.composition._noise_sums import (
     has_gaussian_sums,
     has_laplace_sums,
     has_rows_sums,
+    laplace_sums,
 )
 from dpverify.accounting.composition._root import WIDTH, root
 from dpverify.accounting.composition._saddle import MOST_NODES, MOST_WORK, Transform
@@ -61,6 +62,7 @@ from dpverify.accounting.composition._sampled import (
     sampled_root,
     sampled_value,
 )
+from dpverify.accounting.curves._laplace_halves import LaplaceSums
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.rank_one import NormalRows
@@ -445,7 +447,7 @@ class _Direction:
 class _Sums:
     """f(ε) by one sum, or between 2φ_w − φ_w′ and φ_w by two."""
 
-    sums: tuple[Inversion | Enumeration | NoiseSums | Drops | SampledSum, ...]
+    sums: tuple[Inversion | Enumeration | NoiseSums | LaplaceSums | Drops | SampledSum, ...]
 
     @classmethod
     def near(
@@ -472,7 +474,9 @@ class _Sums:
         found = invert(losses, [SmoothKernel()], line)
         if found is not None:
             return cls(sums=tuple(found))
-        if has_laplace_sums(losses) or has_rows_sums(losses):
+        if has_laplace_sums(losses):
+            return cls(sums=(laplace_sums(losses),))
+        if has_rows_sums(losses):
             return cls(sums=(NoiseSums.of(losses),))
         # ε is off by 3/2·(c + 1) times the variance of the smoothing.
         aim = _RESOLUTION * max(eps, 1 / (c + 1))

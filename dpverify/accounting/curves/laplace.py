@@ -77,7 +77,6 @@ from dpverify.numbers import positive, positive_rational, to_positive_rational, 
 
 __all__ = [
     "Laplace",
-    "excess",
     "largest_sums",
     "majorant",
     "majorant_of_sums",
@@ -404,31 +403,19 @@ def _delta(shifts: Shifts, epsilon: Fraction) -> arb:
     """Formula (1) at the current precision."""
     if _subset_count(shifts) > _FEW_SUBSETS:
         return delta_by_halves(shifts, epsilon)
-    return excess(shifts, to_arb(epsilon))
+    return _one_by_one(shifts, epsilon)
 
 
-def excess(shifts: Shifts, epsilon: arb) -> arb:
-    """E[(1 − e^{ε − L})₊] by formula (1), at the current precision, for a ball of any real ε.
-
-    Below 0 it is 1 − e^ε + e^ε·δ(−ε), as L has the same law in both orders.
-    """
-    zero = arb(0)
-    if epsilon >= 0:
-        return _formula(shifts, epsilon)
-    below = 1 - epsilon.exp() + epsilon.exp() * _formula(shifts, (-epsilon).max(zero))
-    return below if epsilon < 0 else below.union(_formula(shifts, epsilon.max(zero)))
-
-
-def _formula(shifts: Shifts, epsilon: arb) -> arb:
-    """For ε ≥ 0. A part that is cut off at 0 is 0 there, so that balls may hold the place."""
-    size, zero = _size(shifts), arb(0)
-    t = ((sum((to_arb(a) * n for a, n in shifts), zero) - epsilon) / 2).max(zero)
-    scale = 2 ** (size - 1) * arb(fmpz(math.factorial(size - 1)))
-    value = scale * t.exp() - arb_poly(_original(size, 0))(t)
+def _one_by_one(shifts: Shifts, epsilon: Fraction) -> arb:
+    """Formula (1), a term for each subset."""
+    size = _size(shifts)
+    t = (sum((shift * n for shift, n in shifts), Fraction(0)) - epsilon) / 2
+    scale, place = 2 ** (size - 1) * arb(fmpz(math.factorial(size - 1))), to_arb(t)
+    value = scale * place.exp() - arb_poly(_original(size, 0))(place)
     for subset, taken, ways in _subsets(shifts):
-        if taken and not (rest := t - to_arb(subset)) <= 0:
-            value += ways * arb_poly(_original(size, taken))(rest.max(zero))
-    return value * (-t).exp() / scale
+        if taken and subset < t:
+            value += ways * arb_poly(_original(size, taken))(to_arb(t - subset))
+    return value * (-place).exp() / scale
 
 
 @lru_cache(maxsize=1024)
