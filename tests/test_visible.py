@@ -114,13 +114,15 @@ def test_documents_hold_nothing_hidden(
     other["release"]["sha256"] = "0" * 64
     other["inputs"]["epsilon"] = "1"
     composed = compose([certificate, other], delta=None)
-    for document, place in ((certificate, "platform"), (composed, "platform")):
-        fields = copy.deepcopy(document)
-        fields["environment"][place] += character
-        fields["digest"] = document_digest(fields)
-        (check,) = check_document(fields, tmp_path)
-        assert (check.name, check.status) == ("schema", "differs")
-        assert "hidden character" in check.detail
+    for document in (certificate, composed):
+        in_text, in_name = copy.deepcopy(document), copy.deepcopy(document)
+        in_text["environment"]["platform"] += character
+        in_name["environment"][f"platform{character}"] = "linux"
+        for fields in (in_text, in_name):
+            fields["digest"] = document_digest(fields)
+            (check,) = check_document(fields, tmp_path)
+            assert (check.name, check.status) == ("schema", "differs")
+            assert "hidden character" in check.detail
     if character.isspace():  # read as a space
         return
     text = json.dumps(f"The owner{character} says so.")

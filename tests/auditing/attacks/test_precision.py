@@ -147,6 +147,20 @@ def test_breaks_zeros_phases_and_infinities(function: Any) -> None:
     assert audit(Subject(function=function), [PAIR]).verdict == "violation"
 
 
+@pytest.mark.parametrize(("values", "side"), [((0.0, 1.0), "neighbour"), ((1.0, 0.0), "record")])
+def test_a_finding_names_the_side_whose_outputs_tell(
+    values: tuple[float, float], side: str
+) -> None:
+    def sometimes_infinite(x: Any, rng: np.random.Generator) -> Any:
+        often = rng.random(x.shape) < 0.2
+        return np.where((x > 0) & often, np.inf, rng.laplace(0.0, 1.0, x.shape))
+
+    record, neighbour = (np.full((1, 1), value) for value in values)
+    pair = Pair(name="ends", record=record, neighbour=neighbour)
+    finding = audit(Subject(function=sometimes_infinite), [pair])
+    assert f"from the {side}, and 0 times from the" in finding.statement
+
+
 @pytest.mark.parametrize(("draws", "share"), day_and_night((2000, 0.1), (20_000, 0.01)))
 def test_finds_nothing_on_the_exact_path(draws: int, share: float) -> None:
     finding = audit(Exact(), [PAIR], draws=draws)

@@ -166,6 +166,15 @@ def test_the_journal_of_another_audit_is_refused(
     assert path.read_bytes() == before
 
 
+def test_the_journal_of_an_audit_without_a_search_is_refused_by_one_with(tmp_path: Path) -> None:
+    path, neighbour = tmp_path / "journal", np.array([[1.0, 0.0]])
+    pairs = [Pair(name="ends", record=np.zeros((1, 2)), neighbour=neighbour)]
+    with pytest.raises(KeyboardInterrupt):
+        audited(path, pairs=pairs, progress=_interrupt)
+    with pytest.raises(ConfigurationError, match="search was False and is True"):
+        audited(path, pairs=pairs, search=True)
+
+
 def _interrupt(step: str) -> None:
     if step != "search":
         raise KeyboardInterrupt
