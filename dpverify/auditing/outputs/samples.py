@@ -252,12 +252,12 @@ def _releasing(
 
     def release() -> None:
         try:
-            output: Any = kept(released())
+            output: Any = released()
         except (DrawError, *PASSING):
             raise
         except BaseException as error:
             output = Value.of_raised(error)
-        outputs.append(output)
+        outputs.append(kept(output))
 
     return release
 

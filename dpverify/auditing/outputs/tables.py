@@ -1,10 +1,15 @@
-"""The parts of lists and tables, of whatever library."""
+"""The parts of lists and tables, of whatever library.
+
+What raises while it is read is read as far as it goes: the exception is its last part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
+
+from dpverify.errors import PASSING
 
 __all__ = ["parts_of"]
 
@@ -14,15 +19,26 @@ def parts_of(value: Any, most: int) -> list[Any] | None:
     if isinstance(value, type):
         return None
     if isinstance(value, list | tuple):
-        return list(value)
+        return _listed(lambda: value)
     if hasattr(value, "reset_index"):  # pandas
         return _rows(value)
     for way in ("to_dicts", "to_pylist", "to_list"):  # polars, pyarrow
         if callable(getattr(value, way, None)):
-            return list(getattr(value, way)())
+            return _listed(getattr(value, way))
     if isinstance(value, Iterator):
-        return list(islice(value, most))
-    return list(islice(value, most + 1)) if isinstance(value, Collection) else None
+        return _listed(lambda: islice(value, most))
+    return _listed(lambda: islice(value, most + 1)) if isinstance(value, Collection) else None
+
+
+def _listed(give: Callable[[], Iterable[Any]]) -> list[Any]:
+    parts: list[Any] = []
+    try:
+        parts.extend(give())
+    except PASSING:
+        raise
+    except BaseException as error:  # whatever an object says to being read
+        parts.append(error)
+    return parts
 
 
 def _rows(value: Any) -> list[Any]:
@@ -39,7 +55,11 @@ def _rows(value: Any) -> list[Any]:
     if not (ranged and str(index) == f"RangeIndex(start=0, stop={len(value)}, step=1)"):
         name = "index" if index.name is None else index.name
         if index.nlevels > 1 or any(label == name for label, _ in columns):
-            return _rows(value.reset_index())
+            try:
+                return _rows(value.reset_index())
+            except ValueError:  # a column has the name of a level
+                levels = [f"level {number} of the index" for number in range(index.nlevels)]
+                return _rows(value.rename_axis(index=levels).reset_index())
         columns.insert(0, (name, index.tolist()))
     elif series:
         return list(columns[0][1])

@@ -227,7 +227,12 @@ def value_of(output: Any, types: Any = None) -> Value:
         structure += ", NaN among them" if np.isnan(numbers).any() else ""
         reader.array("output", numbers)
     else:
-        structure = reader.walk(output, "output", _DEPTH)
+        try:
+            structure = reader.walk(output, "output", _DEPTH)
+        except (DrawError, *PASSING):
+            raise
+        except BaseException as error:  # whatever an object says to being read
+            raise DrawError(f"What is released can't be read: {raised(error)}.") from error
         reader.beside("output", output)
         raw = output if isinstance(output, set | frozenset) else None
     leaves = (("structure", _cut(structure)), *reader.leaves, *reader.rest)
@@ -692,8 +697,8 @@ class _Reader:
             ]
             return f"{kind}({', '.join(structures)})"
         told = _said(value)
-        says_nothing = told.endswith(" object>") and type(value).__module__ != "_thread"  # locks
-        if state is None and says_nothing and not can_be_pickled(value):
+        alone = type(value).__module__ == "_thread" or isinstance(value, BaseException)  # locks
+        if state is None and not alone and not can_be_pickled(value):
             raise self._unread(value)
         self.text(name, told)
         return kind

@@ -6,10 +6,11 @@ import ctypes
 import datetime
 import hashlib
 import math
+import re
 import sqlite3
 from array import array
 from collections import ChainMap, defaultdict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -237,6 +238,24 @@ def _with(value: Any, **attributes: Any) -> Any:
     return value
 
 
+class _Broken:
+    """A collection that can't be gone through."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __contains__(self, value: Any) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        raise ValueError("no")
+
+
+def _broken_off(secret: int) -> Iterator[int]:
+    yield secret
+    raise ValueError("no")
+
+
 class _Array(np.ndarray):
     """An array with attributes."""
 
@@ -370,6 +389,17 @@ TOLD_APART = {
     "beside the parts of an iterator": (iter([deque([1], 3)]), iter([deque([1], 4)])),
     "attribute of a member": ({_Said(1), "a"}, {_with(_Said(1), row=7), "a"}),
     "attribute of an exception": (ValueError("a"), _with(ValueError("a"), row=7)),
+    "what stands before an exception": (_broken_off(1), _broken_off(2)),
+    "what can't be iterated": tuple(_with(_Broken(), row=row) for row in (7, 8)),
+    "columns called as the index": tuple(
+        pandas.DataFrame({"a": [row]}, index=pandas.Index([5], name="a")) for row in (7, 8)
+    ),
+    "columns called as a level": tuple(
+        pandas.DataFrame(
+            {"a": [row]}, index=pandas.MultiIndex.from_arrays([[1], [2]], names=["a", "b"])
+        )
+        for row in (7, 8)
+    ),
 }
 
 
@@ -515,9 +545,23 @@ def test_what_is_read_already_is_not_read_again() -> None:
         assert not any("beside" in name for name, _ in value_of(plain).leaves)
 
 
+def test_what_raises_while_it_is_read_is_no_exception_of_the_mechanism() -> None:
+    class NoArray:
+        def __array__(self) -> Any:
+            raise ValueError("no")
+
+    with pytest.raises(DrawError, match=r"What is released can't be read: ValueError: no"):
+        value_of([NoArray()])
+
+
 @pytest.mark.parametrize(
     "hides",
-    [hashlib.sha256(b"a"), sqlite3.connect(":memory:"), compile("1", "", "eval")],
+    [
+        hashlib.sha256(b"a"),
+        sqlite3.connect(":memory:"),
+        compile("1", "", "eval"),
+        re.match("a", "a"),
+    ],
     ids=lambda hides: type(hides).__name__,
 )
 def test_what_hides_its_values_is_refused(hides: Any) -> None:
