@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Real
@@ -248,6 +248,8 @@ class Categories(Column):
 
     def __init__(self, *values: Any, missing: bool = False) -> None:
         require(bool(values), "values", "none", "at least one")
+        good = all(isinstance(x, Hashable) and x == x for x in values)  # noqa: PLR0124 - NaN
+        require(good, "values", values, "numbers, texts or other values that equal themselves")
         require(len(set(values)) == len(values), "values", values, "different ones")
         require(None not in values, "values", values, "without None", "Say missing=True.")
         self.__attrs_init__(values, missing)
@@ -287,9 +289,11 @@ class Booleans(Column):
 
 def _to_date(value: date | str) -> date:
     try:
-        return value if isinstance(value, date) else date.fromisoformat(value)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return value
+        return date.fromisoformat(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        way_out = 'Write it as in "2020-01-31".'
+        way_out = 'Write it as in "2020-01-31", without a time.'
         raise ParameterError("date", value, "a date, or one in ISO form", way_out) from None
 
 

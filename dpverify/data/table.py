@@ -102,7 +102,7 @@ class Table:
         return hash((tuple(self.columns.items()), self.rows, self.make))
 
     def admit(self, data: Any) -> list[Row]:
-        """The data set as a list of dicts, each value one of its column.
+        """The data set as a list of dicts, columns in their order, each value of its column's type.
 
         Raises
         ------
@@ -127,7 +127,10 @@ class Table:
                 missing = ", or missing" if column.missing else ""
                 rule = f"{column.rule}{missing}"
                 raise RecordsError(f": {name}={row[name]!r} must be {rule}.", number)
-        return dict(row)
+        return {
+            name: None if row[name] is None else column.read(row[name])
+            for name, column in self.columns.items()
+        }
 
     def made(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         """What a function gets, new at each call.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from datetime import date
+import math
+from datetime import date, datetime
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import dpverify as dpv
 from dpverify.data.columns import Column
+from dpverify.data.rows import rows_of
 from dpverify.errors import ParameterError, RecordsError
 
 COLUMNS: dict[str, Column] = {
@@ -41,6 +44,31 @@ def test_rows_of_the_columns_are_admitted() -> None:
     assert table().admit([]) == []
     numbers = dpv.Table({"age": dpv.Integers(0, 120), "x": dpv.Reals(0, 1)})
     assert numbers.admit(np.array([[41.0, 0.5]])) == [{"age": 41.0, "x": 0.5}]
+
+
+@pytest.mark.parametrize("make", ["dicts", "numpy", "pandas", "polars", "pyarrow", "csv"])
+def test_columns_have_their_order_and_values_their_type_however_rows_are_written(make: Any) -> None:
+    numbers = dpv.Table({"age": dpv.Integers(0, 120), "x": dpv.Reals(0, 1)}, make=make)
+    rows = numbers.admit([{"x": Fraction(1, 2), "age": np.float32(41)}])
+    assert str(rows) == "[{'age': 41, 'x': 0.5}]"
+    assert str(numbers.admit(rows)) == str(rows)
+    if make == "numpy":
+        assert numbers.made(rows).tolist() == [[41.0, 0.5]]
+    elif make != "csv":
+        assert str(rows_of(numbers.made(rows))) == str(rows)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: dpv.Dates(datetime(2020, 1, 1), "2021-01-01"), "must be a date.* without a time"),
+        (lambda: dpv.Categories(["f", "m"]), "values that equal themselves"),
+        (lambda: dpv.Categories("f", math.nan), "values that equal themselves"),
+    ],
+)
+def test_columns_of_what_is_no_value_are_refused(made: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        made()
 
 
 @pytest.mark.parametrize(
