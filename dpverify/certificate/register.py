@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import rfc8785
@@ -24,7 +26,6 @@ from dpverify.errors import CertificateError, did_you_mean, require
 __all__ = ["SECTORS", "entry", "file_name", "yaml"]
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-_DIGITS = 17
 
 
 def entry(
@@ -102,8 +103,8 @@ def entry(
                 "privacy_unit_details": f"Neighbouring data sets have {inputs.rows} records each, "
                 f"and differ in {derived.protects}.",
                 "privacy_parameters": {
-                    "epsilon": float(inputs.epsilon),
-                    "delta": float(inputs.delta),
+                    "epsilon": _at_least(inputs.epsilon),
+                    "delta": _at_least(inputs.delta),
                 },
                 "privacy_parameters_details": _parameters(certificate),
             },
@@ -200,6 +201,14 @@ def _implementation(certificate: Certificate) -> dict[str, str]:
         f"{certificate.evidence.draws} draws a side: {verdict}.",
         "justification": f"{UNDECIDED}.{worth}",
     }
+
+
+def _at_least(number: Fraction) -> float:
+    """The first double that is written as the number, or as a larger one."""
+    double = float(number)
+    while Fraction(repr(double)) < number:
+        double = math.nextafter(double, math.inf)
+    return double
 
 
 def _slug(name: str, curators: Sequence[str], created: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,20 @@ def test_it_has_fields_of_the_schema_alone(made: Certificate) -> None:
     assert deployment["privacy_loss"]["privacy_parameters"] == numbers
     assert deployment["administrative"]["sources"].startswith("https://x.y A certificate")
     assert deployment["basic"]["description"] == "DECIDE"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("0.7", "1e-6"), ("1.00000000000000001", "1e-400"), ("1/3", "0")]
+)
+def test_no_number_is_below_the_certified_one(made: Certificate, epsilon: str, delta: str) -> None:
+    exact = {"epsilon": Fraction(epsilon), "delta": Fraction(delta)}
+    inputs = made.inputs.model_copy(update=exact)
+    text = register.yaml(register.entry(made.model_copy(update={"inputs": inputs})))
+    for name, number in exact.items():
+        (written,) = (line.split()[1] for line in text.split("\n") if f" {name}: " in line)
+        assert (
+            number <= Fraction(written) <= number * (1 + Fraction(1, 10**15)) + Fraction("5e-324")
+        )
 
 
 def test_its_yaml_says_the_same(made: Certificate) -> None:
