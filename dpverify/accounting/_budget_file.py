@@ -144,10 +144,11 @@ class Store:
                     raise
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            code = getattr(error, "sqlite_errorcode", None)  # none of texts that aren't UTF-8
+            busy = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
             problem = f"another process holds it for more than {_WAIT:g} s" if busy else str(error)
             raise BudgetError(f"{self.path}: {problem}; nothing was spent.") from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise BudgetError(
                 f"{self.path}: is damaged, or no budget: {error}. Nothing was spent."
             ) from None
@@ -278,6 +279,9 @@ def _read(connection: sqlite3.Connection) -> State:
         raise _DamageError("is no budget")
     if version != _VERSION:
         raise _DamageError(f"is of version {version}; this dpverify reads version {_VERSION}")
+    # Of a page that was lost, or written twice, the chain of hashes may know nothing.
+    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        raise _DamageError("its pages don't fit together")
     rows = connection.execute("SELECT settings FROM budget").fetchall()
     try:
         ((text,),) = rows

@@ -255,6 +255,26 @@ def test_whoever_changes_the_file_is_noticed(name: str, path: Path) -> None:
             use()
 
 
+def test_a_page_that_was_lost_takes_no_spend_with_it(path: Path) -> None:
+    """A leaf of the tree of spends where its root was is a history that ends sooner."""
+    budget = dpv.Budget.open(path)
+    for _ in range(3):
+        budget.spend(TENTH, label="x" * 2000)
+    pages = [path.read_bytes()[at : at + 4096] for at in range(0, path.stat().st_size, 4096)]
+    for page in pages[3:]:
+        path.write_bytes(b"".join([*pages[:2], page, *pages[3:]]))
+        with pytest.raises(BudgetError, match="Nothing was spent"):
+            dpv.Budget.open(path)
+
+
+def test_text_that_is_none_is_damage(path: Path) -> None:
+    budget = dpv.Budget.open(path)
+    budget.spend(TENTH, label="first")
+    path.write_bytes(path.read_bytes().replace(b"first", b"fi\xffst"))
+    with pytest.raises(BudgetError, match="othing was spent"):
+        dpv.Budget.open(path)
+
+
 def test_a_history_that_was_made_anew_lacks_the_head(path: Path) -> None:
     budget = dpv.Budget.open(path)
     heads = [budget.head]
