@@ -8,6 +8,7 @@ pairs of two different neighbours inside the domain are used.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from itertools import islice, repeat
 from typing import Any
 
 from dpverify.data.adjacency import Choose
-from dpverify.errors import ParameterError, require
+from dpverify.errors import PASSING, DPVerifyError, ParameterError, require
 from dpverify.privacy import Pair
 from dpverify.sampling.words import Words
+from dpverify.visible import raised, shown
 
 __all__ = ["EXTREMES", "Space", "chooser", "makes_candidates", "require_candidates"]
 
@@ -103,8 +105,29 @@ class Space(ABC):
         sides = (pair.record, pair.neighbour)
         different = self.key(sides[0]) != self.key(sides[1])
         inside = different and all(map(self.admits, sides))
-        related = inside and all(self.adjacency.relates(*order) for order in (sides, sides[::-1]))
-        return bool(related)
+        return inside and all(map(self._relates, sides, sides[::-1]))
+
+    def _relates(self, data: Any, other: Any) -> bool:
+        """What the adjacency says, which may be anybody's."""
+        try:
+            return bool(self.adjacency.relates(data, other))
+        except (DPVerifyError, *PASSING):
+            raise
+        except Exception as error:
+            raise self._raised("`relates` says whether two data sets are", error) from error
+
+    def _neighbours(self, data: Any, choose: Choose) -> Iterator[Any]:
+        """What the adjacency makes of a copy of a data set; it may change that for each of them."""
+        try:
+            yield from self.adjacency.candidates(copy.deepcopy(data), self, choose)
+        except (DPVerifyError, *PASSING):
+            raise
+        except Exception as error:
+            raise self._raised("`candidates` gives", error) from error
+
+    def _raised(self, says: str, error: Exception) -> ParameterError:
+        rule = f"one whose {says} neighbours, and it raised {raised(error)}"
+        return ParameterError("adjacency", shown(self.adjacency), rule, "Or name the pairs.")
 
     def extremes(self, most: int = EXTREMES) -> Sequence[Pair]:
         """Neighbours that are far apart, of different names.
@@ -139,13 +162,14 @@ class Space(ABC):
 
     def _from(self, name: str, base: Any) -> Iterator[Pair]:
         wasted, seen = 0, set[Hashable]()
-        for other in self.adjacency.candidates(base, self, lambda _: 0):
+        for other in self._neighbours(base, lambda _: 0):
             pair = Pair(name=name, record=base, neighbour=other)
             key = self.key(other)
             if key not in seen and self.fits(pair):
                 wasted = 0
                 seen.add(key)
-                yield Pair(name=f"{self.move(pair)} {name}", record=base, neighbour=other)
+                named = f"{self.move(pair)} {name}"
+                yield Pair(name=named, record=base, neighbour=copy.deepcopy(other))
             elif (wasted := wasted + 1) > _WASTED:
                 return
 
@@ -159,13 +183,13 @@ class Space(ABC):
             wasted += 1
             base = self.data(choose)
             name = f"drawn {len(found) + 1}"
-            for other in islice(self.adjacency.candidates(base, self, choose), _TRIES):
+            for other in islice(self._neighbours(base, choose), _TRIES):
                 pair = Pair(name=name, record=base, neighbour=other)
                 key = self.pair_key(pair)
                 if key in found:
                     break
                 if key not in unfit and self.fits(pair):
-                    found[key] = pair
+                    found[key] = Pair(name=name, record=base, neighbour=copy.deepcopy(other))
                     wasted = 0
                     break
                 unfit.add(key)

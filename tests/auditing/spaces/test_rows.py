@@ -135,6 +135,29 @@ def test_an_adjacency_of_ones_own_may_make_candidates() -> None:
     assert {pair.neighbour[0]["note"] for pair in pairs} >= {"b", "c"}
 
 
+def test_candidates_may_be_made_in_place() -> None:
+    class InPlace(OneName):
+        def candidates(self, data: Any, space: Space, choose: Any) -> Iterator[Any]:
+            for new in "bc" if data else "":
+                data[0]["note"] = new
+                yield data
+
+    space = rows(InPlace())
+    pairs = [*space.extremes(), *space.drawn(8, ReplayableWords(1, "test"))]
+    assert all(map(space.fits, pairs))
+    assert {pair.neighbour[0]["note"] for pair in pairs} == {"b", "c"}
+
+
+@pytest.mark.parametrize("way", ["relates", "candidates"])
+def test_what_an_adjacency_of_ones_own_raises_is_said(way: str) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("note")
+
+    adjacency = type("Broken", (OneName,), {way: broken})()
+    with pytest.raises(ParameterError, match=rf"`{way}` .*it raised KeyError: 'note'. Or name"):
+        rows(adjacency).extremes()
+
+
 def test_an_adjacency_without_neighbours_there_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"no neighbours. Widen it, or name the pairs"):
         rows(dpv.AddRemove(), rows=(3, 3)).extremes()
