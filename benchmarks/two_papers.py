@@ -378,8 +378,7 @@ and others 2018) among them. All bounds are one-sided lower ones on ε, at confi
   phases of training and 200 million counted: the better of DP-Sniper's two classifiers, the better
   of two runs of StatDP.
 
-One limit in ten may be above the truth: ours of LaplaceMechanism, DP-Sniper's of Rappor and
-StatDP's of NoisyHist2 are.
+One limit in ten may be above the truth: DP-Sniper's of Rappor and StatDP's of NoisyHist2 are.
 
 Of a million counted draws the limit of an event of 2 % of outputs lies 0.013 below its estimate, of
 200 million 0.001: a good part of what SVT2 and SVT4 lack, whose best event is of 2 %.
