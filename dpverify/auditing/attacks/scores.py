@@ -51,7 +51,7 @@ from dpverify.auditing.statistics.score_bounds import (
     tail_bound,
 )
 from dpverify.enclosure import Enclosure, Real, rational
-from dpverify.errors import require
+from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
 
@@ -240,6 +240,7 @@ def audit_scores(
     if runs is not None:
         _require_designed(own, other, runs, design)
     at = Enclosure.of_exact(exact).upper
+    require(at < 1, "delta", delta, "below 1 as a double")
     if design == "one-run":
         _require_fair(own.size, other.size)
         shown = one_run_bound(own, other, delta=at, alpha=alpha)
@@ -332,11 +333,16 @@ def _rate(fpr: float, roc: tuple[tuple[float, float], ...], limits: Band) -> Rat
 
 
 def _scores(name: str, given: ArrayLike) -> Array:
-    scores = np.asarray(given)
+    rule = "a row of at least 2 numbers"
+    require(not np.ma.isMaskedArray(given), name, "a masked array", rule, "Leave the masked out.")
+    try:
+        scores = np.asarray(given)
+    except ValueError:
+        raise ParameterError(name, "rows of several lengths", rule) from None
     numbers = scores.ndim == 1 and scores.size >= 2 and scores.dtype.kind in "biuf"
     way_out = "Reduce each run to one score, or say design='one-run'." if scores.ndim == 2 else ""
     seen = f"{scores.dtype} of shape {scores.shape}"
-    require(numbers, name, seen, "a row of at least 2 numbers", way_out)
+    require(numbers, name, seen, rule, way_out)
     missing = np.flatnonzero(np.isnan(scores.astype(np.float64)))
     require(not missing.size, f"{name}[{missing[0] if missing.size else 0}]", "NaN", "a number")
     return scores.astype(np.float64)

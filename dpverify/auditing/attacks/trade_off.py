@@ -338,7 +338,8 @@ def _levels(n: int, alpha: float) -> _Limits:
     ranks = np.array(sorted({*kept, *(n + 1 - rank for rank in kept)}))
 
     def at(eta: float) -> Array:
-        return np.asarray(scipy.special.betaincinv(ranks, n - ranks + 1, eta), dtype=np.float64)
+        levels = np.asarray(scipy.special.betaincinv(ranks, n - ranks + 1, eta), dtype=np.float64)
+        return np.nan_to_num(levels)  # of the least eta it finds none, and 0 holds always
 
     best = share / (2 * ranks.size) * (1 - 1e-5)  # Bonferroni's, less the margin of `coverage`
     eta = 3 * best
@@ -349,6 +350,8 @@ def _levels(n: int, alpha: float) -> _Limits:
         if missed <= share and eta > best:
             best, best_levels = eta, levels
         eta *= share / missed * (1 - 1e-4)
+        if eta < best:  # of a level that doubles of a coverage don't see
+            break
     return tuple(ranks.tolist()), tuple(best_levels.tolist())
 
 
@@ -406,5 +409,5 @@ def _poisson(mean: float) -> tuple[int, Array]:
 
 
 def _log_poisson(mean: float, counts: NDArray[Any]) -> Array:
-    logs: Array = counts * math.log(mean) - mean - scipy.special.gammaln(counts + 1.0)
+    logs: Array = scipy.special.xlogy(counts, mean) - mean - scipy.special.gammaln(counts + 1.0)
     return logs

@@ -212,6 +212,15 @@ def test_a_claim_of_concentrated_dp_is_audited(kind: AuditKind) -> None:
     assert report.verdict == "violation", str(report)
 
 
+@pytest.mark.parametrize("n", [8, 50, 5000])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-17, 1e-100, 5e-324])
+def test_levels_that_a_coverage_in_doubles_does_not_see(alpha: float, n: int) -> None:
+    """They are at most Bonferroni's, each of which the rank's own tail confirms."""
+    ranks, levels = map(np.array, tradeoff._levels.__wrapped__(n, alpha))
+    missed = binom.logsf(ranks - 1, n, levels)
+    assert np.all(missed <= math.log(alpha) - math.log(4 * ranks.size) + 1e-3)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])
 def test_levels_outside_their_range(alpha: float) -> None:
     with pytest.raises(ParameterError, match="alpha"):
