@@ -137,7 +137,7 @@ def file_name(fields: Mapping[str, Any]) -> str:
 
 
 def yaml(fields: Mapping[str, Any]) -> str:
-    """An entry in YAML: nested by two spaces, every text a JSON string, which YAML reads too."""
+    """An entry in YAML: nested by two spaces, every text in quotes, visible or escaped."""
     return "".join(f"{line}\n" for line in _lines(fields, ""))
 
 
@@ -157,7 +157,8 @@ def _scalar(value: str | float) -> str:
     if isinstance(value, float):  # YAML 1.1 reads a number with an exponent only with a point
         text = repr(value)
         return text.replace("e", ".0e") if "e" in text and "." not in text else text
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
 
 
 def _variant(certificate: Certificate) -> dict[str, str]:
