@@ -63,9 +63,9 @@ from dpverify.auditing.outputs.journal import (
     pair_plain,
     to_plain,
 )
+from dpverify.auditing.outputs.leaves import MOST
 from dpverify.auditing.outputs.memory import constant, copier, remembers, shares_noise
 from dpverify.auditing.outputs.samples import AlwaysRaisedError, over_the_draw, sample_pair
-from dpverify.auditing.outputs.values import MOST
 from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search

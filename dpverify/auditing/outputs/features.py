@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.outputs.digits import Digits, digits
-from dpverify.auditing.outputs.values import Block, Value, value_of
+from dpverify.auditing.outputs.leaves import Block
+from dpverify.auditing.outputs.values import Value, value_of
 
 __all__ = ["Features", "Matrix", "Truth", "features"]
 

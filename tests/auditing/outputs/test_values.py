@@ -24,11 +24,12 @@ import pandas
 import pytest
 import scipy.sparse
 
-from dpverify.auditing.outputs import values
+from dpverify.auditing.outputs import reader
 from dpverify.auditing.outputs.arrays import Drawn, joined, raised_in
 from dpverify.auditing.outputs.features import features
+from dpverify.auditing.outputs.leaves import Block
 from dpverify.auditing.outputs.tables import parts_of
-from dpverify.auditing.outputs.values import Block, Value, kept, objects, value_of
+from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.errors import DrawError
 from dpverify.privacy import Pair
 
@@ -441,7 +442,7 @@ def test_tables_are_told_apart_by_what_is_beside_their_values() -> None:
 
 
 def test_more_parts_than_can_be_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_PARTS", 1000)
+    monkeypatch.setattr(reader, "_PARTS", 1000)
     endless: list[Any] = []
     endless += [endless] * 9
     with pytest.raises(DrawError, match="more than 1,000 parts: release fewer"):
