@@ -177,7 +177,7 @@ def test_a_sheet_is_in_the_papers_order(
     command = ["claims", "errata", "kenthapadi2013", "--workers", "1", "--html"]
     assert _run([*command, str(page)]) == 0
     out = capsys.readouterr().out
-    assert "Of 2 statements 2 have a misprint," in out
+    assert "2 statements: 2 with a misprint," in out
     order = ["section-4.1.entries", "lemma-5.right"]
     assert [found["name"] for found in _ROW.finditer(out)] == order
     assert [found["id"].partition(".")[2] for found in _ENTRY.finditer(out)] == order

@@ -98,9 +98,9 @@ def sheet(judgements: Sequence[Judgement], title: str) -> str:
 def _summary(judgements: Sequence[Judgement]) -> str:
     counts = {name: sum(j.verdict == name for j in judgements) for name in _PARTS}
     return (
-        f"Of {len(judgements)} statements {counts['misprint']} have a misprint, "
-        f"{counts['refuted']} are false at a setting that they cover, and "
-        f"{counts['holds_under_reading']} are true only as the paper's own text means them. "
+        f"{len(judgements)} statements: {counts['misprint']} with a misprint, "
+        f"{counts['refuted']} false at a setting that is covered, and "
+        f"{counts['holds_under_reading']} true only as the paper's own text means them. "
         f"What is printed is put in our words. “By us” is what the paper has nowhere. Our text "
         f"was extracted from the paper's file, where a sign can get lost. "
         f"Computed by dpverify {__version__}."

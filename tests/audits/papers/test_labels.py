@@ -28,8 +28,6 @@ PLACE = re.compile(
     r"|\b(display|line) of the proof\b|\bwhich (is|are|has|have) (it|both|right)\b"
 )
 BESIDE_OURS = {
-    "kenthapadi2013.optimal-k.bound": "the item's k is of the variance",
-    "kenthapadi2013.section-6.range": "the section leaves the constant open, which is ours",
     "li2023.equation-26": "where the printed formula is right",
     "li2023.section-4.1.2.optimal-k": "what is to be minimised",
     "mironov2017.proposition-4.large": "from which the proposition is proven otherwise",

@@ -90,17 +90,18 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="kenthapadi2013.section-4.2.hamming",
         where="section 4.2",
-        text="‖x − y‖₂ of bit vectors is their Hamming distance h, so that ‖x − y‖₂⁴ is h⁴.",
-        printed=lambda h: h**4,
+        text="‖x − y‖₂ of bit vectors is their Hamming distance h.",
+        printed=lambda h: h**2,
         corrections={
             "‖x − y‖₂² is the Hamming distance": Correction(
-                lambda h: h**2,
+                lambda h: h,
                 place="theorem 3’s proof, where ‖x − y‖² is the number w of bits that differ",
                 change="the square of the norm",
             )
         },
         check=equals(
-            lambda h: _apart((1,) * h + (0,), (0,) * (h + 1)) ** 2,
+            # squares, so that no root is taken
+            lambda h: _apart((1,) * h + (0,), (0,) * (h + 1)),
             [(h,) for h in range(5)],
             "enumeration",
         ),
@@ -143,9 +144,10 @@ CLAIMS: tuple[Statement, ...] = (
             "enumeration",
         ),
         reason=(
-            "As σ goes to 0 the variance stays above 8μ, so that no constant does. 32 does where "
-            "σ ≥ 1. Lemma 2's σ = 4√ln(1/δ)/ε is below 1 for ε above 4√ln(1/δ), which it allows "
-            "where δ < e^(−16)."
+            "As σ goes to 0 the variance stays above 8μ, so that no constant does. Ours, 32, does "
+            "where σ ≥ 1. With lemma 2's σ = 4√ln(1/δ)/ε that is for ε up to 4√ln(1/δ), for all "
+            "that the lemma allows at δ = 10⁻⁶; near ε = ln(1/δ), its end, σ goes to 0 with δ. "
+            "Section 4.3.3 has ε < 1, and section 4.2 no bound on ε."
         ),
         instead="Read O((1 + σ²)²μ).",
     ),

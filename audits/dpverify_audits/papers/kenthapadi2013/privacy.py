@@ -267,7 +267,7 @@ CLAIMS: tuple[Statement, ...] = (
     public_draw(
         id="kenthapadi2013.lemma-2.realised",
         where="section 3.2.2, lemma 2, with section 5.1, where P is published",
-        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP for the Gaussian P that was drawn and published.",
+        text="σ = 4√ln(1/δ)/ε is (ε, δ)-DP; P is published.",
         conditions="k > 2(ln d + ln(2/δ)), ε < ln(1/δ)",
         place="its proof: “the probability that w₂(P) is greater than 2 is less than δ/2”",
         printed=_any_projection,
@@ -276,9 +276,10 @@ CLAIMS: tuple[Statement, ...] = (
         cases=_ROWS,
         mechanisms=("dp-rp-g",),
         reason=(
-            "A P that was drawn with a long row has a larger δ. With one of norm 10 it is 0.03 "
-            "at ε = 1, where 10⁻⁶ is asked for. Who uses one P more than once, or knows P before "
-            "the records are chosen, must take w₂ from P itself, as theorem 1 does."
+            "A P with a long row has a larger δ; over the draw, as definition 1 has it, it holds. "
+            "With a row of norm 10 δ is 0.03 at ε = 1, where 10⁻⁶ is asked for; a P that "
+            "is drawn has one with a chance below 10⁻⁶⁰⁰, and somebody may choose one. Except with "
+            "chance δ/2 w₂(P) is at most 2, and then σ is enough for that P too, known or not."
         ),
         instead="Take w₂(P) from the P that was drawn and σ from theorem 1.",
         covers="the draw of P, one matrix for one release",

@@ -329,7 +329,7 @@ CLAIMS: tuple[Statement, ...] = (
         id="kenthapadi2013.optimal-k.error",
         where="section 3.2.2, below the items on the optimal dimension",
         text="With this choice of k (4) is O(σλr), λ = √log(1/μ): at most 16σλr.",
-        conditions="not stated: which item's k is meant",
+        conditions="“assuming that log 1/μ ≪ k”; not stated: which item's k is meant",
         printed=lambda r, s, x: x * r * r / s**2,
         readings={
             "k of the second item": Reading(
@@ -341,8 +341,9 @@ CLAIMS: tuple[Statement, ...] = (
         check=at_most(
             lambda f, r, s, x: (error(f(r, s, x), r, s, x), 16 * s * x * r), _ERRORS, "enclosure"
         ),
-        reason="With k of the first item, λr²/σ², the error grows as σλ^(3/2)·r. With k of the "
-        "second item it is as printed.",
+        reason="With k of the first item, λr²/σ², the error grows as σλ^(3/2)·r. At λ = 200, "
+        "μ = e^(−40000), 16 is not enough. With k of the second item it is as printed, for every "
+        "μ.",
         instead="Take k = r²/(2σ²), the second item.",
     ),
     Statement(
