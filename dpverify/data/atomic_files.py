@@ -61,7 +61,7 @@ def check_writable(folder: Path, *, ours: Callable[[str], object]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = _beside(folder)
         _clear(probe)
-        probe.mkdir()
+        probe.mkdir(mode=0o700)
         probe.rmdir()
 
 

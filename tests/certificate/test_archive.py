@@ -288,12 +288,19 @@ def test_every_bit_outside_the_numbers(
 
 @pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(
-    ("mechanism", "domain", "adjacency", "value"),
+    ("mechanism", "seeded", "domain", "adjacency", "value"),
     day_and_night(
-        ('name = "dp-signrp-rr"\nk = 12', "{ low = 0, high = 1 }", '"attribute", beta = 1', 0x01),
-        ('name = "randomized-response"', "{ low = 0, high = 1 }", '"bit-flip"', 0x20),
+        (
+            'name = "dp-signrp-rr"\nk = 12',
+            True,
+            "{ low = 0, high = 1 }",
+            '"attribute", beta = 1',
+            0x01,
+        ),
+        ('name = "randomized-response"', False, "{ low = 0, high = 1 }", '"bit-flip"', 0x20),
         (
             'name = "rr-min-hash"\nk = 8\nbuckets = 5',
+            True,
             '{ kind = "sets" }',
             '"items", changes = 1',
             5,
@@ -301,12 +308,13 @@ def test_every_bit_outside_the_numbers(
     ),
 )
 def test_values_that_are_never_released(
-    tmp_path: Path, mechanism: str, domain: str, adjacency: str, value: int
+    tmp_path: Path, mechanism: str, seeded: bool, domain: str, adjacency: str, value: int
 ) -> None:
     """Numbers of the right type can still hide something: in bits that no sign or bucket uses."""
     text = CONFIGURATION.replace('name = "dp-oporp"\nk = 4', mechanism)
     text = text.replace("{ low = 0, high = 1 }", domain)
     text = text.replace('"attribute", beta = 0.5', adjacency)
+    text = text.replace("seed = 11", f"seed = {11 * seeded}")
     (tmp_path / "release.toml").write_text(text)
     np.save(tmp_path / "records.npy", np.eye(7, 18))
     configuration = load_configuration(tmp_path / "release.toml")
