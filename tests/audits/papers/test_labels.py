@@ -31,7 +31,6 @@ BESIDE_OURS = {
     "li2023.equation-26": "where the printed formula is right",
     "li2023.section-4.1.2.optimal-k": "what is to be minimised",
     "mironov2017.proposition-4.large": "from which the proposition is proven otherwise",
-    "stausholm2021.lemma-11": "of ‖Φx‖²/k, whose variance is 1/k² times this one",
     "stausholm2021.appendix-c.fourth-moment.step": "the bound that needs the step",
 }
 # What has a vague word, and a number of its own or the paper's as well.

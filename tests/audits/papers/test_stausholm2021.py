@@ -4,10 +4,11 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb
 
 from dpverify.ledger.oracles import chi_square, number
-from dpverify.ledger.statements import known_statement
-from dpverify_audits.papers.stausholm2021 import noisy_input, privacy
+from dpverify.ledger.statements import judge, known_statement
+from dpverify_audits.papers.stausholm2021 import noisy_input, privacy, technical
 from dpverify_audits.papers.stausholm2021.comparison import noise_at_input
 from dpverify_audits.papers.stausholm2021.fast import input_moments
 
@@ -35,15 +36,20 @@ def test_about_half_of_all_projections_have_a_longest_column_of_that_square(
 
 def test_one_comparison_has_one_answer() -> None:
     """Laplace against Gaussian noise, which the paper compares in sections 1.2, 6.2.3 and 7."""
-    named = ("section-1.2.improvement", "section-6.2.3.smaller-variance")
-    first, second = (known_statement(f"stausholm2021.{name}") for name in named)
-    assert not first.readings
-    assert not second.readings
-    ((_, variance), (_, threshold)) = (
-        next(iter(statement.corrections.items())) for statement in (first, second)
-    )
-    delta = threshold.formula(4, 8, 0)
-    assert float(2 * (1.25 / delta).log()) == pytest.approx(float(variance.formula(4, 1)), 1e-12)
+    for name in ("section-1.2.improvement", "section-6.2.3.smaller-variance"):
+        statement = known_statement(f"stausholm2021.{name}")
+        assert judge(statement).verdict == "holds_under_reading"
+        assert "1.25·exp(−√(7/4)·s" in statement.instead
+
+
+@pytest.mark.parametrize(("share", "holds"), [(1, True), ("1.01", False)])
+def test_the_exact_threshold_of_the_advice(share: int | str, holds: bool) -> None:
+    def less(s: Fraction, k: int, norm: Fraction) -> bool:
+        delta = number(Fraction(share) * Fraction(5, 4)) * (-number(s) * arb(7).sqrt() / 2).exp()
+        laplace, gaussian = technical._crossing(delta, Fraction(1), s, k, norm)
+        return bool(laplace < gaussian * number(Fraction(10**9 + 1, 10**9)))
+
+    assert all(less(*case) for case in technical._CROSSINGS) is holds
 
 
 @pytest.mark.parametrize("z", [(0, 0), (1, 0), (2, -1)])

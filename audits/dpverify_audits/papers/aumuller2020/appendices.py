@@ -251,8 +251,8 @@ CLAIMS: tuple[Statement, ...] = (
         ),
         mechanisms=("rr-min-hash",),
         reason=(
-            "With the 3 collisions that there are, equation 1 gives 1.6, an estimate above 1. The "
-            "printed 0.64 belongs to 2 collisions."
+            "It follows from the 2 collisions counted: with the 3 that there are equation 1 gives "
+            "1.6. So this is no slip of its own; 1.6 is an estimate above 1."
         ),
         instead="Test your code with equation 1 at 2 collisions, which is 0.64, or at 3, which "
         "is 1.6; cut estimates to [0, 1] afterwards.",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpverify.ledger.checks import at_most, wherever
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Reading, Statement
 
 __all__ = ["CLAIMS"]
 
@@ -95,21 +95,21 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="aumuller2020.section-6.approximation",
         where="section 6, experimental setting, approximate similarity ratio",
-        text="The ratio is the neighbours' similarities over those found, as table 1 has it: "
-        "at most 1.",
+        text="“The ratio of” the true neighbours' similarities “and” those found, as table 1 has "
+        "it: at most 1.",
         printed=lambda true, found: sum(true) / sum(found),
-        corrections={
-            "found over true": Correction(
+        readings={
+            "found over true": Reading(
                 lambda true, found: sum(found) / sum(true),
-                place="table 1, whose ratios are below 1",
-                change="the fraction, turned over",
+                place="table 1, column “Approx”, whose numbers are below 1",
+                covers="every number of that column",
             )
         },
         check=at_most(lambda f, *case: (f(*case), Fraction(1)), _NEIGHBOURS, "points"),
         reason=(
-            "Read in the order of its words, a ratio of this sum “and” that one, it is printed "
-            "upside down. Found neighbours are never more similar than the true ones, so that it "
-            "would be 1 or more, and table 1 has numbers below 1."
+            "A ratio of this “and” that has no order, and in the words’ order it is above 1. "
+            "Found neighbours are never more similar than the true ones, and table 1 has numbers "
+            "below 1."
         ),
         instead="Divide the similarities of what was found by those of the true neighbours.",
     ),

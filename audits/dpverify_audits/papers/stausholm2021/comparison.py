@@ -14,7 +14,7 @@ from flint import arb
 
 from dpverify.ledger.checks import at_most, equals, wherever
 from dpverify.ledger.oracles import chi_square, integral, number
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .technical import CASES, IID, added_to_gaussian, noisy, of
 from .transforms import power, sjlt
@@ -138,14 +138,12 @@ CLAIMS: tuple[Statement, ...] = (
         "i.i.d. projection.",
         conditions="σ of note 1, with the Δ₂ of the P that was drawn",
         printed=lambda s, squared: _classical(arb(s)) * number(squared),
-        corrections={
-            "δ < 1.25·exp(−√(7/4)·s/Δ₂²); as printed for Δ₂² from 1.33 on, or theorem 1’s σ": (
-                Correction(
-                    lambda s, squared: arb(7).sqrt() * s,
-                    proof="there σ² = 2Δ₂² ln(1.25/δ) is at least 2√(7/4)·s, so that 8σ² is above "
-                    "16s and 8σ⁴ at least 56s², Laplace noise's two terms; √(7/4) is below 1.33, "
-                    "and theorem 1's σ² is 16 ln(1/δ), above 16s",
-                )
+        readings={
+            "with theorem 1’s σ": Reading(
+                lambda s, squared: arb(16 * s),
+                place="the same item, “we combine Theorems 1, 2 and Note 1”, and section 7, “the "
+                "estimator from Theorem 2 by Kenthapadi et al.”: theorem 1 has its σ",
+                covers="every δ < e^(−s), s and k: σ² is 16 ln(1/δ), above 16s",
             )
         },
         check=at_most(
@@ -157,10 +155,12 @@ CLAIMS: tuple[Statement, ...] = (
             "enclosure",
         ),
         mechanisms=_USED_BY,
-        reason="A Δ₂² of 1.18, as at k = 1000, d = 10⁴, is too small from s = 2 on. "
-        "Where P has fewer rows Δ₂² is mostly above 1.33, and it holds; with theorem 1’s σ, whose "
-        "square is about eight times note 1’s at Δ₂ = 1, always.",
-        instead="Choose by the exact variances, with the Δ₂ of your P.",
+        reason="With theorem 1’s σ it holds; with note 1’s it doesn’t always. A Δ₂² of 1.18, which "
+        "half of all P exceed at k = 1000, d = 10⁴, is too small from s = 2 on. Note 1 says "
+        "that its σ can replace theorem 1’s; but theorem 2, whose variance is compared, "
+        "has a σ “independent of the realization of P”, which note 1’s isn’t.",
+        instead="Choose by the exact variances, with the Δ₂ of your P: Laplace noise below "
+        "δ = 1.25·exp(−√(7/4)·s/Δ₂²).",
     ),
     Statement(
         id="stausholm2021.section-1.2.exponent",

@@ -503,21 +503,23 @@ CLAIMS: tuple[Statement, ...] = (
         conditions="q ≥ 1/(d/9 + 1)",
         printed=lambda k, d, q, z: _F(3 * power(z, 2), k),
         corrections={
-            "3k‖x‖⁴": Correction(
-                lambda k, d, q, z: _F(3 * k * power(z, 2) ** 2),
-                proof="the last display of the proof, of ‖Φx‖²/k, times k²",
+            "Var(‖Φx‖²/k) ≤ (3/k)‖x‖⁴": Correction(
+                lambda k, d, q, z: k**2 * _F(3 * power(z, 2) ** 2, k),
+                place="the last display of the proof, and lemma 7",
             )
         },
         check=at_most(lambda f, *c: (_raw_variance(*c), f(*c)), _DENSE, "enumeration"),
         reason="Two things are lost from the end of the proof to here: the 1/k beside ‖Φx‖², and "
-        "a square. At x = (1, 1), k = 2 and q = 1 the variance is 16 where 3 is printed.",
+        "a square. At x = (1, 1), k = 2 and q = 1 the variance is 16 where 3 is printed. That the "
+        "paper has it right twice makes the correction its own; that two signs change, and not "
+        "one, keeps it from being a misprint by the rule.",
         instead="Use lemma 7, which has both, for q of at least 1/(d/9 + 1).",
     ),
     Statement(
         id="stausholm2021.lemma-11.random",
         where="appendix B.3, lemma 11, first display",
         text="Var‖Φη‖² ≤ (3/k)E‖η‖² for random η.",
-        conditions="q ≥ 1/(d/9 + 1)",
+        conditions="q ≥ 1/(d/9 + 1); η normal, of variance 1/3 an entry",
         printed=lambda k, d, q: 3 * _noise_norm(d)[0] / k,
         corrections={
             "3k·E‖η‖⁴ + k²·Var‖η‖²": Correction(

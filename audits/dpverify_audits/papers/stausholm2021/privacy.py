@@ -306,7 +306,8 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.definition-1",
         where="section 3.2, definition 1 and the remark below it",
-        text="A binary vector has d neighbours besides itself: one bit flips.",
+        text="‖x − y‖₁ ≤ 1 is, for binary vectors, a single bit-flip: x, and d vectors with one "
+        "bit flipped.",
         printed=lambda d: d + 1,
         check=equals(
             lambda d: sum(sum(y) <= 1 for y in product((0, 1), repeat=d)),
@@ -378,7 +379,7 @@ CLAIMS: tuple[Statement, ...] = (
         # ‖Σ w·v‖₁ ≤ Σ w = 1 with equality only without cancellation: the weights are |z_j|
         check=equals(
             lambda z: sum(map(bool, z)),
-            [(z,) for z in _SHIFTS if sum(map(abs, z)) == 4],
+            [(tuple(_F(a, 4) for a in z),) for z in _SHIFTS if sum(map(abs, z)) == 4],
             "enumeration",
             of=lambda vertices: (
                 lambda z: sum(

@@ -15,7 +15,7 @@ from flint import arb
 from dpverify.ledger.checks import at_most, equals, order
 from dpverify.ledger.letters import letters
 from dpverify.ledger.oracles import integral, number, rounded
-from dpverify.ledger.statements import Correction, Statement
+from dpverify.ledger.statements import Correction, Reading, Statement
 
 from .transforms import (
     GAUSSIAN,
@@ -134,14 +134,19 @@ def _best_dimension(a: int, m2: int, m4: int) -> int:
     return min(range(1, 4001), key=lambda k: _bound_of_four(k, a, m2, m4))
 
 
-def _crossing(threshold: arb, s: Fraction, k: int, norm: Fraction) -> tuple[arb, arb]:
+def _crossing(
+    threshold: arb, constant: Fraction, s: Fraction, k: int, norm: Fraction
+) -> tuple[arb, arb]:
     """Noise part of the variance at δ = threshold: of Laplace, and of Gaussian noise; Δ₂ = ε = 1.
+
+    The second times the constant.
 
     By lemma 3 and note 4: 16Δ₁²‖z‖² + 56kΔ₁⁴ with b = Δ₁, and 8σ²‖z‖² + 8kσ⁴, σ² = 2 ln(1.25/δ).
     """
     variance = 2 * (number(Fraction(5, 4)) / threshold).log()
     laplace = 16 * s * norm + 56 * k * s**2
-    return number(laplace), 8 * variance * number(norm) + 8 * k * variance**2
+    gaussian = 8 * variance * number(norm) + 8 * k * variance**2
+    return number(laplace), number(constant) * gaussian
 
 
 IID = [(k, z, step) for k in (1, 2) for z in ((1, 0), (1, 1), (2, -1)) for step in (0, 1, 2)]
@@ -151,7 +156,6 @@ _CROSSINGS = [
     for k in (8, 64)
     for norm in (0, 1, 1000)
 ]
-_LARGER = arb(7).sqrt() / 2
 
 CLAIMS: tuple[Statement, ...] = (
     Statement(
@@ -384,18 +388,19 @@ CLAIMS: tuple[Statement, ...] = (
         where="section 6.2.3, last sentence, by note 5",
         text="For δ below e^(−s), s = Δ₁²/Δ₂², Laplace noise gives the smaller variance.",
         conditions="σ = Δ₂√(2 ln(1.25/δ))/ε",
-        printed=lambda s, k, norm: (-number(s)).exp(),
-        corrections={
-            "δ < 1.25·exp(−√(7/4)·s)": Correction(
-                lambda s, k, norm: number(Fraction(5, 4)) * (-_LARGER * number(s)).exp(),
-                proof="there σ² = 2 ln(1.25/δ) is at least 2√(7/4)·s, so that 8σ² is above 16s "
-                "and 8σ⁴ at least 56s², Laplace noise's two terms",
+        printed=lambda s: ((-number(s)).exp(), Fraction(1)),
+        readings={
+            "up to a constant, 7/4": Reading(
+                lambda s: ((-number(s)).exp(), Fraction(7, 4)),
+                place="note 5, by which the sentence is: “Ignoring constants”",
+                covers="every δ below e^(−s): 16s is at most 8σ², and 56s² at most 7/4 of 8σ⁴",
             )
         },
-        check=at_most(lambda f, *c: _crossing(f(*c), *c), _CROSSINGS, "enclosure"),
+        check=at_most(lambda f, s, k, norm: _crossing(*f(s), s, k, norm), _CROSSINGS, "enclosure"),
         mechanisms=_USED_BY,
         reason="At δ just below e^(−1), s = 1 and k = 8, Laplace noise adds 448 and Gaussian "
-        "noise 383. Note 5 ignores constants, and says so; this sentence doesn't.",
+        "noise 383. The sentence has no “ignoring constants”, and needs none: it says “by Note "
+        "5”, which has it.",
         instead="Choose by the exact variances: Laplace noise below δ = 1.25·exp(−√(7/4)·s).",
     ),
     Statement(
