@@ -46,7 +46,7 @@ def test_one_comparison_has_one_answer() -> None:
 def test_the_exact_threshold_of_the_advice(share: int | str, holds: bool) -> None:
     def less(s: Fraction, k: int, norm: Fraction) -> bool:
         delta = number(Fraction(share) * Fraction(5, 4)) * (-number(s) * arb(7).sqrt() / 2).exp()
-        laplace, gaussian = technical._crossing(delta, Fraction(1), s, k, norm)
+        laplace, gaussian = technical._crossing((delta, Fraction(1)), s, k, norm)
         return bool(laplace < gaussian * number(Fraction(10**9 + 1, 10**9)))
 
     assert all(less(*case) for case in technical._CROSSINGS) is holds

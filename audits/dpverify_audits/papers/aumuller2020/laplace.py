@@ -352,7 +352,8 @@ CLAIMS: tuple[Statement, ...] = (
             "The proof takes neighbours' differences for those of any two records, and leaves the "
             "larger part of L out. With both mended, and the noise counted by its deviation, the "
             "least error over K is of the order (α/τ)^(1/2) at fixed ε, as for RRMinHash; for "
-            "neighbours alone it is (α/τ)^(3/4), at K of the order √(τ/α)."
+            "neighbours alone it is (α/τ)^(3/4), at K of the order √(τ/α). The exact deviation "
+            "of equation 5, √((3/4 + 16s² + 224s⁴)/K) with s = L/ε, falls so too."
         ),
         instead="Compare the exact deviations for your sizes: NoisyMinHash has the smaller one "
         "for ε up to ½ and α/τ up to 1/500, where at the paper's τ both are above 1, and RRMinHash "

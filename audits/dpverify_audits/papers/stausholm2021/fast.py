@@ -155,6 +155,18 @@ def _output(k: int, d: int, q: Fraction, z: Vector, step: int) -> tuple[Fraction
     return mean / k, variance / k**2
 
 
+def _left_mean(formula: Any, k: int, d: int, q: Fraction, z: Vector, step: int) -> Fraction:
+    """Mean of ‖Φz + η − μ‖²/k less what is taken off, for noise of the variance that is meant.
+
+    The formula has both, from the variance an entry; the mean is linear in it.
+    """
+    variance = step * step / (q * d)
+    taken, meant = formula(k, variance)
+    plain = _output(k, d, q, z, 0)[0]
+    added = _output(k, d, q, z, step)[0] - plain
+    return _F(plain + (added * meant / variance if step else 0) - taken)
+
+
 def _lead(k: int, d: int, q: Fraction, z: Vector) -> Fraction:
     """9k/d·(d/3 + c)‖z‖⁴ − 6k/d·c‖z‖₄⁴, from (11) for all k rows."""
     c = 1 / q - 1
@@ -264,25 +276,32 @@ CLAIMS: tuple[Statement, ...] = (
     Statement(
         id="stausholm2021.corollary-1.unbiased",
         where="section 5.2, corollary 1, first item",
-        text="‖(Φx + η) − (Φy + μ)‖²/k exceeds ‖x − y‖² in the mean by what is taken off.",
-        printed=lambda k, v: 2 * k * v,
+        text="‖(Φx + η) − (Φy + μ)‖²/k − 2kσ² has mean ‖x − y‖².",
+        printed=lambda k, v: (2 * k * v, v),
         corrections={
+            "‖(Φx/√k + η) − (Φy/√k + μ)‖² − 2kσ²": Correction(
+                lambda k, v: (2 * k * v, k * v),
+                place="the second item, whose kσ⁴ is that of noise beside Φx/√k; the sentence "
+                "before, on the sensitivity of the normalized projection",
+                change="the 1/k, beside Φ alone",
+            ),
             "2σ², as the noise is divided by k too": Correction(
-                lambda k, v: 2 * v,
+                lambda k, v: (2 * v, v),
                 place="section 5.1, “the normalized FJLT, 1/√k·Φ”: noise that is divided by √k "
                 "adds 2σ²",
                 change="without k",
-            )
+            ),
         },
         check=equals(
-            lambda k, d, q, z, step: _output(k, d, q, z, step)[0] - power(z, 2),
+            lambda k, d, q, z, step: _F(power(z, 2)),
             _NOISY,
             "enumeration",
-            of=lambda f: lambda k, d, q, z, step: f(k, step * step / (q * d)),
+            of=lambda f: lambda *c: _left_mean(f, *c),
         ),
-        reason="The noise is divided by k with the rest, so that 2σ² is to be taken off. 2kσ² is "
-        "right if the noise is added to Φx/√k and its ℓ2-sensitivity is taken.",
-        instead="Subtract 2σ², or add the noise to Φx/√k.",
+        reason="The noise is divided by k with the rest, and 2kσ² is too much. It is right if the "
+        "noise is added to Φx/√k, as the second item and the sensitivity have it; beside Φx, as "
+        "printed, it is 2σ².",
+        instead="Add the noise to Φx/√k, or subtract 2σ².",
     ),
     Statement(
         id="stausholm2021.corollary-1.variance",

@@ -134,15 +134,14 @@ def _best_dimension(a: int, m2: int, m4: int) -> int:
     return min(range(1, 4001), key=lambda k: _bound_of_four(k, a, m2, m4))
 
 
-def _crossing(
-    threshold: arb, constant: Fraction, s: Fraction, k: int, norm: Fraction
-) -> tuple[arb, arb]:
+def _crossing(stated: tuple[arb, Fraction], s: Fraction, k: int, norm: Fraction) -> tuple[arb, arb]:
     """Noise part of the variance at δ = threshold: of Laplace, and of Gaussian noise; Δ₂ = ε = 1.
 
-    The second times the constant.
+    What is stated is the threshold, and the constant that the second is multiplied by.
 
     By lemma 3 and note 4: 16Δ₁²‖z‖² + 56kΔ₁⁴ with b = Δ₁, and 8σ²‖z‖² + 8kσ⁴, σ² = 2 ln(1.25/δ).
     """
+    threshold, constant = stated
     variance = 2 * (number(Fraction(5, 4)) / threshold).log()
     laplace = 16 * s * norm + 56 * k * s**2
     gaussian = 8 * variance * number(norm) + 8 * k * variance**2
@@ -396,7 +395,7 @@ CLAIMS: tuple[Statement, ...] = (
                 covers="every δ below e^(−s): 16s is at most 8σ², and 56s² at most 7/4 of 8σ⁴",
             )
         },
-        check=at_most(lambda f, s, k, norm: _crossing(*f(s), s, k, norm), _CROSSINGS, "enclosure"),
+        check=at_most(lambda f, s, k, norm: _crossing(f(s), s, k, norm), _CROSSINGS, "enclosure"),
         mechanisms=_USED_BY,
         reason="At δ just below e^(−1), s = 1 and k = 8, Laplace noise adds 448 and Gaussian "
         "noise 383. The sentence has no “ignoring constants”, and needs none: it says “by Note "
