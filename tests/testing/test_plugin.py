@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import scipy.sparse  # noqa: F401  # what a run within this one loads is forgotten, and loads once alone
 
 pytest_plugins = ["pytester"]
 
