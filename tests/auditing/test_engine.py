@@ -15,7 +15,7 @@ from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.auditing.attacks.white_box import WhiteBoxAttack
 from dpverify.auditing.audit import audit
 from dpverify.auditing.finding import BandEvidence, Finding
-from dpverify.auditing.outputs import values
+from dpverify.auditing.outputs import leaves, values
 from dpverify.auditing.report import Report
 from dpverify.auditing.settings import KINDS, AuditKind
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
@@ -134,7 +134,8 @@ def test_a_pair_that_is_shown_whole_says_no_more() -> None:
 
 
 def test_parts_that_have_no_names_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "MOST", 20)
+    for module in (leaves, values):
+        monkeypatch.setattr(module, "MOST", 20)
 
     def long(record: NDArray[np.float64], rng: np.random.Generator) -> Any:
         return [None] * 30 + [record[0] + rng.laplace() / 99]
