@@ -76,7 +76,7 @@ def _least_bits(k: int, n: int, e: Fraction) -> arb:
 
 
 def _enough_bits(k: int, n: int, many: int = 1000) -> int:
-    """1000·k·ln²n, or so many times that."""
+    """The least whole number above `many` times k·ln²n."""
     return int(many * k * float(arb(n).log()) ** 2) + 1
 
 
