@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.mutants`` takes a sample of all changes of a comparison, an operator, a whole
 number, a truth value or a negation in the functions of `PLACES`, makes each in a copy of the
-project and runs there, as with every change, the tests that are named after the file. It prints the
-mutants that these let live, and exits with 1 where they kill fewer than `LEAST` of the sample. What
-is done is kept in ``out/mutants.jsonl``, from which an interrupted run goes on.
+project and runs there, as with every change, the tests of the folder that mirrors the file's, those
+named after the file first. It prints the mutants that these let live, and exits with 1 where they
+kill fewer than `LEAST` of the sample. What is done is kept in ``out/mutants.jsonl``, from which an
+interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.kept import Kept
 
-__all__ = ["LEAST", "PLACES", "lines", "main", "mutant", "named_after"]
+__all__ = ["LEAST", "PLACES", "lines", "main", "mirroring", "mutant"]
 
 LEAST = 0.85
 PLACES = (
@@ -33,8 +34,8 @@ PLACES = (
     "dpverify/data/grid.py",
     "mechanisms/dpverify_mechanisms/linear/sketch.py",
 )
-SECONDS = 600
-"""For the tests of one file; a mutant that takes longer is noticed."""
+SECONDS = 120
+"""For the tests of one folder; a mutant that takes longer is noticed."""
 _ROOT = Path(__file__).parents[1]
 _COPIED = ("dpverify", "mechanisms", "audits", "benchmarks", "tests", "examples", "docs")
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -99,11 +100,12 @@ def mutant(text: str, number: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def named_after(path: Path) -> list[str]:
-    """The tests that are named after a file, or all of its folder where none is."""
-    named = sorted((_ROOT / "tests").rglob(f"test_{path.stem.lstrip('_')}*.py"))
-    inside = Path("tests", *path.parts[1:-1])
-    return [str(test.relative_to(_ROOT)) for test in named] or [str(inside)]
+def mirroring(path: Path) -> list[str]:
+    """The tests that are named after a file, and all of the folder that mirrors its own."""
+    root, _, inside = path.parent.as_posix().partition("/")
+    folder = Path("tests", inside.replace("dpverify_", "", 1) if root != "dpverify" else inside)
+    named = sorted((_ROOT / folder).glob(f"test_{path.stem.lstrip('_')}*.py"))
+    return [str(test.relative_to(_ROOT)) for test in named] + [str(folder)]
 
 
 def _survives(copy: Path, path: Path, number: int) -> bool:
@@ -111,7 +113,7 @@ def _survives(copy: Path, path: Path, number: int) -> bool:
     (copy / path).write_text(mutant(text, number), encoding="utf-8")
     roots = [str(copy), str(copy / "mechanisms"), str(copy / "audits")]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p"]
-    command += ["no:cacheprovider", "-m", "not nightly", *named_after(path)]
+    command += ["no:cacheprovider", "-m", "not nightly", *mirroring(path)]
     try:
         done = subprocess.run(  # noqa: S603  # this interpreter
             command,

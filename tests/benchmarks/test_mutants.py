@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.mutants import lines, mutant, named_after
+from benchmarks.mutants import lines, mirroring, mutant
 from tests.helpers.paths import ROOT
 
 SOURCE = '''"""Docstrings stay."""
@@ -43,8 +43,14 @@ def test_each_change_is_made_once_and_alone() -> None:
     assert returned == {"return flag == True", "return flag != True", "return flag == False"}
 
 
-def test_the_tests_are_those_named_after_a_file() -> None:
-    named = named_after(Path("dpverify/sampling/words.py"))
-    assert named == ["tests/sampling/test_words.py"]
-    assert named_after(Path("dpverify/sampling/_nameless.py")) == ["tests/sampling"]
-    assert all((ROOT / name).exists() for name in named)
+def test_the_tests_are_those_of_the_folder_that_mirrors_the_files() -> None:
+    for source, tests in (
+        ("dpverify/sampling/words.py", ["tests/sampling/test_words.py", "tests/sampling"]),
+        ("dpverify/sampling/_nameless.py", ["tests/sampling"]),
+        (
+            "mechanisms/dpverify_mechanisms/linear/sketch.py",
+            ["tests/mechanisms/linear/test_sketch.py", "tests/mechanisms/linear"],
+        ),
+    ):
+        assert mirroring(Path(source)) == tests
+        assert all((ROOT / name).exists() for name in tests)
