@@ -31,8 +31,22 @@ from dpverify.certificate.manifest import MANIFEST, part_count, released_blocks
 from dpverify.certificate.own_files import MAX_BYTES, read_own_file
 from dpverify.certificate.report.check import likeness
 from dpverify.certificate.rounding import about, at_least, percent_at_most
-from dpverify.certificate.schema import Certificate, Ends, Evidence, Inputs, Release
-from dpverify.errors import CertificateError, ClusterError, DPVerifyError, MissingExtraError
+from dpverify.certificate.schema import (
+    Certificate,
+    Ends,
+    Environment,
+    Evidence,
+    Inputs,
+    Release,
+)
+from dpverify.enclosure import Enclosure
+from dpverify.errors import (
+    CertificateError,
+    ClusterError,
+    DPVerifyError,
+    MissingExtraError,
+    NumericalError,
+)
 from dpverify.execution.progress import Announce
 from dpverify.execution.versions import drawing_versions, versions
 from dpverify.privacy import Certifiable, SymmetricNoise
@@ -45,6 +59,7 @@ __all__ = [
     "check_noise",
     "check_terms",
     "differences",
+    "made_with",
     "misfit",
     "read_certificate",
     "released",
@@ -237,12 +252,17 @@ def _replay(
     if not wanted:
         detail = "left out as asked: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="not_checked", detail=detail)
-    if other := _other(certificate.environment.versions, versions()):
+    if other := made_with(certificate.environment):
         detail = f"made with {other}: bounds recomputed from the recorded counts"
         return recorded, Check(name="replay", status="inconclusive", detail=detail)
     evidence = collect(plan, progress=announce("replaying", plan.draws), workers=workers)
     detail = f"{recorded.draws} draws per side and pair, drawn again"
     return evidence, _compare("replay", "evidence", recorded, evidence, detail)
+
+
+def made_with(environment: Environment) -> str:
+    """The versions that numbers depend on, where they are others than here, in words."""
+    return _other(environment.versions, versions())
 
 
 def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
@@ -256,6 +276,7 @@ def _other(recorded: Mapping[str, str], here: Mapping[str, str]) -> str:
 
 def _recompute(certificate: Certificate, plan: AuditPlan, evidence: Evidence) -> Iterator[Check]:
     derived = derive(plan, evidence)
+    wider = bool(made_with(certificate.environment))
     sections = {
         "projection and sensitivity": ("facts", "protects"),
         "guarantee and curve": ("guarantee", "curve", "far_delta", "attacker"),
@@ -275,12 +296,13 @@ def _recompute(certificate: Certificate, plan: AuditPlan, evidence: Evidence) ->
         fields = tuple(
             field
             for part in parts
-            for field in differences(f"derived.{part}", stored[part], again[part])
+            for field in differences(f"derived.{part}", stored[part], again[part], wider=wider)
         )
         yield Check(
             name=name,
             status="differs" if fields else "agrees",
-            detail="recomputed from inputs and counts",
+            detail="recomputed from inputs and counts"
+            + (", where other versions may enclose less closely" if wider else ""),
             fields=fields,
         )
     answered = [answer.model_dump() for answer in answers(certificate.inputs, derived)]
@@ -445,13 +467,30 @@ def _compare(name: str, prefix: str, stored: Any, again: Any, detail: str) -> Ch
     return Check(name=name, status="differs" if fields else "agrees", detail=detail, fields=fields)
 
 
-def differences(name: str, stored: Any, again: Any) -> Iterator[str]:
-    """Names of the leaves that are not equal."""
+def differences(name: str, stored: Any, again: Any, *, wider: bool = False) -> Iterator[str]:
+    """Names of the leaves that are not equal.
+
+    With `wider`, an enclosure may also hold the one that is computed again: then it is proven, too.
+    """
     if isinstance(stored, dict) and isinstance(again, dict):
+        if wider and _holds(stored, again):
+            return
         for key in stored.keys() | again.keys():
-            yield from differences(f"{name}.{key}", stored.get(key), again.get(key))
+            yield from differences(f"{name}.{key}", stored.get(key), again.get(key), wider=wider)
     elif isinstance(stored, list) and isinstance(again, list) and len(stored) == len(again):
         for index, (one, two) in enumerate(zip(stored, again, strict=True)):
-            yield from differences(f"{name}[{index}]", one, two)
+            yield from differences(f"{name}[{index}]", one, two, wider=wider)
     elif stored != again:
         yield name
+
+
+def _holds(stored: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Whether these are ends as `certify` writes them, and the first are as far out or further."""
+    if not stored.keys() == again.keys() == {"lower", "upper"}:
+        return False
+    try:
+        outer, inner = (Enclosure(float(e["lower"]), float(e["upper"])) for e in (stored, again))
+    except (NumericalError, TypeError, ValueError):
+        return False
+    written = outer.as_json() == stored
+    return written and outer.lower <= inner.lower and inner.upper <= outer.upper

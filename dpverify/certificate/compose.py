@@ -32,7 +32,14 @@ from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
 from dpverify.certificate.certify import REPORT, document_digest, environment
-from dpverify.certificate.checks import Check, check_certificate, check_digest, differences, misfit
+from dpverify.certificate.checks import (
+    Check,
+    check_certificate,
+    check_digest,
+    differences,
+    made_with,
+    misfit,
+)
 from dpverify.certificate.fields import Document, Sha256, WholeDocument
 from dpverify.certificate.schema import (
     Certificate,
@@ -220,7 +227,8 @@ def _recomputed(document: Composition) -> Check:
         )
     except (DPVerifyError, ValueError, ZeroDivisionError) as error:
         return Check(name="total", status="differs", detail=str(error), fields=("total",))
-    wrong = tuple(differences("total", document.total.model_dump(), again["total"]))
+    stored, wider = document.total.model_dump(), bool(made_with(document.environment))
+    wrong = tuple(differences("total", stored, again["total"], wider=wider))
     detail = "composed again from the parts' exact privacy losses"
     return Check(name="total", status="differs" if wrong else "agrees", detail=detail, fields=wrong)
 

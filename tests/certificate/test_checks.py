@@ -16,6 +16,7 @@ from dpverify.certificate.certify import CERTIFICATE, document_digest, environme
 from dpverify.certificate.checks import check_certificate, read_certificate
 from dpverify.certificate.derive import AuditPlan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
+from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, place
 from tests.helpers.profiles import day_and_night
 
@@ -205,6 +206,31 @@ def test_another_version_falls_back_to_the_recorded_counts(
     altered["digest"] = document_digest(altered)
     checks = {check.name: check for check in check_certificate(altered, workplace / "out")}
     assert checks["attack"].status == "differs"
+
+
+@pytest.mark.parametrize(
+    ("versions", "above", "status"),
+    [("0.0.9", 1e-9, "agrees"), ("0.0.9", -1e-10, "differs"), (None, 1e-9, "differs")],
+)
+def test_a_bound_of_another_version_may_be_wider_and_no_closer(
+    certificate: dict[str, Any], workplace: Path, versions: str | None, above: float, status: str
+) -> None:
+    altered = copy.deepcopy(certificate)
+    if versions:
+        altered["environment"]["versions"]["dpverify"] = versions
+    epsilon = altered["derived"]["guarantee"]["epsilon"]
+    ends = Enclosure(float(epsilon["lower"]) * (1 - 1e-9), float(epsilon["upper"]) * (1 + above))
+    altered["derived"]["guarantee"]["epsilon"] = ends.as_json()
+    altered["digest"] = document_digest(altered)
+
+    def checked() -> Any:
+        checks = check_certificate(altered, workplace / "out", replay=False)
+        return next(check for check in checks if check.name == "guarantee and curve")
+
+    assert checked().status == status
+    altered["derived"]["guarantee"]["epsilon"]["upper"] += "0"
+    altered["digest"] = document_digest(altered)
+    assert checked().status == "differs"
 
 
 def test_a_released_file_that_is_missing_or_changed_does_not_agree(

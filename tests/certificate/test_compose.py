@@ -21,6 +21,7 @@ import rfc8785
 from attrs import evolve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from dpverify import __version__
 from dpverify.accounting.composition import compose as composition
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.certificate import compose as composing
@@ -266,6 +267,19 @@ def test_every_field_of_the_total_changed_alone_is_noticed(
         assert checks["total"].status == "differs", path
         if path[0] == "total":
             assert place(path) in checks["total"].fields
+
+
+def test_a_total_of_another_version_may_be_wider(
+    composed: dict[str, Any], releases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composing, "check_certificate", lambda *_, **__: [])
+    altered = copy.deepcopy(composed)
+    ends = [float(altered["total"]["epsilon"][end]) for end in ("lower", "upper")]
+    altered["total"]["epsilon"] = Enclosure(ends[0] * (1 - 1e-9), ends[1] * (1 + 1e-9)).as_json()
+    for version, status in (("0.0.9", "agrees"), (__version__, "differs")):
+        altered["environment"]["versions"]["dpverify"] = version
+        altered["digest"] = document_digest(altered)
+        assert check_document(altered, releases)[-1].status == status
 
 
 def test_a_page_beside_it_is_not_its_own(composed: dict[str, Any], tmp_path: Path) -> None:
