@@ -149,7 +149,7 @@ def _largest_rejected(
     while high - low > _STEP * max(low, 1e-2):
         middle = (low + high) / 2
         low, high = (middle, high) if p_value(middle) <= level else (low, middle)
-    return low if low > 0 else None
+    return low if low > least else None
 
 
 def one_run_bound(

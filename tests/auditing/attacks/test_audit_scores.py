@@ -1,121 +1,16 @@
-"""Bounds from scores that somebody has: against enumeration, and what is refused."""
+"""Bounds from scores that somebody has: what they find, print, plot and refuse."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb, ctx
-from scipy.special import betaincc
-from scipy.stats import binom
 
 import dpverify as dpv
-from dpverify.auditing.statistics import score_bounds
-from dpverify.auditing.statistics.score_bounds import area_limits, one_run_bound, tail_bound
 from dpverify.errors import ParameterError
-
-ALPHA = 0.3  # large, so that few scores can be wrong at all
-TINY = 1e-7
-
-
-@pytest.mark.parametrize(("n", "m", "k"), [(3, 5, 1), (6, 4, 2), (9, 9, 4), (40, 25, 8)])
-def test_the_p_value_of_equal_sides_counts_arrangements(n: int, m: int, k: int) -> None:
-    for hits in range(1, n + 1):
-        exact = sum(
-            math.comb(j + k - 1, j) * math.comb(n - j + m - k, n - j) for j in range(hits, n + 1)
-        ) / math.comb(n + m, n)
-        found = score_bounds._p_value(hits, n, k, m, delta=0.0, level=0.01)(0.0)
-        assert exact <= found
-        assert found <= 1.05 * exact + 5e-5  # the cells' price, where p-values near the level arise
-
-
-def test_round_off_is_below_what_is_charged() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        n = int(10 ** rng.uniform(0.3, 6))
-        count = int(np.clip(10 ** rng.uniform(0, math.log10(n)), 1, n))
-        p = float(np.clip(count / n * rng.uniform(0.5, 2), 1e-9, 1 - 1e-9))
-        with ctx.workprec(200):
-            exact = float(arb(p).beta_lower(count, n - count + 1, regularized=1).mid())
-            above = float((1 - arb(p).beta_lower(count, n - count + 1, regularized=1)).mid())
-        if exact > 1e-15:
-            assert score_bounds._tail(count, n, p) == pytest.approx(exact, rel=1e-10)
-        if above > 1e-12:
-            assert betaincc(count, n - count + 1, p) == pytest.approx(above, rel=1e-10)
-    assert score_bounds._tail(0, 5, 0.5) == 1
-
-
-def wrong(p: float, q: float, n: int, m: int, epsilon: float, delta: float) -> float:
-    """Probability of a bound above ε, of scores of two values; by enumeration of the counts."""
-    total = 0.0
-    for x, y in product(range(n + 1), range(m + 1)):
-        own, other = np.repeat([1.0, 0.0], [x, n - x]), np.repeat([1.0, 0.0], [y, m - y])
-        bound = tail_bound(own, other, delta=delta, alpha=ALPHA).epsilon
-        total += float(binom.pmf(x, n, p) * binom.pmf(y, m, q)) * (bound > epsilon + TINY)
-    return total
-
-
-@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 3)])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (0.7, 0.0), (0.7, 0.1)])
-def test_the_level_by_enumeration(n: int, m: int, epsilon: float, delta: float) -> None:
-    worst = 0.0
-    for q in (0.01, 0.1, 0.3):
-        p = min(math.exp(epsilon) * q + delta, 1 - (1 - q - delta) * math.exp(-epsilon))
-        worst = max(worst, wrong(p, q, n, m, epsilon, delta))
-    assert worst <= ALPHA
-
-
-def test_the_level_of_scores_without_ties_by_enumeration() -> None:
-    """Of equal sides all orders are as likely: the level is a share of them."""
-    n = m = 4
-    orders = [order for order in product((0, 1), repeat=n + m) if sum(order) == n]
-    above = 0
-    for order in orders:
-        places = np.array(order, dtype=bool)
-        values = np.arange(n + m, dtype=float)
-        above += tail_bound(values[places], values[~places], delta=0, alpha=ALPHA).epsilon > TINY
-    assert 0 < above <= ALPHA * len(orders)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_the_level_of_one_run_by_enumeration(epsilon: float) -> None:
-    """Coins and truthful answers of randomized response, by the counts that matter."""
-    m, keep = 8, math.exp(epsilon) / (1 + math.exp(epsilon))
-    total, some = 0.0, 0.0
-    for inside in range(1, m):
-        for x, y in product(range(inside + 1), range(m - inside + 1)):
-            own = np.repeat([1.0, 0.0], [x, inside - x])
-            other = np.repeat([0.0, 1.0], [y, m - inside - y])
-            chance = binom.pmf(inside, m, 0.5) * binom.pmf(x, inside, keep)
-            chance *= binom.pmf(y, m - inside, keep)
-            bound = one_run_bound(own, other, delta=0.0, alpha=ALPHA).epsilon
-            total += float(chance) * (bound > epsilon + TINY)
-            some += bound > 0
-    assert some
-    assert total <= ALPHA
-
-
-def test_one_run_pays_for_delta() -> None:
-    own, other = np.ones(50), np.zeros(50)
-    bounds = [one_run_bound(own, other, delta=d, alpha=0.05).epsilon for d in (0, 1e-5, 1e-3)]
-    assert bounds[0] > bounds[1] > bounds[2] > 0
-
-
-def test_the_area_and_its_limits() -> None:
-    rng = np.random.default_rng(0)
-    own, other = np.round(rng.normal(1, 1, 60)), np.round(rng.normal(0, 1, 45))
-    area, low, high = area_limits(own, other, alpha=0.05)
-    pairs = [(x > y) + (x == y) / 2 for x in own for y in other]
-    assert area == pytest.approx(np.mean(pairs))
-    for end in (low, high):
-        divergence = area * math.log(area / end) + (1 - area) * math.log((1 - area) / (1 - end))
-        assert divergence == pytest.approx(math.log(2 / 0.05) / 45)
-    assert low < area < high
-    assert area_limits(np.ones(9), np.zeros(9), alpha=0.05)[2] == 1
 
 
 def test_one_side_of_few_scores_and_ties() -> None:

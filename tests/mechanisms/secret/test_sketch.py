@@ -328,3 +328,30 @@ def test_graphs_that_are_too_large_are_refused_by_their_own_name() -> None:
         )
     with pytest.raises(ParameterError, match=r"w=0\.0009765625 must be a fraction of"):
         CutSketch(p=50_000, sketch_rows=64, w=Fraction(1, 1024))
+
+
+def test_published_smoothing_against_the_exact_one() -> None:
+    """Blocki et al. at ε = 1, δ = 1e-6, η = 0.1, ν = 0.01: w = 33,043 where 399.97 suffices."""
+    rows, delta = 4239, Fraction(1, 10**6)
+    gamma = RankOneNormal.max_gamma(rows, epsilon=1, delta=delta)
+    assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
+    published = CutSketch(p=10**5, sketch_rows=rows, w=Fraction(33043))
+    assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)
+    assert published.privacy().delta_at(1).upper < 1e-300
+
+
+@pytest.mark.parametrize("rows", [8, 100, 4239])
+def test_published_points_are_conservative(rows: int) -> None:
+    delta = Fraction(1, 1000)
+    for sketch in (
+        CutSketch(p=40_000, sketch_rows=rows, w=Fraction(20_000)),
+        CovarianceSketch(
+            p=2,
+            sketch_rows=rows,
+            w_squared=Fraction(10**6),
+            domain=Ball(radius=Fraction(10**5)),
+            adjacency=Row(radius=Fraction(1)),
+        ),
+    ):
+        point = sketch.published(delta)
+        assert sketch.privacy().delta_at(point.epsilon_bound().upper).upper <= delta

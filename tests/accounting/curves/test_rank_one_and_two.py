@@ -5,14 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2 as chi_squared
+from scipy.stats import norm as normal
 
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal, replaced_row_gamma
-from dpverify.data.adjacency import Row
-from dpverify.data.domain import Ball
-from dpverify_mechanisms.secret.sketch import CovarianceSketch, CutSketch
 from tests.helpers.profiles import day_and_night
 
 CASES = [(1, Fraction(1, 2)), (3, Fraction(1, 10)), (8, Fraction(2)), (40, Fraction(1, 20))]
@@ -59,6 +60,45 @@ def test_delta_of_rank_one_by_integration(rows: int, gamma: Fraction, epsilon: F
         assert mp.almosteq(value.upper, max(wider, narrower), rel_eps=1e-9, abs_eps=0)
         if epsilon > 0:  # only one direction: a planted bug that this oracle sees
             assert min(wider, narrower) < 0.999 * mp.mpf(value.lower)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.5, 3.0])
+@pytest.mark.parametrize("threshold", [-2.5, -0.2, 0.1, 1.5])
+def test_rates_of_rank_one_by_the_laws_of_both_orders(threshold: float, noise: float) -> None:
+    """Where the densities have that ratio, and how often the real noise is beyond."""
+    rows, gamma = 5, 0.75
+    wide, narrow = chi_squared(rows, scale=1 + gamma), chi_squared(rows)
+    own, other = chi_squared(rows, scale=noise + gamma), chi_squared(rows, scale=noise)
+
+    def place(loss: float) -> float:
+        found = brentq(lambda x: wide.logpdf(x) - narrow.logpdf(x) - loss, 1e-12, 200, xtol=1e-14)
+        return float(found)
+
+    least = wide.logpdf(1e-12) - narrow.logpdf(1e-12)
+    up = place(threshold) if threshold > least else 0.0
+    down = place(-threshold) if -threshold > least else 0.0
+    orders = (own.sf(up), other.sf(up)), (other.cdf(down), own.cdf(down))
+    larger = max(orders, key=lambda order: order[0] - np.exp(threshold) * order[1])
+    curve = RankOneNormal(rows=rows, gamma=Fraction(gamma))
+    assert curve.rates(threshold, noise=noise) == pytest.approx(larger, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.5, 3.0])
+def test_rates_of_rank_two_by_draws(noise: float) -> None:
+    """One row's loss is a difference of squares of normal numbers: by a grid of their quantiles."""
+    gamma = Fraction(3, 4)
+    squares = normal.ppf((np.arange(400) + 0.5) / 400) ** 2
+    shear = float(gamma) / float(1 + gamma) ** 0.5 / noise
+    ratio = 1 + shear**2 / 2 + shear * (1 + shear**2 / 4) ** 0.5  # of the variances, on one axis
+    # Between both laws the variances are √ratio and 1/√ratio, and the other way round.
+    weight = float(gamma) / float(1 + gamma) ** 0.5 / 2
+    sides = [
+        weight * (up * squares[:, None] - squares[None, :] / up) for up in (ratio**0.5, ratio**-0.5)
+    ]
+    for threshold in (-1.0, 0.0, 0.5, 2.0):
+        rates = RankTwoNormal(rows=1, gamma=gamma).rates(threshold, noise=noise)
+        counted = [float((side >= threshold).mean()) for side in sides]
+        assert rates == pytest.approx(counted, abs=6e-3)
 
 
 @pytest.mark.parametrize(("rows", "gamma"), day_and_night((4, Fraction(1, 2)), (9, Fraction(1, 5))))
@@ -121,37 +161,10 @@ def test_many_rows_are_the_gaussian_mechanism() -> None:
     assert two_sides == pytest.approx(gaussian, rel=0.02)
 
 
-def test_published_smoothing_against_the_exact_one() -> None:
-    """Blocki et al. at ε = 1, δ = 1e-6, η = 0.1, ν = 0.01: w = 33,043 where 399.97 suffices."""
-    rows, delta = 4239, Fraction(1, 10**6)
-    gamma = RankOneNormal.max_gamma(rows, epsilon=1, delta=delta)
-    assert float(2 / gamma) == pytest.approx(399.97, abs=0.01)
-    published = CutSketch(p=10**5, sketch_rows=rows, w=Fraction(33043))
-    assert published.published(delta).epsilon_bound().upper == pytest.approx(1, abs=1e-4)
-    assert published.privacy().delta_at(1).upper < 1e-300
-
-
-@pytest.mark.parametrize("rows", [8, 100, 4239])
-def test_published_points_are_conservative(rows: int) -> None:
-    delta = Fraction(1, 1000)
-    for sketch in (
-        CutSketch(p=40_000, sketch_rows=rows, w=Fraction(20_000)),
-        CovarianceSketch(
-            p=2,
-            sketch_rows=rows,
-            w_squared=Fraction(10**6),
-            domain=Ball(radius=Fraction(10**5)),
-            adjacency=Row(radius=Fraction(1)),
-        ),
-    ):
-        point = sketch.published(delta)
-        assert sketch.privacy().delta_at(point.epsilon_bound().upper).upper <= delta
-
-
 @pytest.mark.parametrize("floor", [Fraction(1, 4), Fraction(3), Fraction(50)])
 def test_gamma_of_a_replaced_row_by_search(floor: Fraction) -> None:
     """Against the largest (w² + z′²)/(w² + z²) with |z′ − z| ≤ ρ and both at most R, on a grid."""
-    for moved, norm in ((Fraction(1), Fraction(2)), (Fraction(3), Fraction(2)), (1, 100)):
+    for moved, norm in ((1, 2), (1, 3), (3, 2), (5, 6), (1, 100)):
         gamma = float(replaced_row_gamma(floor=floor, moved=Fraction(moved), norm=Fraction(norm)))
         best = max(
             (float(floor) + top**2) / (float(floor) + max(top - float(moved), 0) ** 2) - 1
