@@ -95,7 +95,7 @@ def test_rates_of_rank_two_by_draws(noise: float) -> None:
     sides = [
         weight * (up * squares[:, None] - squares[None, :] / up) for up in (ratio**0.5, ratio**-0.5)
     ]
-    for threshold in (-1.0, 0.0, 0.5, 2.0):
+    for threshold in (-1.0, 0.5):
         rates = RankTwoNormal(rows=1, gamma=gamma).rates(threshold, noise=noise)
         counted = [float((side >= threshold).mean()) for side in sides]
         assert rates == pytest.approx(counted, abs=6e-3)
