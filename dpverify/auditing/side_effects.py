@@ -32,12 +32,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
+from attrs import evolve
+
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.outputs.foreign import display_name, foreign_code
 from dpverify.auditing.outputs.samples import copied, releaser
 from dpverify.auditing.outputs.values import kept, value_of
+from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.estimators import Fitted
 from dpverify.auditing.targets.functions import Adapted
+from dpverify.data.table import Row, Table
 from dpverify.errors import PASSING
 from dpverify.privacy import Mechanism, Pair
 from dpverify.sampling.words import ReplayableWords
@@ -78,7 +82,7 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
     releases, silent = [], True
     for side, data in enumerate((pair.record, pair.neighbour)):
         rng = ReplayableWords(config.seed, "watched", f"pair {pair.name!r}", side)
-        releases.append(releaser(mechanism, data, _WATCHED + 1, rng))
+        releases.append(releaser(_made_unseen(mechanism), data, _WATCHED + 1, rng))
     for _ in range(_WATCHED + 1):
         for side in (0, 1):
             with _watching() as effects:
@@ -104,6 +108,24 @@ def side_effects(mechanism: Mechanism, pair: Pair, config: AuditConfig) -> SideE
         f"{pair.name!r}, and isn't part of the output that is audited. Return it, or leave it out."
     )
     return SideEffects(tuple(notes), leak if telling else "")
+
+
+def _made_unseen(mechanism: Any) -> Any:
+    """The mechanism, of whose tables no making is seen: their files are none of its own."""
+    if isinstance(mechanism, Encoded):
+        return replace(mechanism, mechanism=_made_unseen(mechanism.mechanism))
+    if not isinstance(mechanism, Adapted) or not isinstance(mechanism.domain, Table):
+        return mechanism
+    table = mechanism.domain
+
+    def make(rows: list[Row]) -> Any:
+        effects, _watch.effects = _watch.effects, None
+        try:
+            return table.made(rows)
+        finally:
+            _watch.effects = effects
+
+    return replace(mechanism, domain=evolve(table, make=make))
 
 
 def _tried(release: Callable[[], Any]) -> bool:

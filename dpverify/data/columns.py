@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -35,6 +35,7 @@ __all__ = [
     "Number",
     "Reals",
     "Text",
+    "is_unicode",
 ]
 
 TYPE_ENDS = (2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**53)
@@ -248,8 +249,8 @@ class Categories(Column):
 
     def __init__(self, *values: Any, missing: bool = False) -> None:
         require(bool(values), "values", "none", "at least one")
-        good = all(isinstance(x, Hashable) and x == x for x in values)  # noqa: PLR0124 - NaN
-        require(good, "values", values, "numbers, texts or other values that equal themselves")
+        rule = "numbers, Unicode texts or other values that equal themselves"
+        require(all(map(_is_value, values)), "values", values, rule)
         require(len(set(values)) == len(values), "values", values, "different ones")
         require(None not in values, "values", values, "without None", "Say missing=True.")
         self.__attrs_init__(values, missing)
@@ -349,10 +350,10 @@ class Text(Column):
 
     @property
     def rule(self) -> str:
-        return f"text of at most {self.length} characters"
+        return f"Unicode text of at most {self.length} characters"
 
     def holds(self, value: Any) -> bool:
-        return isinstance(value, str) and len(value) <= self.length
+        return isinstance(value, str) and len(value) <= self.length and is_unicode(value)
 
     @property
     def values(self) -> Sequence[str]:
@@ -370,6 +371,26 @@ class Text(Column):
 
     def size(self, value: str) -> float:
         return super().size(value) + len(value) - 1
+
+
+def is_unicode(text: str) -> bool:
+    """Whether files and data frames can hold the text: none of it is half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_value(value: Any) -> bool:
+    """Whether it is found by its hash and equals itself, whatever it says to being asked."""
+    try:
+        hash(value)
+        return bool(value == value) and not (  # noqa: PLR0124 - NaN
+            isinstance(value, str) and not is_unicode(value)
+        )
+    except Exception:
+        return False
 
 
 def _ordered(low: Any, high: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -29,10 +30,12 @@ def rows_of(data: Any) -> list[Any]:
     if is_labelled(data):
         return list(zip(*map(rows_of, data), strict=True))
     if hasattr(data, "to_pylist"):  # pyarrow
+        _require_different(getattr(data, "column_names", ()))
         return list(data.to_pylist())
     if hasattr(data, "to_dicts"):  # polars
         return list(data.to_dicts())
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas
+        _require_different(data.columns)
         return list(data.to_dict("records"))
     if is_sparse(data):
         data = dense(data)
@@ -42,6 +45,13 @@ def rows_of(data: Any) -> list[Any]:
     way_out = "Give a Series as its to_frame() or to_numpy()." if hasattr(data, "to_frame") else ""
     require(listed or array, "data set", type(data).__name__, rule, way_out)
     return list(data)
+
+
+def _require_different(names: Iterable[Hashable]) -> None:
+    """Refuse columns of one name, of which a row as a dict has one."""
+    for name, times in Counter(names).most_common(1):
+        seen = f"a frame with {times} columns {name!r}"
+        require(times == 1, "data set", seen, "one whose columns have different names")
 
 
 def is_labelled(data: Any) -> bool:

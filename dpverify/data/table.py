@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from attrs import field, frozen
 
-from dpverify.data.columns import Column
+from dpverify.data.columns import Column, is_unicode
 from dpverify.data.rows import rows_of
 from dpverify.errors import RecordsError, did_you_mean, extra, require
 from dpverify.numbers import whole
@@ -33,7 +33,8 @@ def _to_columns(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     good = isinstance(columns, Mapping) and bool(columns)
     require(good, "columns", columns, "columns by their names", 'As in {"age": Integers(0, 120)}.')
     for name, column in columns.items():
-        require(isinstance(name, str) and bool(name), "column", repr(name), "named by text")
+        good = isinstance(name, str) and bool(name) and is_unicode(name)
+        require(good, "column", repr(name), "named by text")
         require(isinstance(column, Column), name, column, "a column", "As Integers(0, 120) is.")
     return dict(columns)
 

@@ -18,6 +18,7 @@ import pytest
 import dpverify as dpv
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.side_effects import SideEffects, side_effects
+from dpverify.auditing.targets.encoded import Encoded
 from dpverify.auditing.targets.functions import adapt
 
 PAIR = dpv.Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
@@ -225,6 +226,19 @@ def test_noise_in_a_file_is_no_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     effects = watched(logs)
     assert effects.notes == ("named writes noted.",)
     assert not effects.leak
+
+
+def test_the_file_of_a_table_is_not_the_mechanisms() -> None:
+    rows = dpv.Table({"age": dpv.Integers(0, 120)}, make="csv")
+    pair = dpv.Pair(name="a row more", record=[{"age": 7}], neighbour=[])
+
+    def counts(path: Path, rng: Any) -> float:
+        return float(len(path.read_text().splitlines()) + rng.laplace())
+
+    claim = dpv.ApproxDP(epsilon=1)
+    counted = adapt(counts, adjacency=dpv.AddRemove(), claim=claim, domain=rows)
+    for mechanism in (counted, Encoded(counted, round)):
+        assert side_effects(mechanism, pair, AuditConfig(workers=1)) == SideEffects(())
 
 
 def test_what_is_said_once_is_no_leak() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import math
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import dpverify as dpv
@@ -64,6 +67,11 @@ def test_columns_have_their_order_and_values_their_type_however_rows_are_written
         (lambda: dpv.Dates(datetime(2020, 1, 1), "2021-01-01"), "must be a date.* without a time"),
         (lambda: dpv.Categories(["f", "m"]), "values that equal themselves"),
         (lambda: dpv.Categories("f", math.nan), "values that equal themselves"),
+        (lambda: dpv.Categories(Decimal("sNaN")), "values that equal themselves"),
+        (lambda: dpv.Categories((1, [2])), "values that equal themselves"),
+        (lambda: dpv.Categories(pd.NA), "values that equal themselves"),
+        (lambda: dpv.Categories("\ud800"), "Unicode texts"),
+        (lambda: dpv.Table({"\ud800": dpv.Booleans()}), "must be named by text"),
     ],
 )
 def test_columns_of_what_is_no_value_are_refused(made: Any, says: str) -> None:
@@ -82,6 +90,7 @@ def test_columns_of_what_is_no_value_are_refused(made: Any, says: str) -> None:
         ([{**ANN, "sex": "x"}], "sex='x' must be one of 'f', 'm'"),
         ([{**ANN, "when": date(2019, 12, 31)}], "must be a date from 2020-01-01 to 2025-12-31"),
         ([{**ANN, "note": "x" * 21}], "text of at most 20 characters, or missing"),
+        ([{**ANN, "note": "x\ud800"}], "Unicode text"),
         ([{**ANN, "smokes": 1}], "smokes=1 must be True or False"),
         ([{"age": 41}], "must be a dict of age, income, sex, when, note, smokes"),
         ([ANN] * 4, "a data set of 4 rows must have 0 to 3"),
@@ -158,6 +167,12 @@ def test_a_form_can_be_changed_without_changing_the_next() -> None:
     made = frame.made([ANN])
     made["age"] += 1
     assert frame.made([ANN]).age.tolist() == [41]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda rows, columns: pa.table(rows, columns)])
+def test_frames_with_two_columns_of_one_name_are_refused(frame: Any) -> None:
+    with pytest.raises(ParameterError, match=r"a frame with 2 columns 'x' must be one whose"):
+        rows_of(frame([[1, 2], [3, 4]], columns=["x", "x"]))
 
 
 def test_matrices() -> None:

@@ -28,6 +28,7 @@ thresholds at once (`trade_off`): the rates of true positives, and ε and δ at 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -50,6 +51,7 @@ from dpverify.auditing.statistics.score_bounds import (
     one_run_bound,
     tail_bound,
 )
+from dpverify.data.rows import row_key
 from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -63,6 +65,7 @@ Design = Literal["independent", "one-run"]
 _ABOVE, _BELOW, _CHOSEN = 0.45, 0.15, 0.40
 _CHOOSING, _FEW = 6, 150  # one of so many scores chooses the event; a quarter up to so many
 _LEAST_CHOOSING = 8  # scores of a side
+_INEXACT = 2**53  # from here on two whole numbers may be one double
 _RATES = (0.001, 0.01)
 _UNFAIR = 5.0  # standard errors: more often than once in a million fair coins don't differ
 
@@ -343,21 +346,37 @@ def _scores(name: str, given: ArrayLike) -> Array:
     way_out = "Reduce each run to one score, or say design='one-run'." if scores.ndim == 2 else ""
     seen = f"{scores.dtype} of shape {scores.shape}"
     require(numbers, name, seen, rule, way_out)
-    missing = np.flatnonzero(np.isnan(scores.astype(np.float64)))
-    require(not missing.size, f"{name}[{missing[0] if missing.size else 0}]", "NaN", "a number")
-    return scores.astype(np.float64)
+    read: Array = scores.astype(np.float64)
+    for wrong, rule in (
+        (np.isnan(read), "a number"),
+        (_rounded(scores, read), "a number that a double holds; so are the ranks of all scores"),
+    ):
+        place = int(np.argmax(wrong))
+        require(not wrong[place], f"{name}[{place}]", scores[place], rule)
+    return read
+
+
+def _rounded(scores: NDArray[Any], read: Array) -> NDArray[np.bool]:
+    """Which scores may be other numbers than the doubles that they are read as."""
+    return np.abs(read) >= _INEXACT if scores.dtype.kind in "iu" else read != scores
 
 
 def _require_designed(
     own: Array, other: Array, runs: tuple[Sequence[Any], Sequence[Any]], design: Design
 ) -> None:
-    sizes = tuple(len(side) for side in runs)
-    fit = sizes == (own.size, other.size)
-    require(fit, "runs", f"of lengths {sizes}", f"one for each score, {own.size} and {other.size}")
-    names = [*runs[0], *runs[1]]
-    if design == "independent" and len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
-        times = f"{names.count(repeated)} scores of run {repeated}"
+    rule = f"two rows of names, one for each score, {own.size} and {other.size}"
+    try:
+        sides = [list(side) for side in runs]
+    except TypeError:
+        raise ParameterError("runs", runs, rule) from None
+    sizes = tuple(map(len, sides))
+    require(sizes == (own.size, other.size), "runs", f"of lengths {sizes}", rule)
+    names = [name for side in sides for name in side]
+    keys = Counter(map(row_key, names))
+    if design == "independent" and len(keys) < len(names):
+        key, number = keys.most_common(1)[0]
+        repeated = next(name for name in names if row_key(name) == key)
+        times = f"{number} scores of run {repeated}"
         way_out = (
             "Scores of one run depend on each other: reduce each run to one score; or, if each "
             "canary was put in by its own fair coin, say design='one-run'."

@@ -90,7 +90,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"delta": 1}, r"delta=1 must be in \[0, 1\)"),
     ({"alpha": 0}, "alpha=0 must be in"),
     ({"design": "paired"}, "design=paired must be independent or one-run"),
-    ({"without": [0.0, math.nan]}, r"without\[1\]=NaN must be a number"),
+    ({"without": [0.0, math.nan]}, r"without\[1\]=nan must be a number."),
+    ({"with_": [0, 1, 2**53]}, r"with_\[2\]=9007199254740992 must be a number that a double holds"),
+    ({"with_": np.array([1, 2, 3]) + np.longdouble(2) ** -60}, r"with_\[0\]=1.00000000000000000"),
     ({"without": ["a", "b"]}, "must be a row of at least 2 numbers"),
     ({"with_": [1.0]}, "must be a row of at least 2 numbers"),
     ({"with_": [[1.0], [2.0, 3.0]]}, "rows of several lengths must be a row"),
@@ -98,7 +100,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"delta": "0.9999999999999999999"}, "must be below 1 as a double"),
     ({"with_": [[1.0, 2], [3, 4]]}, "Reduce each run to one score, or say design='one-run'"),
     ({"runs": RUNS}, "runs=2 scores of run b must be different for independent scores"),
-    ({"runs": (["a"], ["b"])}, r"runs=of lengths \(1, 1\) must be one for each score, 3 and 3"),
+    ({"runs": ([[1], [2], [2]], [[3], [4], [5]])}, r"runs=2 scores of run \[2\] must be different"),
+    ({"runs": ([math.nan, 1, float("nan")], [2, 3, 4])}, "runs=2 scores of run nan"),
+    ({"runs": (["a"], ["b"])}, r"runs=of lengths \(1, 1\) must be .* one for each score, 3 and 3"),
+    ({"runs": 3}, "runs=3 must be two rows of names"),
     ({"design": "one-run", "with_": [1.0] * 100}, "100 canaries in and 3 out must be with as many"),
 ]
 
