@@ -51,6 +51,7 @@ from dpverify.accounting.curves._by_tails import (
     epsilon_by_tails,
     largest_loss,
 )
+from dpverify.accounting.curves.discrete_pair import DiscretePair
 from dpverify.accounting.curves.poisson_sampled import (
     amplified_delta,
     amplified_epsilon,
@@ -146,6 +147,9 @@ class PoissonReplaced(PrivacyCurve):
             with ctx.workprec(64):
                 own_ball, other_ball = loss.above(loss.boundary(arb(threshold)), noise)
                 return float(own_ball.mid()), float(other_ball.mid())
+        if loss is not None:
+            own_masses, other_masses = zip(*loss.pairs, strict=True)
+            return DiscretePair(p=own_masses, q=other_masses).rates(threshold, noise=noise)
         q, s = float(self.rate), self._place(Fraction(threshold))
         with ctx.workprec(64):
             near = float(self._slope(Fraction(threshold), s).log().mid())

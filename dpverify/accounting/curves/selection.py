@@ -131,7 +131,9 @@ class BoundedRange(PrivacyCurve):
         if not -reach < threshold <= reach:
             return (0.0, 0.0) if threshold > 0 else (1.0, 1.0)
         with ctx.workprec(64):
-            half, at = to_arb(self.epsilon / Fraction(noise) / 2), arb(threshold) / 2
+            half, at = (
+                to_arb(x / Fraction(noise) / 2) for x in (self.epsilon, Fraction(threshold))
+            )
             at = at.max(-half).min(half)
             whole = 2 * half.sinh()
             return float((half.exp() - at.exp()) / whole), float(
