@@ -37,6 +37,11 @@ LAWS: list[Any] = [
 ]
 
 
+def test_the_sizes_are_all_of_six_significant_bits() -> None:
+    short = {digits << shift for digits in range(1, 64) for shift in range(64)}
+    assert sorted(size for size in short if size <= 2**63) == noise_floor._BOUNDS
+
+
 def sizes_of(numbers: Any) -> Sizes:
     sizes = Sizes()
     sizes.add(np.asarray(numbers, dtype=np.int64))

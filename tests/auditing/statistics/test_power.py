@@ -280,6 +280,25 @@ def test_power_grows_with_the_draws(
     assert stated[-1].reach <= float(epsilon)
 
 
+def test_the_reach_is_the_farthest_point_of_which_twice_the_delta_is_found() -> None:
+    epsilon, draws = Fraction(2), 20_000
+    curve = claim(epsilon, THOUSANDTH)
+
+    def found(eps: float, event: Event, level: float) -> bool:
+        delta, (_, q) = curve.delta_at(eps).upper, curve.rates(event.threshold)
+        p = min(math.exp(eps) * q + 2 * delta, 1 - (1 - q - 2 * delta) * math.exp(-eps), 1.0)
+        seen = planning.unlucky(p, q, draws)
+        return seen.refutes(claim_lines(eps, delta), alpha=level, delta=event.ordering)
+
+    reach = power(curve, epsilon, THOUSANDTH, draws, LEVELS).reach
+    assert reach is not None
+    cases = planned(curve, THOUSANDTH, draws)
+    assert any(found(reach, *case) for case in cases)
+    beyond = [eps for eps in np.linspace(0, 2, 51).tolist() if eps > reach]
+    assert beyond
+    assert not any(found(eps, *case) for eps in beyond for case in cases)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("draws", [20_000, 10**6])
 def test_twice_the_claimed_delta_is_found_at_the_reach(draws: int) -> None:

@@ -79,6 +79,31 @@ def test_a_test_that_forgets_the_nuisance_parameter_fails(monkeypatch: pytest.Mo
     assert worst > ALPHA
 
 
+@pytest.mark.parametrize("m", [3, 8, 40])
+def test_what_the_interval_misses_and_the_region_may_take_add_up_to_alpha(m: int) -> None:
+    """At every q just outside an interval, where most are missed."""
+    tests = [
+        two_sample_binomial._Test(Counts(hits=1, draws=1, false_hits=y, false_draws=m), ALPHA, 0.0)
+        for y in range(m + 1)
+    ]
+    ends = [test.ends for test in tests]
+    edges = [low * (1 - 1e-12) for low, _ in ends] + [high * (1 + 1e-12) for _, high in ends]
+    for q in (edge for edge in edges if 0 < edge < 1):
+        law = binom.pmf(range(m + 1), m, q)
+        missed = sum(
+            chance for chance, (low, high) in zip(law, ends, strict=True) if not low <= q <= high
+        )
+        assert missed + tests[0].level <= ALPHA * (1 + 1e-9)
+    assert tests[0].level > 0.99 * ALPHA
+
+
+@pytest.mark.parametrize(("hits", "delta"), [(0, 0.0), (2, 0.25), (1, 0.25)])
+def test_everything_is_as_extreme_as_an_outcome_without_excess(hits: int, delta: float) -> None:
+    for y in (0, 3, 8):
+        outcome = Counts(hits=hits, draws=8, false_hits=y, false_draws=8)
+        assert not two_sample_binomial._Test(outcome, ALPHA, delta).least.any()
+
+
 def test_limits_rise_with_hits_and_fall_with_false_hits() -> None:
     table = limits(8, 8, 0.0)
     # Each limit stops at its own small distance below its root.
