@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,22 @@ def taken(budget: dpv.Budget, release: dpv.PrivacyCurve = TENTH, delta: str = "0
         except BudgetExceededError:
             return number
     raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("number", "least", "most"),
+    [
+        (Fraction(1, 3), "0.333333", "0.333334"),
+        (Fraction(10**17 - 1), "99999900000000000", "1E+17"),
+        (Fraction(10**17), "1E+17", "1E+17"),
+        (Fraction(1, 10**6), "0.000001", "0.000001"),
+        (Fraction(9, 10**7), "9E-7", "9E-7"),
+        (Fraction(0), "0", "0"),
+    ],
+)
+def test_amounts_are_rounded_to_the_safe_side(number: Fraction, least: str, most: str) -> None:
+    assert _budget_file.rounded(number, ROUND_FLOOR) == least
+    assert _budget_file.rounded(number, ROUND_CEILING) == most
 
 
 @pytest.mark.parametrize("place", [None, "team.db"])

@@ -199,6 +199,34 @@ def test_bounds_hold_between_the_rows_ends(law: Law, table: Table) -> None:
 
 
 @laws
+@pytest.mark.parametrize(("octave", "place"), [(0, 0), (5, 0), (23, 63)])
+def test_a_fine_bound_has_room_for_all_that_may_go_wrong(law: Law, octave: int, place: int) -> None:
+    """Each part by itself in mpmath; together they are nearly all of it."""
+    found, index = law.table().fine, 1 + 64 * octave + place
+    rounded = found.coefficients[index].tolist()
+    with mpmath.workdps(40):
+        u, radius = mpmath.mpf(2) ** -53, mpmath.mpf(2) ** -7
+        unit = mpmath.mpf(2) ** (octave - 25)
+        start = unit * (1 + mpmath.mpf(place) / 64)
+
+        def quantile(t: Any) -> Any:
+            return law.quantile(start + unit * (radius + t))
+
+        exact = mpmath.taylor(quantile, 0, 6)
+        cut_off = max(
+            abs(quantile(t) - sum(c * t**i for i, c in enumerate(exact))) for t in (-radius, radius)
+        )
+        sizes = [abs(a) * radius**i for i, a in enumerate(rounded)]
+        pairs = zip(exact, rounded, strict=True)
+        inexact = sum(abs(c - a) * radius**i for i, (c, a) in enumerate(pairs))
+        horner = u * sum(n * size for n, size in zip((1, 3, 5, 7, 9, 11, 12), sizes, strict=True))
+        moved = (u * (start + unit / 64) + mpmath.mpf(2) ** -64) * -mpmath.diff(law.quantile, start)
+        parts = cut_off + inexact + horner + moved
+        total = parts + u * (sum(sizes) + parts)
+        assert total <= found.bounds[index] <= 1.1 * total
+
+
+@laws
 def test_a_bound_that_forgets_what_was_cut_off_would_be_noticed(
     monkeypatch: pytest.MonkeyPatch, law: Law
 ) -> None:

@@ -109,7 +109,7 @@ def trade_off(curve: PrivacyCurve, false_positive_rate: Real) -> Enclosure:
     -------
     Enclosure
         Of 1 − the trade-off function: the least bound over all thresholds, from both sides. Where
-        the curve's own is narrow, its relative width is about 1e-12, and its width at a kink 1e-14.
+        the curve's own is narrow, its relative width is about 1e-12, and at a kink about 1e-11.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from dpverify.accounting.curves.randomized_response import MixedResponse
 from dpverify.accounting.curves.rank_one import RankOneNormal
 from dpverify.accounting.curves.rank_two import RankTwoNormal
 from dpverify.accounting.curves.shuffled import Shuffled
+from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 
@@ -68,6 +69,37 @@ def test_rates_below_0_are_what_the_other_side_leaves(curve: PrivacyCurve) -> No
     for threshold in (0.25, 1.0, 1.6):
         own, other = curve.rates(math.nextafter(threshold, 2))
         assert curve.rates(-threshold) == pytest.approx((1 - other, 1 - own), abs=1e-4)
+
+
+QUICK = [curve for curve in [*SYMMETRIC, *ONE_SIDED] if not isinstance(curve, RankTwoNormal)]
+
+
+@pytest.mark.parametrize("curve", QUICK, ids=str)
+def test_epsilon_inverts_delta_down_to_0(curve: PrivacyCurve) -> None:
+    for epsilon in (1e-6, 0.05, 0.3, 0.9):
+        delta = Fraction(curve.delta_at(epsilon).upper)
+        if delta > curve.delta_at(epsilon * (1 + 1e-6)).upper:
+            found = curve.epsilon_at(delta)
+            assert (found.lower, found.upper) == pytest.approx((epsilon, epsilon), rel=1e-6)
+    enough = Fraction(curve.delta_at(0).upper) + F(1, 10**9)
+    assert curve.epsilon_at(enough) == Enclosure(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("curve", "largest"),
+    [
+        (dpv.Laplace(scale="1.25"), F(4, 5)),
+        (dpv.curves.DiscreteLaplace(scale=2, sensitivity=3), F(3, 2)),
+        (dpv.curves.Staircase(epsilon=1, gamma="0.25"), F(1)),
+        (dpv.curves.BoundedRange(epsilon=1), F(1)),
+        (dpv.ApproxDP(epsilon=1), F(1)),
+    ],
+    ids=str,
+)
+def test_delta_is_0_from_the_largest_loss_on(curve: PrivacyCurve, largest: Fraction) -> None:
+    assert curve.delta_at(largest) == curve.delta_at(largest + 1) == Enclosure(0.0, 0.0)
+    assert curve.delta_at(largest - F(1, 10**9)).lower > 0
+    assert curve.epsilon_at(0) == Enclosure.of_exact(largest)
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])

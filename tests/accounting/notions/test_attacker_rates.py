@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.curves.randomized_response import RandomizedResponse
-from dpverify.accounting.notions.attacker_rates import attacker_bound
+from dpverify.accounting.notions.attacker_rates import _both_ends, attacker_bound, trade_off
 from dpverify.errors import ParameterError
 
 RATES = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))
@@ -38,7 +38,7 @@ def test_gaussian_bound_is_the_exact_trade_off(mu_squared: Fraction, rate: Fract
     assert upper - exact <= 1e-12  # and not loose
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.fractions(min_value=Fraction(501, 1000), max_value=Fraction(999, 1000)), RATES)
 def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
     """Its best test is known exactly: accept one answer, with a coin on the other."""
@@ -49,6 +49,22 @@ def test_one_bit_of_randomized_response(keep: Fraction, rate: Fraction) -> None:
     exact = min(ratio * rate, 1 - (1 - rate) / ratio)
     assert Fraction(found.upper) >= exact
     assert float(found.upper - exact) <= 1e-12
+
+
+@pytest.mark.parametrize("keep", [Fraction(3, 4), Fraction(9, 10)])
+@pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(3, 5)])
+def test_the_trade_off_of_one_bit_has_a_kink(keep: Fraction, rate: Fraction) -> None:
+    found = trade_off(RandomizedResponse(keep=keep), rate)
+    exact = min(keep / (1 - keep) * rate, 1 - (1 - rate) * (1 - keep) / keep)
+    assert found.lower <= exact <= found.upper
+    assert found.width < 2e-11
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(2, 5)])
+@pytest.mark.parametrize("threshold", [-3.0, -0.5, 0.0, 0.3, 1.0, 4.0])
+def test_both_ends_hold_whatever_threshold_is_proposed(threshold: float, rate: Fraction) -> None:
+    found = _both_ends(Gaussian(sigma=1), rate, threshold)
+    assert found.lower <= gaussian_trade_off(Fraction(1), rate) <= found.upper
 
 
 @settings(max_examples=8)
