@@ -11,36 +11,18 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
-from flint import arb, ctx
 
 import dpverify as dpv
-from dpverify.accounting.composition._cells import Cells, _floor
+from dpverify.accounting.composition._cells import Cells
 from dpverify.accounting.composition._grid import GridDirection
 from dpverify.accounting.curves.poisson_replaced import PoissonReplaced
-from dpverify.accounting.losses.base import TailedLoss
-from dpverify.accounting.losses.continuous import BoundedRangeLoss, GaussianLoss, LaplaceLoss
-from dpverify.accounting.losses.discrete import ResponseLoss
+from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
-from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
-from dpverify.errors import NumericalError, ParameterError
+from dpverify.errors import ParameterError
 from tests.helpers.profiles import day_and_night
 
 TENTH = Fraction(1, 10)
 NORMAL, LAPLACE = GaussianLoss(mu_squared=1), LaplaceLoss(shift=1)
-TAILED: list[TailedLoss] = [
-    NORMAL,
-    LAPLACE,
-    BoundedRangeLoss(epsilon=1),
-    ResponseLoss(step=Fraction(1), share=Fraction(1, 2), infinity_mass=TENTH),
-    PoissonSampledLoss(base=NORMAL, rate=TENTH),
-    PoissonSampledLoss(base=NORMAL, rate=TENTH, added=True),
-    SampledLoss(base=LAPLACE, rate=TENTH),
-    SampledLoss(base=LAPLACE, rate=TENTH, added=True),
-    BatchLoss(base=NORMAL, rate=TENTH),
-    BatchLoss(base=LAPLACE, rate=TENTH),
-    ReplacedSampleLoss(base=NORMAL, rate=TENTH),
-    ReplacedSampleLoss(base=LAPLACE, rate=TENTH),
-]
 Density = Callable[[Any], Any]
 
 
@@ -50,26 +32,6 @@ def normal(x: Any) -> Any:
 
 def laplace(x: Any) -> Any:
     return mp.exp(-abs(x)) / 2
-
-
-@pytest.mark.parametrize("loss", TAILED, ids=str)
-def test_tails_fall_and_are_those_of_one_pair(loss: TailedLoss) -> None:
-    """Between two places the losses lie between them: x ≤ ln(p/q) ≤ y on every cell."""
-    with ctx.workprec(128):
-        places = [x / 16 for x in range(-48, 49)]
-        tails = [loss.tails(arb(place)) for place in places]
-        for (x, y), (first, second) in zip(pairwise(places), pairwise(tails), strict=True):
-            own, other = (a - b for a, b in zip(first, second, strict=True))
-            assert not own < 0
-            assert not other < 0
-            assert not own < other * arb(x).exp() * (1 - arb(2) ** -100)
-            assert not own > other * arb(y).exp() * (1 + arb(2) ** -100)
-        # Q of every loss is that of the reverse's, mirrored.
-        place = arb(Fraction(5, 16).numerator) / 16
-        reverse = loss.reverse()
-        assert isinstance(reverse, TailedLoss)
-        mirrored = reverse.tails(-place)[1]
-        assert (1 - loss.tails(place)[0] - mirrored).overlaps(arb(0))
 
 
 def _excess(p: Density, q: Density, alpha: Any, kinks: Sequence[Any]) -> Any:
@@ -478,15 +440,6 @@ def test_two_samples_with_laplace_noise_agree_with_quadrature() -> None:
 def test_what_isnt_proven_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make()
-
-
-def test_a_place_is_never_rounded_up() -> None:
-    with ctx.workprec(128):
-        for bits in (3, 40, 49):
-            place = _floor(arb("0.1"), 2.0**-bits)
-            assert 0 <= Fraction(1, 10) - Fraction(place) < Fraction(1, 2**bits)
-        with pytest.raises(NumericalError, match="is not resolved in units"):
-            _floor(arb("0.1"), 2.0**-60)
 
 
 @pytest.mark.parametrize("times", [10**13, 2**64])

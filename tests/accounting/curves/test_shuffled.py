@@ -9,12 +9,10 @@ from fractions import Fraction
 from itertools import pairwise, permutations, product
 
 import pytest
-from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpverify as dpv
-from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.errors import ParameterError
 from tests.helpers.profiles import day_and_night
 
@@ -131,45 +129,11 @@ def test_the_bound_is_that_of_the_tokens(kind: str, users: int) -> None:
         assert found.upper == pytest.approx(exact, rel=1e-13)
 
 
-def test_tails_are_sums_over_the_tokens() -> None:
-    """Places below 0 and at it among them, where a tie counts."""
-    e = Fraction(1, 3)
-    loss = ShuffledLoss(epsilon=Fraction(math.log(3)), users=5)
-    p, q = token_laws(5, e, e)
-    for place in (-1.5, -0.75, -0.125, 0.0, 0.125, 0.75, 1.09):
-        with ctx.workprec(128):
-            own, other = loss.tails(arb(place))
-        kept = [key for key in p if p[key] and math.log(p[key] / q[key]) >= place - 1e-12]
-        assert float(own) == pytest.approx(float(sum(p[key] for key in kept)), rel=1e-12)
-        assert float(other) == pytest.approx(float(sum(q[key] for key in kept)), rel=1e-12)
-
-
-def test_a_loss_of_the_least_size_is_certain() -> None:
-    """A tie below 0: all tokens of kind 2."""
-    loss = ShuffledLoss(epsilon=Fraction(1), users=5)
-    with ctx.workprec(128):
-        own, other = loss.tails(arb(-1))
-        assert 1 - own < 1e-30
-        assert 1 - other < 1e-30
-
-
 def test_several_responses_are_any_randomizer() -> None:
     """Those that differ in one of two answers agree in the other, which others give less often."""
     several = dpv.RandomizedResponse(keep=Fraction(3, 4), positions=2)
     known = dpv.ApproxDP(epsilon=several.epsilon_at(0).upper)
     assert several.shuffled(users=9).losses() == known.shuffled(users=9).losses()
-
-
-def test_ties_in_places_that_are_known_badly_are_left_open() -> None:
-    """A ball that holds a tie's place holds the tails without the tie, and with it."""
-    loss = ShuffledLoss(epsilon=Fraction(1), users=6)
-    with ctx.workprec(128):
-        tie = arb(0).union(arb(2) ** -60)
-        own, other = loss.tails(tie)
-        for place in (arb(0), arb(2) ** -70):
-            for found, exact in zip((own, other), loss.tails(place), strict=True):
-                assert found.overlaps(exact)
-                assert not found.is_exact()
 
 
 @pytest.mark.nightly

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
-from flint import acb, ctx
+from flint import acb, arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpverify.accounting.composition._lattice import common_unit
-from dpverify.accounting.losses.base import Log, Step, TransformedLoss
+from dpverify.accounting.losses.base import Log, PrivacyLoss, TransformedLoss, step_ball
 from dpverify.accounting.losses.continuous import (
     BoundedRangeLoss,
     GaussianLoss,
@@ -20,13 +23,17 @@ from dpverify.accounting.losses.continuous import (
     NormalRowsLoss,
 )
 from dpverify.accounting.losses.discrete import (
+    AtomicLoss,
     DiscreteLaplaceLoss,
     FiniteLoss,
     ResponseLoss,
     StaircaseLoss,
 )
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+from dpverify.accounting.losses.sampled import BatchLoss, ReplacedSampleLoss, SampledLoss
 from dpverify.accounting.losses.shared_randomness import PositionLoss
+from dpverify.accounting.losses.shuffled import ShuffledLoss
 from dpverify.enclosure import SquareRoot
 from dpverify.errors import ParameterError
 
@@ -54,6 +61,9 @@ LAWS: list[TransformedLoss] = [
         differ=F(1, 3),
         losses=((ResponseLoss(step=F(1)), 2), (GaussianLoss(mu_squared=F(1)), 1)),
     ),
+    PositionLoss(differ=F(1), losses=((LaplaceLoss(shift=F(1)), 3),)),
+    PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 10)),
+    PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1, 4)), rate=F(3, 4), added=True),
 ]
 
 
@@ -92,28 +102,7 @@ def test_reversal_reflects_the_transform(law: TransformedLoss) -> None:
         if law.abscissa < 10 or law.reverse().abscissa < 10:
             return
         difference = law.reverse().transform([s])[0] - law.transform([-1 - s])[0]
-        assert abs(difference) <= 1e-50
-
-
-@pytest.mark.parametrize(
-    ("law", "density"),
-    [
-        (LaplaceLoss(shift=F(3, 2)), lambda x: mpmath.exp(-abs(x)) / 2),
-        (GaussianLoss(mu_squared=F(9, 4)), lambda x: mpmath.npdf(x)),
-    ],
-)
-def test_transforms_of_shifted_noise(law: TransformedLoss, density: object) -> None:
-    """∫ p^{1+s} q^{−s} by quadrature, both laws being a shift by 3/2."""
-    assert callable(density)
-    with mpmath.workdps(30):
-        s, shift = mpmath.mpc("0.75", "2.5"), mpmath.mpf("1.5")
-        integral = mpmath.quad(
-            lambda x: density(x) ** (1 + s) * density(x - shift) ** -s,
-            [-30, -10, 0, 0.75, 1.5, 10, 30],
-        )
-    with ctx.workprec(120):
-        found = complex(law.transform([acb(0.75, 2.5)])[0])
-    assert abs(found - complex(integral)) < 1e-11
+        assert abs(difference) <= 1e-30
 
 
 def test_the_transform_of_normal_rows() -> None:
@@ -139,31 +128,164 @@ def test_outputs_of_equal_ratio_are_merged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "unit"),
+    "law",
     [
-        ([Log(F(13, 7) ** 6), Log(F(13, 7) ** 15), Log(F(13, 7) ** 10)], Log(F(13, 7))),
-        ([Log(F(4)), Log(F(8))], Log(F(2))),
-        ([Log(F(2)), Log(F(3))], None),
-        ([Log(F(4)), Log(F(4, 3))], None),
-        ([F(1, 3), F(1, 2)], F(1, 6)),
-        ([SquareRoot(F(2)), SquareRoot(F(8)), SquareRoot(F(9, 2))], SquareRoot(F(1, 2))),
-        ([SquareRoot(F(2)), F(1)], None),
-        ([Log(F(3)), F(1)], None),
+        *(law for law in LAWS if isinstance(law, AtomicLoss)),
+        FiniteLoss(pairs=((F(4, 7), F(1, 7)), (F(2, 7), F(2, 7)), (F(1, 7), F(4, 7)))),
+        FiniteLoss(pairs=((F(1, 2), F(1, 4)), (F(1, 2), F(1, 8)), (F(0), F(5, 8)))),
+        StaircaseLoss(epsilon=F(1), gamma=F(1, 3)),
+        DiscreteLaplaceLoss(scale=F(3), sensitivity=1),
+    ],
+    ids=str,
+)
+def test_the_support_is_that_of_the_atoms(law: AtomicLoss) -> None:
+    """Whole multiples of the spacings' unit from the base on, which have no common divisor."""
+    support = law.support
+    assert support is not None
+    with ctx.workprec(128):
+        unit = common_unit(support.spacings)
+        assert unit is not None
+        base = sum((n * step_ball(step) for step, n in support.base), arb(0))
+        places = [(loss - base) / step_ball(unit) for _, loss in law.atoms()]
+        assert all(abs(place - round(float(place))) < 1e-30 for place in places)
+    first, *others = (round(float(place)) for place in places)
+    assert math.gcd(*(place - first for place in others)) == 1
+
+
+@pytest.mark.parametrize(
+    ("law", "printed"),
+    [
+        (GaussianLoss(mu_squared=F(1, 4)), "Gaussian(sigma=2)"),
+        (GaussianLoss(mu_squared=F(2)), "Gaussian.from_mu_squared(2)"),
+        (LaplaceLoss(shift=F(1, 4)), "Laplace(scale=4)"),
+        (BoundedRangeLoss(epsilon=F(1, 2)), "BoundedRange(epsilon=0.5)"),
+        (NormalRowsLoss(rows=5, gammas=(F(1, 2), F(-1, 4))), "5 normal rows of gammas -0.25, 0.5"),
+        (FiniteLoss(pairs=((F(1, 2), F(1, 4)), (F(1, 2), F(3, 4)))), "laws (0.5, 0.5; 0.25, 0.75)"),
+        (ResponseLoss(step=F(2)), "ApproxDP(epsilon=2)"),
+        (ResponseLoss(step=F(2), infinity_mass=F(1, 8)), "ApproxDP(epsilon=2, delta=0.125)"),
+        (
+            ResponseLoss(step=Log(F(3)), infinity_mass=F(1, 8)),
+            "ApproxDP.from_odds(3, delta=0.125)",
+        ),
+        (ResponseLoss(step=Log(F(3))), "RandomizedResponse(keep=0.75)"),
+        (
+            ResponseLoss(step=Log(F(3)), share=F(1, 2)),
+            "RandomizedResponse(keep=0.375, other=0.125)",
+        ),
+        (DiscreteLaplaceLoss(scale=F(2), sensitivity=1), "DiscreteLaplace(scale=2)"),
+        (DiscreteLaplaceLoss(scale=F(2), sensitivity=2), "DiscreteLaplace(scale=2, sensitivity=2)"),
+        (StaircaseLoss(epsilon=F(1), gamma=F(1, 4)), "Staircase(epsilon=1, gamma=0.25)"),
+        (
+            DiscreteGaussianLoss(sigma_squared=F(4), sensitivity=1),
+            "DiscreteGaussian(sigma=2, sensitivity=1)",
+        ),
+        (
+            PositionLoss(
+                differ=F(1, 4), losses=((ResponseLoss(step=F(2)), 1), (LaplaceLoss(shift=F(1)), 2))
+            ),
+            "(ApproxDP(epsilon=2) + 2 * Laplace(scale=1)) with probability 0.25",
+        ),
+        (
+            SampledLoss(base=LaplaceLoss(shift=F(1)), rate=F(1, 4), added=True),
+            "Laplace(scale=1).poisson_sampled(rate=0.25), reversed",
+        ),
+        (
+            PoissonSampledLoss(base=GaussianLoss(mu_squared=F(1)), rate=F(1, 4)),
+            "Gaussian(sigma=1).poisson_sampled(rate=0.25)",
+        ),
+        (
+            ReplacedSampleLoss(base=LaplaceLoss(shift=F(1)), rate=F(1, 4)),
+            "Laplace(scale=1).poisson_sampled(rate=0.25, replaced=True)",
+        ),
+        (
+            BatchLoss(base=LaplaceLoss(shift=F(1)), rate=F(1, 4)),
+            "Laplace(scale=1).sampled_without_replacement(size=1, out_of=4)",
+        ),
+        (
+            ShuffledLoss(epsilon=F(1), users=9, response=True),
+            "Shuffled(epsilon=1, users=9, response=True)",
+        ),
     ],
 )
-def test_the_common_unit_of_steps_in_any_order(steps: list[Step], unit: Step | None) -> None:
-    assert common_unit(steps) == unit
-    assert common_unit(reversed(steps)) == unit
+def test_a_loss_is_printed_as_the_curve_that_has_it(law: PrivacyLoss, printed: str) -> None:
+    assert str(law) == printed
 
 
-@given(
-    ratio=st.fractions(F(9, 8), 10, max_denominator=50),
-    powers=st.lists(st.integers(1, 12), min_size=1, max_size=4),
+LEAST, MOST = F(1, 2**400), F(2**400)
+NORMAL = GaussianLoss(mu_squared=F(1))
+
+
+@pytest.mark.parametrize(
+    ("make", "good", "bad"),
+    [
+        (lambda x: GaussianLoss(mu_squared=x), [LEAST, MOST], [LEAST * F(1, 2), MOST + 1]),
+        (lambda x: LaplaceLoss(shift=x), [LEAST, MOST], [LEAST * F(1, 2), MOST + 1]),
+        (lambda x: BoundedRangeLoss(epsilon=x), [LEAST, MOST], [LEAST * F(1, 2), MOST + 1]),
+        (lambda x: NormalRowsLoss(rows=1, gammas=(x,)), [F(-9, 10)], [F(-1), F(0)]),
+        (lambda x: DiscreteLaplaceLoss(scale=1, sensitivity=x), [1, 2**14], [0, 2**14 + 1]),
+        (lambda x: DiscreteGaussianLoss(sigma_squared=1, sensitivity=x), [1], [0]),
+        (lambda x: ResponseLoss(step=x), [LEAST, SquareRoot(F(2))], [F(0), F(-1)]),
+        (lambda x: ResponseLoss(step=1, share=x), [LEAST, 1], [0, F(11, 10)]),
+        (lambda x: ResponseLoss(step=1, infinity_mass=x), [0, F(9, 10)], [F(-1, 2), 1]),
+        (lambda x: PositionLoss(differ=x, losses=((NORMAL, 1),)), [LEAST, 1], [0, F(11, 10)]),
+        (lambda x: PositionLoss(differ=1, losses=((NORMAL, x),)), [1], [0]),
+        (lambda x: PoissonSampledLoss(base=NORMAL, rate=x), [LEAST, F(9, 10)], [0, 1]),
+        (lambda x: SampledLoss(base=NORMAL, rate=x), [LEAST, 1], [0, F(11, 10)]),
+        (lambda x: ShuffledLoss(epsilon=1, users=x), [1, 2**30], [0, 2**30 + 1]),
+    ],
 )
-def test_the_unit_is_common(ratio: Fraction, powers: list[int]) -> None:
-    unit = common_unit(Log(ratio**power) for power in powers)
-    assert isinstance(unit, Log)
-    assert {unit.argument**k for k in range(1, 800)} >= {ratio**power for power in powers}
+def test_what_a_loss_may_be_made_of(
+    make: Callable[[Any], PrivacyLoss], good: list[Any], bad: list[Any]
+) -> None:
+    """The ends of every range, and next to them."""
+    for value in good:
+        make(value)
+    for value in bad:
+        with pytest.raises(ParameterError):
+            make(value)
+
+
+@pytest.mark.parametrize(
+    ("law", "most"),
+    [
+        *((law, None) for law in (NORMAL, NormalRowsLoss(rows=1, gammas=(F(1), F(-1, 2))))),
+        (NormalRowsLoss(rows=4, gammas=(F(-1, 2), F(-1, 4))), 2 * math.log(8 / 3)),
+        (PoissonSampledLoss(base=NORMAL, rate=F(1, 4), added=True), math.log(4 / 3)),
+        (PoissonSampledLoss(base=NORMAL, rate=F(1, 4)), None),
+        (SampledLoss(base=NORMAL, rate=F(1, 4), added=True), math.log(4 / 3)),
+        (SampledLoss(base=NORMAL, rate=F(1), added=True), None),
+        (SampledLoss(base=NORMAL, rate=F(1, 4)), None),
+        (SampledLoss(base=ResponseLoss(step=Log(F(3))), rate=F(1, 4)), math.log(3 / 2)),
+        (
+            SampledLoss(base=ResponseLoss(step=Log(F(3))), rate=F(1, 4), added=True),
+            math.log(6 / 5),
+        ),
+        (
+            SampledLoss(
+                base=ResponseLoss(step=Log(F(3)), infinity_mass=F(1, 8)), rate=F(1, 4), added=True
+            ),
+            math.log(4 / 3),
+        ),
+        (ReplacedSampleLoss(base=NORMAL, rate=F(1, 4)), None),
+        (ReplacedSampleLoss(base=LaplaceLoss(shift=2), rate=F(1)), 4.0),
+        (ReplacedSampleLoss(base=LaplaceLoss(shift=2), rate=F(1, 2)), 2.0),
+        (PositionLoss(differ=F(1, 2), losses=((LaplaceLoss(shift=2), 3),)), 6.0),
+        (PositionLoss(differ=F(1, 2), losses=((NORMAL, 3),)), None),
+        (ShuffledLoss(epsilon=2, users=9), 2.0),
+    ],
+    ids=str,
+)
+def test_the_largest_loss(law: PrivacyLoss, most: float | None) -> None:
+    found = law.max_loss()
+    assert found is None if most is None else float(found or 0) == pytest.approx(most, rel=1e-14)
+
+
+def test_what_escapes_on_a_sample_is_its_share() -> None:
+    base = ResponseLoss(step=F(1), infinity_mass=F(1, 8))
+    assert SampledLoss(base=base, rate=F(1, 4)).infinity_mass == F(1, 32)
+    assert BatchLoss(base=base, rate=F(1, 4)).infinity_mass == F(1, 32)
+    assert SampledLoss(base=base, rate=F(1, 4), added=True).infinity_mass == 0
+    assert PositionLoss(differ=F(1, 4), losses=((base, 2),)).infinity_mass == F(15, 256)
 
 
 def test_probabilities_that_do_not_sum_to_one() -> None:
@@ -178,20 +300,13 @@ def test_probabilities_that_do_not_sum_to_one() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ResponseLoss(step=F(0)),
-        lambda: ResponseLoss(step=F(-1)),
-        lambda: ResponseLoss(step=F(1), share=F(0)),
-        lambda: ResponseLoss(step=F(1), infinity_mass=F(1)),
         lambda: Log(F(1)),
-        lambda: GaussianLoss(mu_squared=F(0)),
-        lambda: LaplaceLoss(shift=F(0)),
         lambda: NormalRowsLoss(rows=0, gammas=(F(1),)),
-        lambda: NormalRowsLoss(rows=1, gammas=(F(-1),)),
-        lambda: PositionLoss(differ=F(0), losses=((ResponseLoss(step=F(1)), 1),)),
+        lambda: NormalRowsLoss(rows=1, gammas=()),
         lambda: PositionLoss(differ=F(1, 2), losses=()),
+        lambda: SampledLoss(base=SampledLoss(base=NORMAL, rate=F(1, 2)), rate=F(1, 2)),
     ],
 )
-def test_what_is_no_loss_is_refused(make: object) -> None:
-    assert callable(make)
+def test_what_is_no_loss_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(ParameterError):
         make()

@@ -1,0 +1,151 @@
+"""Powers of a mixed normal likelihood ratio: integrals on the real line, and bounds of a rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy
+from flint import arb, ctx
+
+from dpverify.accounting.losses._normal_mixture import (
+    NormalMixture,
+    PowerIntegral,
+    Window,
+    _Rule,
+)
+from dpverify.errors import NumericalError
+
+F = Fraction
+MIXTURES = [
+    NormalMixture(mu_squared=F(1), rate=F(1, 10)),
+    NormalMixture(mu_squared=F(9), rate=F(1, 2)),
+    NormalMixture(mu_squared=F(1, 16), rate=F(99, 100)),
+]
+POWERS = [1.5, 12.0, -0.7, -8.0]
+WINDOW = Window(start=0.5, width=0.4)
+X = np.arange(-16 * 64, 56 * 64) / 64
+
+
+def integrand(mixture: NormalMixture, a: complex, window: Window | None) -> Callable[[Any], Any]:
+    """φ·g^a, and Φ of the window, wherever g has no zero."""
+    q, mu = float(mixture.rate), math.sqrt(mixture.mu_squared)
+
+    def value(z: Any) -> Any:
+        log = np.log(1 - q + q * np.exp(mu * z - mu * mu / 2))
+        found = np.exp(a * log - z * z / 2) / math.sqrt(2 * math.pi)
+        if window:
+            found = (
+                found * scipy.special.erfc(-(z - window.start) / window.width / math.sqrt(2)) / 2
+            )
+        return found
+
+    return value
+
+
+def integral(values: Any) -> Any:
+    """The trapezoid rule on the real line, which is right to all digits here."""
+    return values.sum() / 64
+
+
+def test_the_ratio_and_its_slope_far_from_the_middle() -> None:
+    """To the left of all doubles of e^ℓ, on both sides of where the formula changes, and beyond."""
+    for mixture in MIXTURES:
+        mu, q = mpmath.sqrt(mixture.mu_squared), mpmath.mpf(float(mixture.rate))
+        exponents = [-800.0, -3.0, 0.0, 29.9, 30.1, 690.0, 1e6]
+        x = np.array([float(ell / mu + mu / 2) for ell in exponents])
+        for place, log, share in zip(x, mixture.log_ratio(x), mixture.share(x), strict=True):
+            up = q * mpmath.exp(mu * place - mu * mu / 2)
+            assert log == pytest.approx(float(mpmath.log(1 - q + up)), rel=1e-12)
+            assert share == pytest.approx(float(up / (1 - q + up)), rel=1e-9)
+
+
+@pytest.mark.parametrize("window", [None, WINDOW])
+@pytest.mark.parametrize("mixture", MIXTURES, ids=str)
+def test_moments_for_planning(mixture: NormalMixture, window: Window | None) -> None:
+    """Next to a single peak, with two of them, on the left, and far out; in one call, too."""
+    mu = math.sqrt(mixture.mu_squared)
+    powers = np.array([0.0, 1.5, 20.0, -30.0, 90 / mu, 110 / mu, -130 / mu, 9e5 / mu, 1.1e6 / mu])
+    truth = []
+    for a in powers:
+        first = 0 if a * mu < 1e3 else a * mu
+        x = np.arange(min(a * mu, first) - 20, max(a * mu, 0) + 20, 1 / 32)
+        logs = a * mixture.log_ratio(x) - x * x / 2
+        if window:
+            logs += scipy.special.log_ndtr((x - window.start) / window.width)
+        truth.append(scipy.special.logsumexp(logs) - math.log(32 * math.sqrt(2 * math.pi)))
+    tolerance = 1e-12 if window is None else 2e-3
+    together = mixture.log_moments(powers, window)
+    assert together == pytest.approx(np.array(truth), rel=tolerance, abs=tolerance)
+    for a, found in zip(powers, together, strict=True):
+        (alone,) = mixture.log_moments(np.array([a]), window)
+        assert alone == pytest.approx(found, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("window", [None, WINDOW])
+@pytest.mark.parametrize("effort", [6.0, 14.0])
+@pytest.mark.parametrize("a", POWERS)
+def test_what_a_rule_is_off_by(a: float, effort: float, window: Window | None) -> None:
+    """At least what the theorem says of the integrand's norms, and what is left out; little more.
+
+    The norms and the terms that are left out are those of the very integrand, not of bounds on it.
+    """
+    for mixture in MIXTURES:
+        with ctx.workprec(96):
+            rule = _Rule.of(mixture, arb(a), window, effort)
+            found = rule.integral()
+        d, h, f = rule.height, rule.step, integrand(mixture, a, window)
+        norms = (integral(np.abs(f(X + 1j * v))) for v in (0.0, 2 * d))
+        aliases = sum(norms) / math.expm1(2 * math.pi * d / h)
+        every = h * np.abs(f(np.arange(math.floor(-16 / h), math.ceil(56 / h)) * h + 1j * d)).sum()
+        left_out = every - float(sum((abs(w) for w in found.weights[-1]), arb(0)))
+        assert aliases + left_out < found.errors[-1]
+        assert found.errors[0] <= found.errors[-1] < 5 * math.exp(-effort) * found.total[0]
+        assert found.total[-1].contains(arb(integral(f(X)).real))
+
+
+@pytest.mark.parametrize("window", [None, WINDOW])
+@pytest.mark.parametrize("a", POWERS)
+def test_integrals_at_all_heights(a: float, window: Window | None) -> None:
+    """One after another by two products, and at any places."""
+    for mixture in MIXTURES:
+        with ctx.workprec(96):
+            found = PowerIntegral.of(mixture, arb(a), window)
+            columns = found.values(arb("0.75"), 7)
+            single = found.at([arb("0.75") * k for k in range(7)])
+        for kind, column in zip((None, window), columns, strict=False):
+            for k, value in enumerate(column):
+                truth = integral(integrand(mixture, a + 0.75j * k, kind)(X))
+                scale = float(found.total[0])
+                assert abs(complex(value) - truth) < 1e-12 * scale
+                assert value.real.rad() < 1e-12 * scale
+                if kind is None:
+                    assert single[k].overlaps(value)
+        for which in range(len(columns)):
+            weights, logs, error = found.in_doubles(which)
+            assert error < 1e-12
+            assert weights @ np.exp(0.75j * logs) * scale == pytest.approx(
+                complex(columns[which][1]), abs=1e-12 * scale
+            )
+
+
+@pytest.mark.parametrize("height", [0.05, 0.5, 1.0, 2.0])
+def test_a_window_off_the_line_is_bounded(height: float) -> None:
+    """|Φ(u + iv)| for v = height/width, by no more than v² too much."""
+    window, v = Window(start=0.5, width=0.7), height / 0.7
+    u = np.linspace(-6, 6, 400)
+    most = np.abs(scipy.special.erfc(-(u + 1j * v) / math.sqrt(2)) / 2).max()
+    assert most < 1 + window.excess(height) < (1 + v * v) * 1.2 * most
+
+
+def test_what_no_line_serves_is_refused() -> None:
+    wide = NormalMixture(mu_squared=F(10**10), rate=F(1, 2))
+    with pytest.raises(NumericalError, match="leaves no line"):
+        PowerIntegral.of(wide, arb(1))
+    with pytest.raises(NumericalError, match="points of a mixture are too many"):
+        PowerIntegral.of(NormalMixture(mu_squared=F(10**8), rate=F(1, 2)), arb(1000))
