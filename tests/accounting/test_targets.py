@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
@@ -10,6 +11,7 @@ import pytest
 
 from dpverify.accounting.curves.gaussian import Gaussian, epsilon_gaussian, sigma_gaussian
 from dpverify.accounting.curves.laplace import Laplace, scale_laplace_curve
+from dpverify.accounting.targets import Target, check_target
 from dpverify.enclosure import Enclosure
 from dpverify.errors import ParameterError
 
@@ -69,6 +71,46 @@ def test_refusals_name_what_was_given() -> None:
     ):
         with pytest.raises(ParameterError, match=message):
             ask()
+
+
+TINY = Fraction(1, 10**30)
+HALF, MOST = Fraction(1, 2), 1 - Fraction(1, 10**15)
+
+
+@pytest.mark.parametrize(
+    ("made", "inside", "beyond"),
+    [
+        (lambda x: check_target(x, HALF), Fraction(0), -TINY),
+        (lambda x: check_target(x, HALF), Fraction(10**100), Fraction(10**100) + 1),
+        (lambda x: check_target(HALF, x), Fraction(0), TINY / 10**271),
+        (lambda x: check_target(HALF, x), TINY / 10**270, TINY / 10**271),
+        (lambda x: check_target(HALF, x), MOST, MOST + TINY),
+        (lambda x: Gaussian(sigma=x), Fraction(1, 2**500), Fraction(1, 2**500) * (1 - TINY)),
+        (Gaussian.from_mu_squared, Fraction(2**1000), Fraction(2**1000) + 1),
+        (lambda x: Laplace(scale=x), Fraction(1, 2**1000), Fraction(1, 2**1000) * (1 - TINY)),
+        (lambda x: Target(advantage=x).point(), TINY, Fraction(0)),
+        (lambda x: Target(advantage=x).point(), 1 - TINY, Fraction(1)),
+        (lambda x: Target(success=x).point(), HALF + TINY, HALF),
+        (lambda x: Target(success=x, prior="0.25").point(), 3 * HALF / 2 + TINY, 3 * HALF / 2),
+        (lambda x: Target(success=x).point(), 1 - TINY, Fraction(1)),
+        (lambda x: Target(success=1 - TINY, prior=x).point(), 2 * TINY, Fraction(0)),
+    ],
+)
+def test_a_number_is_taken_up_to_its_limit(
+    made: Callable[[Fraction], object], inside: Fraction, beyond: Fraction
+) -> None:
+    made(inside)
+    with pytest.raises(ParameterError, match="must be"):
+        made(beyond)
+
+
+def test_the_point_of_a_success_is_that_of_the_best_guess() -> None:
+    """A success of 0.85 where the prior is 1/4: ε = ln 3, of which the curve leaves δ = 0.4."""
+    point = Target(success="0.85", prior="0.25").point()
+    assert point is not None
+    assert point[0] <= math.log(3) <= float(point[0]) + 1e-15
+    assert point[1] == Fraction(2, 5)
+    assert Target(success="0.75").point() == (0, HALF)
 
 
 @pytest.mark.parametrize("size", SIZES[3:-3])

@@ -122,7 +122,16 @@ def test_rates_under_other_noise_are_those_of_its_curve(
         assert claimed.rates(threshold, noise=noise) == pytest.approx(real.rates(threshold / noise))
 
 
-@pytest.mark.parametrize("curve", [*SYMMETRIC[:12], RankOneNormal(rows=9, gamma=THIRD)], ids=str)
+@pytest.mark.parametrize(
+    "curve",
+    [
+        *QUICK[:11],
+        RankOneNormal(rows=9, gamma=THIRD),
+        dpv.ApproxDP(epsilon=0, delta="0.125"),
+        dpv.RandomizedResponse(keep="0.5"),
+    ],
+    ids=str,
+)
 def test_its_loss_composes_to_the_curve(curve: PrivacyCurve) -> None:
     alone = Composed(losses=curve.losses())
     for epsilon in (0, "0.3", "0.9"):

@@ -11,9 +11,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,48 @@ def test_wrong_doubles_cost_an_answer_or_nothing(
                 assert fault() is None
 
 
+def mills(t: Any) -> Any:
+    return mpmath.erfc(t / mpmath.sqrt(2)) * mpmath.exp(t * t / 2) * mpmath.sqrt(mpmath.pi / 2)
+
+
+@pytest.mark.parametrize("t", [-37.0, -5.0, -0.5, 0.0, 1.0, 24.9, 25.0, 25.1, 60.0, 1e6])
+def test_mills_ratio_has_more_than_ten_digits(t: float) -> None:
+    with mpmath.workdps(40):
+        assert gaussian._mills(t) == pytest.approx(float(mills(mpmath.mpf(t))), rel=2e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu"), [(0.0, 1.0), (1.0, 1.0), (0.1, 0.01), (5.0, 2.0), (1e-3, 1e-6), (300.0, 8.0)]
+)
+def test_what_is_planned_in_doubles_has_nine_digits(epsilon: float, mu: float) -> None:
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        s = e / m - m / 2
+        log_delta = mpmath.log(mpmath.ncdf(-s) - mpmath.exp(e) * mpmath.ncdf(-s - m))
+        exact = [float(x) for x in (log_delta, mills(s) - mills(s + m), mills(s + m))]
+    assert gaussian._in_doubles(epsilon, mu) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.3", 5, 1000])
+@pytest.mark.parametrize("delta", ["1e-60", "1e-6", "0.4", "0.9999"])
+def test_the_planned_precision_decides_at_once(
+    epsilon: Any, delta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One search in doubles at most, and one in balls of few bits."""
+    used: list[int] = []
+    search = gaussian._newton
+
+    def counted(step: Any, start: float) -> float:
+        used.append(ctx.prec)
+        return search(step, start)
+
+    monkeypatch.setattr(gaussian, "_newton", counted)
+    sigma = sigma_gaussian(epsilon, delta)
+    epsilon_gaussian(delta, Fraction(sigma.upper))
+    assert len(used) <= 4
+    assert max(used) <= 100
+
+
 def test_a_wrong_proposal_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     search = gaussian._newton
     monkeypatch.setattr(gaussian, "_newton", lambda step, x: search(step, x) * (1 + 1e-14))
@@ -175,6 +218,11 @@ def test_only_the_ratio_of_noise_to_sensitivity_counts(
     scaled = {"sigma": ratio * unit, "sensitivity": unit}
     assert delta_gaussian(epsilon, **scaled) == delta_gaussian(epsilon, ratio)
     assert epsilon_gaussian(delta, **scaled) == epsilon_gaussian(delta, ratio)
+
+
+def test_a_group_moves_so_many_times_as_far() -> None:
+    one = Gaussian(sigma=2, sensitivity=3)
+    assert one.group(4).mu_squared == Gaussian(sigma=2, sensitivity=12).mu_squared
 
 
 @given(epsilons, deltas, rationals)

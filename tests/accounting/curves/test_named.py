@@ -554,6 +554,7 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
         (lambda: dpv.curves.matrix_mechanism([[0]], scale=1), "not 0 in all"),
         (lambda: dpv.curves.matrix_mechanism([[1]]), "one of the two"),
         (lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=[[0, 0]]), "together="),
+        (lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=[[1]]), "together="),
         (lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=cast("Any", 5)), "together"),
         (
             lambda: dpv.curves.matrix_mechanism([[1]], sigma=1, together=cast("Any", [5])),
