@@ -110,7 +110,7 @@ def test_the_point_of_a_success_is_that_of_the_best_guess() -> None:
     assert point is not None
     assert point[0] <= math.log(3) <= float(point[0]) + 1e-15
     assert point[1] == Fraction(2, 5)
-    assert Target(success="0.75").point() == (0, HALF)
+    assert Target(success="0.75").point() == (Fraction(0), HALF)
 
 
 @pytest.mark.parametrize("size", SIZES[3:-3])
