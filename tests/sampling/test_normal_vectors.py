@@ -1,4 +1,4 @@
-"""The law of rounded normal vectors, against exact probabilities; levels are 1e-6 a test."""
+"""Rounded normal vectors: their law, at levels of 1e-6 a test, and the bounds that decide."""
 
 from __future__ import annotations
 
@@ -109,6 +109,31 @@ def test_chords_are_within_their_bound(bits: int, monkeypatch: pytest.MonkeyPatc
         assert abs(one - other) + close <= rough
         loosest = max(loosest, abs(one - other) / rough)
     assert loosest > 0.5
+
+
+@pytest.mark.parametrize(
+    ("row", "centres", "radius", "error", "ends"),
+    [
+        ([3], [10], 0, 0.0, (30, 30)),
+        ([1], [10], 10, 0.5, (-10, 30)),  # (1 + 1/2)·(10 + 10) is the farthest
+        ([2], [-4], 1, 0.25, (-13, -3)),  # 2·(1/4·(4 + 1) + 1) = 4.5 to either side of −8
+        ([3, 4], [1, 1], 1, 0.0, (0, 14)),  # 7 ± 5·√2
+        ([3, 4], [1], 0, 0.4, (1, 5)),  # 3 ± 5·0.4, of what is known of the first alone
+    ],
+)
+def test_both_ends_of_a_coordinate_hold_all_that_it_may_be(
+    row: list[int], centres: list[int], radius: int, error: float, ends: tuple[int, int]
+) -> None:
+    """By how far a row times the known numbers may be off: in ℓ by `error`, in g by `radius`."""
+    factor = normal_vectors._Factor(
+        integers=[row],
+        bits=0,
+        doubles=np.array([row], dtype=float),
+        norms=np.array([np.hypot.reduce(row)]),
+        residual=np.zeros((1, 1)),
+        error=error,
+    )
+    assert normal_vectors._ends(factor, 0, centres, radius, 0) == ends
 
 
 def test_same_vectors_on_a_finer_grid() -> None:
