@@ -66,7 +66,7 @@ def test_rates_are_the_slopes_of_the_curve(curve: PrivacyCurve) -> None:
 
 @pytest.mark.parametrize("curve", SYMMETRIC, ids=str)
 def test_rates_below_0_are_what_the_other_side_leaves(curve: PrivacyCurve) -> None:
-    for threshold in (0.25, 1.0, 1.6):
+    for threshold in (0.0, 0.25, 1.0, 1.6):
         own, other = curve.rates(math.nextafter(threshold, 2))
         assert curve.rates(-threshold) == pytest.approx((1 - other, 1 - own), abs=1e-4)
 
@@ -100,6 +100,14 @@ def test_delta_is_0_from_the_largest_loss_on(curve: PrivacyCurve, largest: Fract
     assert curve.delta_at(largest) == curve.delta_at(largest + 1) == Enclosure(0.0, 0.0)
     assert curve.delta_at(largest - F(1, 10**9)).lower > 0
     assert curve.epsilon_at(0) == Enclosure.of_exact(largest)
+
+
+def test_the_largest_loss_where_one_of_few_records_is_replaced() -> None:
+    """(3/4 + 27/4)/(3/4 + 1/108), all three answers being the other ones or not in the sample."""
+    step = COIN.poisson_sampled(rate="0.25", replaced=True)
+    found = step.epsilon_at(0)
+    assert found.lower <= math.log(F(30, 4) / (F(3, 4) + F(1, 108))) <= found.upper + 1e-15
+    assert found.width < 1e-14
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])

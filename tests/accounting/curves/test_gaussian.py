@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import mpmath
@@ -163,6 +164,12 @@ def mills(t: Any) -> Any:
 def test_mills_ratio_has_more_than_ten_digits(t: float) -> None:
     with mpmath.workdps(40):
         assert gaussian._mills(t) == pytest.approx(float(mills(mpmath.mpf(t))), rel=2e-12)
+
+
+@pytest.mark.parametrize("probability", ["1e-300", "0.01", "0.5", "0.99"])
+def test_a_search_starts_from_the_normal_quantile(probability: str) -> None:
+    found = gaussian._quantile(Fraction(probability))
+    assert found == pytest.approx(NormalDist().inv_cdf(float(probability)), rel=1e-8, abs=1e-15)
 
 
 @pytest.mark.parametrize(
