@@ -1,0 +1,131 @@
+"""Sums over releases on Poisson samples, against integrals on the real line in doubles."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from scipy.special import ndtr
+
+from dpverify.accounting.composition._inversion import Line
+from dpverify.accounting.composition._sampled import (
+    SampledSum,
+    _last_node,
+    _powers,
+    sampled_bounds,
+    sampled_root,
+    sampled_value,
+)
+from dpverify.accounting.losses._normal_mixture import PowerIntegral, Window
+from dpverify.accounting.losses.base import Doubles
+from dpverify.accounting.losses.continuous import GaussianLoss
+from dpverify.accounting.losses.poisson_sampled import PoissonSampledLoss
+
+F = Fraction
+
+
+def made(mu: Fraction, rate: Fraction, *, added: bool = False) -> PoissonSampledLoss:
+    return PoissonSampledLoss(base=GaussianLoss(mu_squared=mu * mu), rate=rate, added=added)
+
+
+def single(mu: float, q: float, epsilon: Doubles, *, added: bool) -> Doubles:
+    """Σ(p − e^ε·q)₊ of one release, at any real ε, from the place where the loss is ε."""
+    odds = np.exp(-epsilon if added else epsilon)
+    with np.errstate(divide="ignore"):
+        z = np.log(np.maximum((odds - 1 + q) / q, 0)) / mu + mu / 2
+    sign = 1 if added else -1
+    noise, mixed = ndtr(sign * z), (1 - q) * ndtr(sign * z) + q * ndtr(sign * (z - mu))
+    own, other = (noise, mixed) if added else (mixed, noise)
+    found: Doubles = own - np.exp(epsilon) * other
+    return found
+
+
+def twice(mu: float, q: float, epsilon: float, *, added: bool) -> float:
+    """Of two releases: the mean of one's, by what the other one shows."""
+    x = np.linspace(-10, 10 + mu, 60_001)
+    normal, moved = (np.exp(-((x - a) ** 2) / 2) / math.sqrt(2 * math.pi) for a in (0, mu))
+    mixed = (1 - q) * normal + q * moved
+    loss = np.log(1 - q + q * np.exp(mu * x - mu * mu / 2))
+    values = normal if added else mixed
+    rest = single(mu, q, epsilon + loss if added else epsilon - loss, added=added)
+    return float(np.trapezoid(values * rest, x))
+
+
+@pytest.mark.parametrize("effort", [8.0, 24.0])
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize(
+    ("mu", "rate", "epsilon"),
+    [(F(1), F(1, 4), 0.2), (F(2), F(1, 100), 1.5), (F(1, 2), F(1, 2), 0.9)],
+)
+def test_two_releases_are_an_integral(
+    mu: Fraction, rate: Fraction, epsilon: float, effort: float, *, added: bool
+) -> None:
+    """Narrow at the ε that a sum was made for, by as much as it was asked to; right beside it."""
+    if added and epsilon >= -2 * math.log1p(-rate):
+        return
+    loss = made(mu, rate, added=added)
+    with ctx.workprec(128):
+        sums = SampledSum.near(loss, 2, epsilon, effort)
+        for place in (epsilon, 0.99 * epsilon):
+            found = sums.value(arb(place))
+            exact = twice(float(mu), float(rate), place, added=added)
+            assert found.lower() * (1 - 1e-7) < exact < found.upper() * (1 + 1e-7)
+            if place == epsilon:
+                assert found.rad() < 10 * math.exp(-effort) * found.mid()
+
+
+@pytest.mark.parametrize("times", [30, 400])
+def test_many_releases_are_an_integral_of_their_moments(times: int) -> None:
+    """Along a line of its own, of moments on the real line."""
+    mu, q, epsilon, c = 0.5, 0.2, 1.0, 2.0
+    x = np.arange(-12, 16, 1 / 16)
+    log = np.log(1 - q + q * np.exp(mu * x - mu * mu / 2))
+    y = np.arange(0, 60, 1 / 16)
+    s = c + 1j * y
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi) / 16
+    moments = (density * np.exp(np.outer(1 + s, log))).sum(axis=1)
+    terms = (moments**times * np.exp(-s * epsilon) / (s * (s + 1))).real
+    exact = (terms.sum() - terms[0] / 2) / 16 / math.pi
+    found = sampled_value(made(F(1, 2), F(1, 5)), times, F(1))
+    assert float(found) == pytest.approx(exact, rel=1e-6)
+    assert found.rad() < 1e-10 * found.mid()
+
+
+@pytest.mark.parametrize("window", [None, Window(start=2.0, width=0.3)])
+def test_what_lies_beyond_the_last_node(window: Window | None) -> None:
+    """At least the next nodes' moduli, and no earlier node would do."""
+    loss, times, c = made(F(1), F(1, 10)), 3, 1.5
+    line = Line(c=c, b=2.0, period=9.0, threshold=-6.0, most_nodes=0, most_work=0)
+    with ctx.workprec(128):
+        integral = PowerIntegral.of(loss.mixture, arb(1 + c), window)
+        last, beyond = _last_node(integral, times, line)
+        assert last is not None
+        step = 2 * math.pi / line.period
+        (total,) = _powers([[value] for value in integral.total], times)
+        columns = integral.values(arb(step), 8 * last)
+        powers = _powers(columns, times)
+    sizes = [
+        abs(complex(p)) / abs((c + 1j * k * step) * (c + 1 + 1j * k * step))
+        for k, p in enumerate(powers)
+    ]
+    assert sum(sizes[last + 1 :]) < beyond
+    assert beyond < math.exp(line.threshold) * total * (1 + 1e-6)
+    if last > 16:
+        assert beyond > math.exp(line.threshold - 3) * total
+
+
+def test_one_release_alone_and_basic_composition_bound_epsilon() -> None:
+    loss = made(F(1), F(1, 10))
+    delta = F(1, 1000)
+    found = sampled_bounds(loss, 4, delta)
+    exact = sampled_root(loss, 4, delta, 1.0)
+    assert found.lower < exact < found.upper
+    assert twice(1.0, 0.1, sampled_root(loss, 2, delta, 1.0), added=False) == pytest.approx(
+        1e-3, rel=0.5
+    )
+    assert sampled_bounds(made(F(1), F(1, 10), added=True), 4, delta).lower == 0.0
+    one = sampled_bounds(loss, 1, delta)
+    assert one.width < 1e-12
