@@ -326,9 +326,10 @@ class Dates(Column):
         return self.first + timedelta(days=choose((self.last - self.first).days + 1))
 
     def simpler(self, value: date) -> Iterator[date]:
-        yield self.first
-        for days in ((value - self.first) // 2, timedelta(days=1)):
-            yield value - days if days else value
+        if value > self.first:
+            yield self.first
+            yield self.first + (value - self.first) // 2
+            yield value - timedelta(days=1)
 
     def size(self, value: date) -> float:
         return float((value - self.first).days)

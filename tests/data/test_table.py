@@ -125,9 +125,15 @@ def test_mistakes_are_refused_when_it_is_made(make: Any, says: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_values_that_are_tried_are_of_the_column(name: str) -> None:
-    column = COLUMNS[name]
+EXTREME = {
+    "all days": dpv.Dates("0001-01-01", "9999-12-31"),
+    "last day": dpv.Dates("9999-12-31", "9999-12-31", missing=True),
+    "subnormal": dpv.Reals(0, Fraction(1, 2**1074)),
+}
+
+
+@pytest.mark.parametrize("column", (COLUMNS | EXTREME).values(), ids=(COLUMNS | EXTREME).keys())
+def test_values_that_are_tried_are_of_the_column(column: Column) -> None:
     rng = np.random.default_rng(1)
     drawn = [column.value(lambda n: int(rng.integers(n)), (41, "x", 0.25)) for _ in range(200)]
     assert all(map(column.admits, [*drawn, *column.telling]))
@@ -136,6 +142,7 @@ def test_values_that_are_tried_are_of_the_column(name: str) -> None:
     for value in column.values:
         simpler = [each for each in column.simpler(value) if column.size(each) < column.size(value)]
         assert simpler or value == column.values[0] or column.size(value) <= 1
+        assert all(map(column.holds, column.simpler(value)))
 
 
 def test_the_edges_of_number_types_are_tried() -> None:

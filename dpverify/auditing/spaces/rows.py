@@ -150,8 +150,9 @@ class Rows(Space):
         for name, column in self.columns.items():
             end = max(column.ends, key=abs) if isinstance(column, Number) else 0
             for size in TYPE_ENDS if end else ():
-                count = int((size - 1) // abs(end))
-                if 1 <= count < most:
+                quotient = (size - 1) // abs(end)  # infinite for subnormal ends
+                if 1 <= quotient < most:
+                    count = int(quotient)
                     rows = [self._simplest() for _ in range(max(least, count + 1))]
                     for row in rows[-count:]:
                         row[name] = column.read(end)

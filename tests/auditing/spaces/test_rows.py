@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,12 @@ def test_candidates_are_different_neighbours_of_the_table(adjacency: Any) -> Non
         assert space.key(pair.record) != space.key(pair.neighbour)
     sizes = {len(pair.record) for pair in [*extremes, *drawn]}
     assert {2, 3, 5} <= sizes
+
+
+def test_numbers_too_small_to_sum_to_the_end_of_a_type_are_tried() -> None:
+    small = rows(dpv.AddRemove(), columns={"x": dpv.Reals(0, Fraction(1, 2**1074))})
+    tried = [row for pair in small.extremes(40) for row in pair.record]
+    assert {"x": 5e-324} in tried
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
