@@ -8,14 +8,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
-from zipfile import BadZipFile
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverify._json import each_once
 from dpverify.auditing.attacks import scores
-from dpverify.auditing.attacks.scores import Design
+from dpverify.auditing.attacks.scores import HELD, INEXACT, Design
 from dpverify.cli.output import Choice, Double, decimal, emit_json, json_option, say
 from dpverify.errors import ConfigurationError, did_you_mean
 
@@ -99,8 +99,10 @@ def read_scores(file: Path) -> tuple[_Sides, _Runs]:
         raise ConfigurationError(f"{file} must be a .csv, .json or .npz file of scores.")
     try:
         return readers[file.suffix](file)
-    except (OSError, UnicodeDecodeError, BadZipFile, csv.Error, json.JSONDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (ConfigurationError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file can make a parser raise anything
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ConfigurationError(f"{file} can't be read: {reason}.") from error
 
 
@@ -164,17 +166,21 @@ def _number(where: str, value: Any) -> float:
         number = math.nan
     if math.isnan(number):
         raise ConfigurationError(f"{where}: score={value!r} must be a number.")
+    if abs(number) >= INEXACT and str(value).strip().lstrip("+-").isdecimal():
+        raise ConfigurationError(f"{where}: score={value!r} must be {HELD}.")
     return number
 
 
 def _from_json(file: Path) -> tuple[_Sides, _Runs]:
-    return _from_lists(file, json.loads(file.read_text(encoding="utf-8")))
+    return _from_lists(
+        file, json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=each_once)
+    )
 
 
 def _from_npz(file: Path) -> tuple[_Sides, _Runs]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return _from_lists(file, {name: _row(arrays[name]) for name in arrays})
+            return _from_lists(file, {name: _row(np.asarray(arrays[name])) for name in arrays})
     except ValueError as error:  # pickled objects, or no archive at all
         if isinstance(error, ConfigurationError):
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import dpverify as dpv
 from dpverify.cli import _run
 from dpverify.cli.audit_scores import read_scores
+from dpverify.errors import ConfigurationError
 
 WITH, WITHOUT = [float(x) for x in range(5, 45)], [float(x) / 10 for x in range(40)]
 
@@ -53,6 +55,20 @@ def test_other_spellings(
     assert _run(["audit-scores", str(file), "--delta", "1e-5", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["result"]
     assert result == dpv.audit_scores(WITH, WITHOUT, delta="1e-5").to_dict()
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    with ZipFile(file, "w") as archive:
+        archive.writestr("with.npy", "no array")
+    with pytest.raises(ConfigurationError, match="must have a list of scores"):
+        read_scores(file)
+    np.savez_compressed(file, allow_pickle=False, **{"with": WITH, "without": WITHOUT})
+    content = bytearray(file.read_bytes())
+    content[60] ^= 0xFF  # within the deflated numbers
+    file.write_bytes(content)
+    with pytest.raises(ConfigurationError, match="can't be read"):
+        read_scores(file)
 
 
 def test_columns_of_a_matrix(tmp_path: Path) -> None:
@@ -100,6 +116,15 @@ WRONG = [
     ("a.json", "[1, 2]", 'must have a list of scores "with"'),
     ("a.json", "{", "can't be read: "),
     ("a.json", '{"with": [1, true], "without": []}', r"a.json, with[1]: score=True must be"),
+    ("a.json", '{"with": [1], "with": [2], "without": [0]}', "an object has one key twice"),
+    ("a.json", "[" * 100_000, "can't be read: maximum recursion depth exceeded"),
+    (
+        "a.json",
+        f'{{"with": [{2**53 + 1}], "without": [0]}}',
+        "with[0]: score=9007199254740993",
+    ),
+    ("a.csv", f"label,score\n1,-{2**53}\n0,1\n", "score='-9007199254740992' must be a number that"),
+    ("a.npz", "", "can't be read: No data left in file"),
     ("a.npz", "no archive", "must be an archive of numpy's arrays"),
 ]
 

@@ -57,15 +57,17 @@ from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
 
-__all__ = ["Design", "Rate", "ScoreAudit", "audit_scores", "independent_bound"]
+__all__ = ["HELD", "INEXACT", "Design", "Rate", "ScoreAudit", "audit_scores", "independent_bound"]
 
 Array = NDArray[np.float64]
 Design = Literal["independent", "one-run"]
+INEXACT = 2**53
+"""From here on two whole numbers may be one double."""
+HELD = "a number that a double holds; so are the ranks of all scores"
 
 _ABOVE, _BELOW, _CHOSEN = 0.45, 0.15, 0.40
 _CHOOSING, _FEW = 6, 150  # one of so many scores chooses the event; a quarter up to so many
 _LEAST_CHOOSING = 8  # scores of a side
-_INEXACT = 2**53  # from here on two whole numbers may be one double
 _RATES = (0.001, 0.01)
 _UNFAIR = 5.0  # standard errors: more often than once in a million fair coins don't differ
 
@@ -349,7 +351,7 @@ def _scores(name: str, given: ArrayLike) -> Array:
     read: Array = scores.astype(np.float64)
     for wrong, rule in (
         (np.isnan(read), "a number"),
-        (_rounded(scores, read), "a number that a double holds; so are the ranks of all scores"),
+        (_rounded(scores, read), HELD),
     ):
         place = int(np.argmax(wrong))
         require(not wrong[place], f"{name}[{place}]", scores[place], rule)
@@ -358,7 +360,7 @@ def _scores(name: str, given: ArrayLike) -> Array:
 
 def _rounded(scores: NDArray[Any], read: Array) -> NDArray[np.bool]:
     """Which scores may be other numbers than the doubles that they are read as."""
-    return np.abs(read) >= _INEXACT if scores.dtype.kind in "iu" else read != scores
+    return np.abs(read) >= INEXACT if scores.dtype.kind in "iu" else read != scores
 
 
 def _require_designed(
