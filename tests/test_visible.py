@@ -13,6 +13,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpverify as dpv
 from dpverify.certificate.certify import CERTIFICATE, document_digest
 from dpverify.certificate.compose import check_document, compose
 from dpverify.certificate.configuration import load_configuration
@@ -97,6 +98,29 @@ def test_a_certificate_paints_nothing(
     for line in (captured.out + captured.err).split("\n"):
         assert hidden(line) is None
         assert not line.startswith("agrees  digest" if place == "key" else "agrees\u202e")
+
+
+def test_an_audit_s_report_paints_nothing() -> None:
+    key = f"{PAINTED}\n  black-box: no violation found"
+
+    def leaks(rows: Any, rng: Any) -> dict[str, float]:
+        return {key: len(rows) + rng.laplace(scale=0.1)}
+
+    leaks.__name__ = key
+    pair = dpv.Pair(name="a row", record=[{key: key}], neighbour=[])
+    report = dpv.audit(
+        leaks,
+        epsilon=1,
+        adjacency=dpv.AddRemove(),
+        pairs=[pair],
+        kinds=["black-box"],
+        draws=50,
+        workers=1,
+    )
+    assert report.verdict == "violation"
+    for line in f"{report}\n{report.violations[0]}".split("\n"):
+        assert hidden(line) is None
+        assert not line.startswith("  black-box: no violation")
 
 
 def test_a_file_s_name_paints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

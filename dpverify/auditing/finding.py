@@ -24,6 +24,7 @@ from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.gaussian_model import GaussianFit
 from dpverify.errors import DPVerifyError, DrawError
 from dpverify.privacy import Pair
+from dpverify.visible import escaped
 
 __all__ = [
     "AuditKind",
@@ -245,7 +246,7 @@ class Finding:
             lines.append(f"    {self.level_text}")
         if self.power:
             lines.append(f"    power: {named_numbers(self.power)}")
-        return "\n".join(lines)
+        return escaped("\n".join(lines), lines=True)
 
     @property
     def level_text(self) -> str:

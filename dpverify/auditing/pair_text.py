@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpverify.data.domain import is_sparse
 from dpverify.data.rows import is_labelled, row_key, rows_of, slots
 from dpverify.privacy import Pair
+from dpverify.visible import escaped
 
 __all__ = ["pair_lines"]
 
@@ -49,7 +50,7 @@ def _is_rows(data: Any) -> bool:
 
 
 def _row(row: Mapping[Any, Any]) -> str:
-    return "{" + ", ".join(f'"{name}": {value!r}' for name, value in row.items()) + "}"
+    return "{" + ", ".join(f'"{escaped(str(n))}": {value!r}' for n, value in row.items()) + "}"
 
 
 def _rows(rows: Sequence[Mapping[Any, Any]]) -> str:
@@ -88,7 +89,7 @@ def _moved_rows(first: Sequence[Any], second: Sequence[Any]) -> list[str]:
 def _changes(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
     names = list(dict.fromkeys([*row, *other]))
     return ", ".join(
-        f"{name} {row.get(name)!r} -> {other.get(name)!r}"
+        f"{escaped(str(name))} {row.get(name)!r} -> {other.get(name)!r}"
         for name in names
         if row_key(row.get(name)) != row_key(other.get(name))
     )

@@ -15,6 +15,7 @@ from dpverify._axes import axes_or_new
 from dpverify.auditing.finding import Finding, Verdict, combined
 from dpverify.auditing.formatting import jsonable, number
 from dpverify.auditing.pair_text import pair_lines
+from dpverify.visible import escaped
 
 __all__ = ["Report", "Reported"]
 
@@ -141,7 +142,7 @@ class Report:
         lines += [f"  searched: {self.searched}"] if self.searched else []
         several = "\n" in self.replay
         replay = "\n" + indent(self.replay, "    ") if several else f" {self.replay}"
-        return "\n".join([*lines, f"  replay:{replay}"])
+        return escaped("\n".join([*lines, f"  replay:{replay}"]), lines=True)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

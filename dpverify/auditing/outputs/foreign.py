@@ -9,7 +9,7 @@ from typing import TypeVar
 from dpverify.auditing.outputs.time_limit import Late, time_left, within
 from dpverify.errors import PASSING, DrawError
 from dpverify.privacy import Pair
-from dpverify.visible import raised
+from dpverify.visible import escaped, raised
 
 __all__ = ["OVERDUE", "alone", "display_name", "draw_error", "foreign_code"]
 
@@ -21,7 +21,7 @@ OVERDUE = "took all the time that an audit may take"
 def display_name(mechanism: object) -> str:
     """What a person calls the mechanism: its name, else a function's own, else its class's."""
     own = getattr(mechanism, "__name__", type(mechanism).__name__)
-    return str(getattr(mechanism, "name", own))
+    return escaped(str(getattr(mechanism, "name", own)))
 
 
 def foreign_code(
