@@ -66,6 +66,7 @@ from dpverify.auditing.outputs.journal import (
 from dpverify.auditing.outputs.leaves import MOST
 from dpverify.auditing.outputs.memory import constant, copier, remembers, shares_noise
 from dpverify.auditing.outputs.samples import AlwaysRaisedError, over_the_draw, sample_pair
+from dpverify.auditing.outputs.source_files import source_digest
 from dpverify.auditing.replay import attack_code, audit_code, names_own
 from dpverify.auditing.report import Report
 from dpverify.auditing.search import Searched, search
@@ -140,7 +141,9 @@ def run(
     """
     asked = _Asked.of(mechanism, config, selection)
     config, pairs, space = asked.config, asked.known, asked.space
-    kept = partial((journal or AuditJournal()).kept, asked.identity)
+    journal = journal or AuditJournal()
+    source = {} if journal.path is None else {"source": source_digest(mechanism)}
+    kept = partial(journal.kept, asked.identity | source)
     report = partial(
         Report,
         mechanism=display_name(mechanism),

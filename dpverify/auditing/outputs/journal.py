@@ -10,8 +10,8 @@ mechanism draws from the audit's words alone. One that draws its own randomness 
 step is done twice to an end. A step in which the mechanism couldn't be drawn from, or a worker was
 lost, isn't kept.
 
-**Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, and for
-functions their code. A change inside a class's methods isn't seen.
+**Which audit.** The level, seed, draws, kinds and pairs, and the mechanism: its fields, for
+functions their code, and the files in which its code stands (`source_files`).
 """
 
 from __future__ import annotations
