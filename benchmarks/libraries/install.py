@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.libraries.install opendp --into FOLDER`` makes one of them, elsewhere.
 Beside the library each gets what dpverify needs, at versions that fit the library or else at
-dpverify's own; dpverify itself is found by PYTHONPATH. What can't be installed takes no other with
-it: the installer's last words are kept as the reason.
+dpverify's own; dpverify itself is found by PYTHONPATH. A library that wants an older NumPy has its
+environment to itself (`dpverify_audits.libraries.apart`). What can't be installed takes no other
+with it: the installer's last words are kept as the reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 from benchmarks.peers.install import pip
+from dpverify_audits.libraries.apart import APART
 from tests.helpers.paths import ROOT
 
 __all__ = ["INTO", "PINS", "RESULTS", "python_of", "reasons"]
@@ -53,8 +55,9 @@ def main() -> None:
     known = reasons()
     for library in given.libraries or PINS:
         folder = given.into / library
-        # The library decides first; where it and dpverify want different versions, dpverify wins.
-        missing = pip(folder, PINS[library]) or pip(folder, needed)
+        # The library decides first; where it and dpverify want different versions, dpverify wins,
+        # unless the auditor is another process.
+        missing = pip(folder, PINS[library]) or (library not in APART and pip(folder, needed)) or ""
         known[library] = missing
         print(f"{library}: {missing or 'installed'}", flush=True)
         (RESULTS / "installed.json").write_text(json.dumps(known, indent=1) + "\n")

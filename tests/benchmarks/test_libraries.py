@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.libraries.__main__ import _RECORDER, page, results
-from benchmarks.libraries.install import PINS, RESULTS, reasons
+from benchmarks.libraries.__main__ import _RECORDER, main, page, results
+from benchmarks.libraries.install import PINS, RESULTS, python_of, reasons
 from benchmarks.libraries.measure import audited
 from dpverify.data.adjacency import AddRemove
 from dpverify_audits.libraries import LIBRARIES, Entry
@@ -68,6 +71,21 @@ def test_live_bugs_are_found_and_mended_ones_are_not_accused() -> None:
 def test_every_library_is_pinned() -> None:
     assert set(LIBRARIES) <= set(PINS)
     assert all("==" in pin for pins in PINS.values() for pin in pins)
+
+
+@pytest.mark.parametrize(("library", "asks"), [("opendp", False), ("dpmm", True)])
+def test_a_library_is_audited_in_its_environment_or_asked_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: str, asks: bool
+) -> None:
+    runs: list[Any] = []
+    monkeypatch.setattr(subprocess, "run", lambda *args, **words: runs.append((args, words)))
+    python_of(library, tmp_path).parent.mkdir(parents=True)
+    python_of(library, tmp_path).touch()
+    main([library, "--environments", str(tmp_path), "--results", str(tmp_path)])
+    [((command,), words)] = runs
+    there = str(python_of(library, tmp_path))
+    assert command[0] == (sys.executable if asks else there)
+    assert (there in words["env"].values()) == asks
 
 
 def test_what_others_found_hangs_in_the_museum() -> None:

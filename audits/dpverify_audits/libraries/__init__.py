@@ -29,6 +29,10 @@ LIBRARIES = {
     "trasgodp": "trasgodp",
     "eeprivacy": "eeprivacy",
     "diffpriv-pure": "diffpriv_pure",
+    "dpmm": "dpmm",
+    "tmlt-analytics": "tmlt_analytics",
+    "opacus": "opacus",
+    "smartnoise-synth": "smartnoise_synth",
 }
 """What is audited, by the names of the package index: the module here that has its mechanisms."""
 

@@ -291,12 +291,13 @@ def _models() -> Iterator[Entry]:
         return [*made.coef_.ravel(), *made.intercept_]
 
     labels = (([[1.0, 1], [0.5, 0], [0.5, 1]], [[1.0, 0], [0.5, 0], [0.5, 1]]),)
-    yield model("LogisticRegression", logistic, labels)
+    yield model("LogisticRegression", logistic, labels, draws=40)  # as slow
     rare = (([[1.0, 0], [0.5, 1], [0.5, 2]], [[1.0, 0], [0.5, 1], [0.5, 0]]),)
     yield model(
         "LogisticRegression, a class of one row",
         logistic,
         rare,
+        draws=40,
         known="diffprivlib issue 106",
         example=_LABELS,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from dpverify.auditing.audit import audit
 from dpverify.auditing.targets.pairs import known_pairs
 from dpverify.data.adjacency import AddRemove, Adjacency, LInf
 from dpverify.errors import ConfigurationError, ParameterError
-from dpverify_audits.libraries import LIBRARIES, SUITE, Entry
+from dpverify_audits.libraries import LIBRARIES, SUITE, Entry, apart
+from dpverify_audits.libraries.apart import APART, variable
 from dpverify_audits.libraries.entry import claimed
 from tests.helpers.profiles import day_and_night
 
@@ -80,6 +83,25 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
         SUITE.part("opndp")
 
 
+def test_a_library_that_needs_another_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(variable("dpmm"), raising=False)
+    with pytest.raises(ConfigurationError, match="set DPVERIFY_DPMM_PYTHON to its interpreter"):
+        SUITE.part("dpmm")
+
+
+def test_another_process_answers_by_the_release_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "answer.py").write_bytes((apart.HERE / "answer.py").read_bytes())
+    (tmp_path / "dpmm.py").write_text("RELEASES = {'rows': lambda: len, 'sum': lambda: sum}")
+    monkeypatch.setattr(apart, "HERE", tmp_path)
+    monkeypatch.setenv(variable("dpmm"), sys.executable)
+    for release, answer in (("rows", 2), ("sum", 7)):
+        command = apart.command("dpmm", release)
+        assert command([3, 4]) == answer
+        command.close()
+
+
 PACKAGES = {
     "opendp": "opendp",
     "diffprivlib": "diffprivlib",
@@ -93,13 +115,16 @@ PACKAGES = {
     "trasgodp": "trasgodp",
     "eeprivacy": "eeprivacy",
     "diffpriv-pure": "diffpriv_pure",
+    "opacus": "opacus",
+    "smartnoise-synth": "snsynth",
 }
 MISSING = "{} is not installed: it has an environment of its own (benchmarks.libraries)"
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_mechanism_is_drawn_from_and_every_example_is_short(library: str) -> None:
-    if find_spec(PACKAGES[library]) is None:
+    here = variable(library) in os.environ if library in APART else find_spec(PACKAGES[library])
+    if not here:
         pytest.skip(MISSING.format(library))
     entries = SUITE.part(library)
     names = [entry.name for entry in entries]

@@ -1,0 +1,106 @@
+"""Opacus: steps of DP-SGD on a model of one weight, whose value is the output.
+
+The claim is what the library's own accountant says after the steps, at a δ of ours. One row comes
+or goes. All noise is drawn by torch's generator, seeded by the system's entropy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from opacus import PrivacyEngine
+from torch.utils.data import DataLoader, TensorDataset
+
+from dpverify.data.adjacency import AddRemove
+from dpverify_audits.libraries.entry import Entry, claimed
+
+__all__ = ["entries"]
+
+_DELTA = 0.001
+_FEW = [(1.0, 0.0), (-1.0, 0.0), (0.5, 0.0)]
+_MORE = [*_FEW, (9.0, 9.0)]
+_ONE = [(0.0, 0.0)]
+
+
+def _trained(
+    rows: Any, *, batch: int, sigma: float, loss: str = "sum", **options: Any
+) -> tuple[Any, float]:
+    """Train for one epoch from weights of 0; return the weights, and what the accountant says."""
+    x, y = torch.tensor(rows, dtype=torch.float32).split(1, dim=1)
+    model = torch.nn.Linear(1, 1)
+    for parameter in model.parameters():
+        torch.nn.init.zeros_(parameter)
+    engine = PrivacyEngine()
+    criterion = torch.nn.MSELoss(reduction=loss)
+    ghost = {"criterion": criterion} if options.get("grad_sample_mode") == "ghost" else {}
+    module, optimizer, *rest, loader = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
+        data_loader=DataLoader(TensorDataset(x, y), batch_size=min(batch, len(rows))),
+        noise_multiplier=sigma,
+        loss_reduction=loss,
+        **{"max_grad_norm": 1.0, **options, **ghost},
+    )
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        (rest[0] if rest else criterion)(module(inputs), targets).backward()
+        optimizer.step()
+    weights = [float(each.detach().sum()) for each in model.parameters()]
+    return weights, engine.get_epsilon(_DELTA)
+
+
+def _weights(train: Callable[[Any], Any], rows: Any) -> Any:
+    return train(rows)[0]
+
+
+def entries() -> Iterator[Entry]:
+    """All of them."""
+    warnings.filterwarnings("ignore", module="opacus|torch")
+    torch.set_num_threads(1)
+    trainings: tuple[tuple[str, dict[str, Any], Any], ...] = (
+        ("one step, of all rows", {"batch": 9}, (_FEW, _MORE)),
+        (
+            "one step, clipped by layer",
+            {"batch": 9, "clipping": "per_layer", "max_grad_norm": [0.6, 0.8]},
+            (_FEW, _MORE),
+        ),
+        (
+            "one step, clipped fast (mended: issue 664)",
+            {"batch": 9, "grad_sample_mode": "ghost"},
+            (_FEW, _MORE),
+        ),
+        ("two steps, each of half of the rows", {"batch": 2}, (_FEW, _MORE)),
+        ("one step by the mean loss", {"batch": 9, "loss": "mean"}, (_ONE, [*_ONE, (0.0, 0.0)])),
+    )
+    for name, options, pair in trainings:
+        mean = "loss" in options
+        train: Callable[[Any], Any] = partial(_trained, sigma=4.0 if mean else 1.0, **options)
+        yield Entry(
+            name=name,
+            reading="get_epsilon(delta) of the PrivacyEngine after training; one row comes or goes",
+            function=partial(_weights, train),
+            claim=claimed(train(pair[0])[1], _DELTA),
+            adjacency=AddRemove(),
+            pairs=(pair,),
+            draws=1000 if mean else 300,
+            known="Opacus issues 571 and 819: the mean is by the number of rows" if mean else "",
+            example=_MEAN if mean else "",
+        )
+
+
+_MEAN = """\
+import torch, opacus
+for rows in (1, 2):  # one row is added; the loss is 0, so that each step is noise alone
+    net, data, steps = torch.nn.Linear(1, 1), torch.zeros(rows, 1), []
+    net, sgd, _ = opacus.PrivacyEngine().make_private(
+        module=net, optimizer=torch.optim.SGD(net.parameters(), lr=1.0), noise_multiplier=4.0,
+        data_loader=torch.utils.data.DataLoader(data, rows), max_grad_norm=1.0)
+    for _ in range(500):
+        sgd.zero_grad(), (0 * net(data)).mean().backward(), sgd.step()
+        steps.append(net._module.bias.grad.item())
+    print(rows, "rows: deviation of a step", torch.tensor(steps).std())
+"""
