@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
+from itertools import cycle, islice
 from numbers import Integral, Real
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -439,7 +441,9 @@ def _date_values(column: Dates) -> Sequence[date]:
 @lru_cache
 def _text_values(column: Text) -> Sequence[str]:
     odd = ["", "0", " ", "A", "é", "nan", "None", '"', ",", "日本", "42"]
-    return _distinct(["a", "b", *odd, "z" * column.length], column)
+    letters = list(islice(cycle(ascii_lowercase), (column.length + 1) // 2))
+    full = ["z" * column.length, " ".join(letters), ",".join(letters)]
+    return _distinct(["a", "b", *odd, *full], column)
 
 
 def _distinct(values: Iterable[Any], column: Column) -> tuple[Any, ...]:

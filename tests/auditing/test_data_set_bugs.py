@@ -16,6 +16,7 @@ AGES = dpv.Table({"age": dpv.Integers(0, 100)}, rows=(0, 20))
 INCOMES = dpv.Table({"income": dpv.Reals(-1000, 1000)}, rows=(0, 20), make="numpy")
 CITIES = dpv.Table({"city": dpv.Categories("a", "b", "c")}, rows=(0, 20))
 WORDS = dpv.Table({"word": dpv.Text()}, rows=(0, 20))
+NOTES = dpv.Table({"note": dpv.Text(12)}, rows=(0, 20))
 VISITS = dpv.Table({"id": dpv.Integers(1, 5), "cost": dpv.Reals(0, 1)}, rows=(0, 20))
 ONE, SWAP, USER = dpv.AddRemove(), dpv.Replace(), dpv.AddRemove(user="id")
 RNG = np.random.Generator
@@ -68,6 +69,14 @@ def count_of_words(rows: Any, rng: RNG) -> float:
     return len({row["word"] for row in rows}) + rng.laplace()
 
 
+def words_of_notes(rows: Any, rng: RNG) -> float:
+    return sum(len(row["note"].split()) for row in rows) + rng.laplace(scale=3)
+
+
+def first_words_of_notes(rows: Any, rng: RNG) -> float:
+    return sum(len(row["note"].split()[:3]) for row in rows) + rng.laplace(scale=3)
+
+
 def rows_for_a_user(rows: Any, rng: RNG) -> float:
     return float(sum(row["cost"] for row in rows)) + rng.laplace()
 
@@ -102,6 +111,7 @@ BUGS: list[tuple[Function, Function, Any, Any]] = [
     (histogram_of_what_is_there, histogram_of_all, CITIES, ONE),
     (median_of_a_mean, median_by_its_range, dpv.Table(AGES.columns, rows=(1, 20)), SWAP),
     (keys_in_the_clear, count_of_words, WORDS, ONE),
+    (words_of_notes, first_words_of_notes, NOTES, ONE),
     (rows_for_a_user, one_row_for_a_user, VISITS, USER),
     (first_row, first_row_by_its_range, AGES, SWAP),
     (missing_is_raised, count, AGES, ONE),

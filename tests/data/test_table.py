@@ -191,3 +191,12 @@ def test_matrices() -> None:
     made = dpv.Table(mixed, make="numpy").made([{"x": 0.5, "n": None, "b": True}])
     assert made.shape == (1, 3)
     np.testing.assert_array_equal(made, [[0.5, np.nan, 1.0]])
+
+
+def test_texts_that_are_tried_have_as_many_words_and_items_as_fit() -> None:
+    texts = dpv.Text(7).values
+    assert max(len(text.split()) for text in texts) == 4
+    assert max(len(text.split(",")) for text in texts) == 4
+    assert all(
+        dpv.Text(length).holds(text) for length in (1, 2, 60) for text in dpv.Text(length).values
+    )
