@@ -442,7 +442,7 @@ def _date_values(column: Dates) -> Sequence[date]:
 def _text_values(column: Text) -> Sequence[str]:
     odd = ["", "0", " ", "A", "é", "nan", "None", '"', ",", "日本", "42"]
     letters = list(islice(cycle(ascii_lowercase), (column.length + 1) // 2))
-    full = ["z" * column.length, " ".join(letters), ",".join(letters)]
+    full = ["z" * column.length, "9" * column.length, " ".join(letters), ",".join(letters)]
     return _distinct(["a", "b", *odd, *full], column)
 
 

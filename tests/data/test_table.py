@@ -193,8 +193,9 @@ def test_matrices() -> None:
     np.testing.assert_array_equal(made, [[0.5, np.nan, 1.0]])
 
 
-def test_texts_that_are_tried_have_as_many_words_and_items_as_fit() -> None:
+def test_texts_that_are_tried_have_as_many_words_items_and_digits_as_fit() -> None:
     texts = dpv.Text(7).values
+    assert max(int(text) for text in texts if text.isdecimal()) == 10**7 - 1
     assert max(len(text.split()) for text in texts) == 4
     assert max(len(text.split(",")) for text in texts) == 4
     assert all(
