@@ -3,26 +3,34 @@
 **The bet.** A claim (ε, δ) says of every event A and of both orders of two neighbours that
 p ≤ e^ε q + δ, where p and q are A's probabilities on its own side and on the other; and of the
 complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_binomials.claim_lines`, rounded
-up). From one output of each side, drawn by separate releases, take
+up). Let x be an output of the record and y one of the neighbour, drawn by separate releases, A an
+event and a, b a line for the record as its own side, and B, a′, b′ those for the neighbour. With
+stakes 0 ≤ λ < 1/(a + b) and 0 ≤ μ < 1/(a′ + b′)
 
-    W = 1[own output in A] − a·1[other output in A] − b ≥ −(a + b),     E W = p − a·q − b ≤ 0.
+    f(x) = 1 + λ·1[x in A] − μ(a′·1[x in B] + b′)  and  g(y) = 1 + μ·1[y in B] − λ(a·1[y in A] + b)
 
-With a stake λ in [0, 1/(a + b)) the factor 1 + λW is positive and of mean at most 1, whatever A,
-the order, the line and λ are, as long as they were chosen from *earlier* outputs alone. So the
-wealth, the product of all factors, is a non-negative supermartingale from 1, and by Ville's
-inequality passes 1/α with probability at most α **at any time**: looking after each pair is free.
+are positive. If the claim is true, their means add up to at most 2, so that the factor f(x)g(y) is
+of mean E f·E g ≤ ((E f + E g)/2)² ≤ 1, whatever the events, lines and stakes are, as long as they
+were chosen from *earlier* outputs alone. So the wealth, the product of all factors, is a
+non-negative supermartingale from 1, and by Ville's inequality passes 1/α with probability at most α
+**at any time**: looking after each pair is free. Of two known laws the likelihood ratio to the
+nearest pair of laws that keep the claim grows fastest, and is of this kind, a function of x times
+one of y: `benchmarks.sequential` prints how soon it would have been enough.
 
 **The choice** only decides how fast a bug is found. Every output becomes a row of scores: its own
 values, their sum, and one linear score fitted to earlier outputs (or the mechanism's log-likelihood
 ratio). Of a single number the distance from a centre is a score too, which a change of scale shows
 in. The centre, and for outputs that aren't arrays of one shape the features (`features`) that are
-their values, are learned from a few draws that are never bet on. Before each block, thresholds are
-the quantiles of earlier scores, rates are estimated there and drawn together a little, and the
-event, line and stake of the largest estimated growth E ln(1 + λW) are taken (Kelly 1956), at a part
-of that stake. Blocks grow in proportion to what was seen, so that the work stays linear.
+their values, are learned from a few draws that are never bet on. The linear score of each tenth of
+the earlier outputs is by weights of the others, as one that was fitted to it would promise too
+much. Before each block, thresholds are the quantiles of earlier scores, rates are estimated
+there and drawn together a little, and in each order the event and the line with the largest
+E ln(1 + λ(1[own output in A] − a·1[other output in A] − b)) are taken; then the two stakes of the
+largest estimated growth E ln f + E ln g (Kelly 1956), and of these a part. Blocks grow in
+proportion to what was seen, so that the work stays linear.
 
-**Round-off.** Slopes and intercepts are rounded up, so that W errs downwards; a sum of n logarithms
-errs by less than n²·2⁻⁵⁰, which `_margin` takes off.
+**Round-off.** Slopes and intercepts are rounded up and factors down; a sum of n logarithms errs by
+less than n²·2⁻⁵⁰, which `_margin` takes off.
 """
 
 from __future__ import annotations
@@ -59,6 +67,10 @@ _QUANTILES = np.arange(1, 16) / 16
 _STAKES = np.arange(1, 40) / 40  # parts of the largest stake 1/(a + b)
 _CAUTION = 0.85  # part of the estimated best stake
 _DRAWN_TOGETHER = 4.0  # imaginary draws at the mean of both rates
+_LEAST_ALONE = 0.05  # of a column's variance: what it doesn't share with the others
+_ROUNDING = 2e-15  # of a factor that is at most 2, by half a dozen operations
+_PARTS = 10  # of few earlier outputs, each with a score that is fitted to the others
+_FEW = 1000  # of more of them no score learns what it shouldn't
 _UNSEEN = 6  # pairs before the first bet
 _GROWTH = 0.03  # of a block, relative to what was seen
 _MOST_COLUMNS = 64
@@ -187,41 +199,61 @@ def bet(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bet:
-    """An event of the scores, the order, a line and a stake.
+class _Event:
+    """An event of the scores, and the line that the claim says of it.
 
-    The event is {score > threshold} if `above`, else {score ≤ threshold}, of the column `column`;
-    `weights` make the fitted score of the last column.
+    It is {score > threshold} if `above`, else {score ≤ threshold}, of the column `column`.
     """
 
     column: int
     threshold: float
     above: bool
-    swapped: bool
     slope: float
     base: float
-    stake: float
+
+    def inside(self, scores: Scores) -> NDArray[np.bool_]:
+        """Which rows of scores are in the event."""
+        values = scores[:, self.column]
+        return values > self.threshold if self.above else values <= self.threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bet:
+    """An event with the record as its own side, one with the neighbour, and their stakes.
+
+    `weights` make the fitted score of the last column.
+    """
+
+    events: tuple[_Event, _Event]
+    stakes: tuple[float, float]
     growth: float
     weights: Scores
 
     def factors(self, own: Scores, other: Scores) -> list[float]:
-        if self.swapped:
-            own, other = other, own
-        a, b = (self._inside(scores) for scores in (own, other))
-        w = a - self.slope * b - self.base
-        # Two units in the last place for the rounding of w and of the factor.
-        factors: list[float] = (1 + self.stake * (w - 1e-15 * (1 + self.slope))).tolist()
+        first, second = self.events
+        sides = [_fitted(scores, self.weights) for scores in (own, other)]
+        f = _factor(first, second, *self.stakes, sides[0])
+        g = _factor(second, first, *self.stakes[::-1], sides[1])
+        factors: list[float] = ((f - _ROUNDING) * (g - _ROUNDING)).tolist()
         return factors
 
-    def _inside(self, scores: Scores) -> NDArray[np.float64]:
-        values = _fitted(scores, self.weights)[:, self.column]
-        return np.asarray((values > self.threshold) == self.above, dtype=np.float64)
+    @property
+    def main(self) -> int:
+        """The order, of 0 and 1, in which more is at stake."""
+        return int(self.stakes[1] > self.stakes[0])
 
     def words(self) -> str:
-        """The event, for a person."""
-        fitted = 0 < self.weights.size == self.column
-        name = "the fitted score" if fitted else f"score {self.column}"
-        return f"{name} {'>' if self.above else '<='} {self.threshold:.6g}"
+        """The event of that order, for a person."""
+        event = self.events[self.main]
+        fitted = 0 < self.weights.size == event.column
+        name = "the fitted score" if fitted else f"score {event.column}"
+        return f"{name} {'>' if event.above else '<='} {event.threshold:.6g}"
+
+
+def _factor(own: _Event, other: _Event, stake: Any, charged: Any, scores: Scores) -> Any:
+    """Of a side: what it wins on its own event, less what it is charged for the other's."""
+    won = stake * own.inside(scores)
+    return 1 + won - charged * (other.slope * other.inside(scores) + other.base)
 
 
 class _Bettor:
@@ -230,8 +262,8 @@ class _Bettor:
     def __init__(self, lines: NDArray[np.float64]) -> None:
         slope, base = lines.T[:, :, None]
         stakes = _STAKES / (slope + base)
-        self.stakes, self.lines = stakes, lines
-        # Logarithms of the factor for (own, other) inside: 10, 01, 11, 00.
+        self.lines = lines
+        # Logarithms of the factor of one order for (own, other) inside: 10, 01, 11, 00.
         self.logs = np.stack(
             [
                 np.log1p(stakes * (inside - slope * outside - base))
@@ -244,9 +276,8 @@ class _Bettor:
         seen = len(own)
         if seen < _UNSEEN:
             return None
-        weights = _fit(own, other)
-        both = [_fitted(scores, weights) for scores in (own, other)]
-        thresholds = np.quantile(np.concatenate(both), _QUANTILES, axis=0)
+        sides, weights = _with_fitted(own, other)
+        thresholds = np.quantile(np.concatenate(sides), _QUANTILES, axis=0)
         low = [
             np.stack(
                 [
@@ -255,46 +286,104 @@ class _Bettor:
                 ],
                 axis=1,
             )
-            for scores in both
+            for scores in sides
         ]
-        high = [seen - low[0], seen - low[1]]
-        # Four kinds of event: above or not, own side first or the other.
-        hits = np.stack([low[0], low[1], high[0], high[1]])
-        false_hits = np.stack([low[1], low[0], high[1], high[0]])
+        # Not above and above, of both sides.
+        first, second = (np.stack([below, seen - below]) for below in low)
+        events = (
+            self._event(first, second, seen, thresholds),
+            self._event(second, first, seen, thresholds),
+        )
+        return _staked(events, sides, weights)
+
+    def _event(
+        self, hits: NDArray[Any], false_hits: NDArray[Any], seen: int, thresholds: Scores
+    ) -> _Event:
+        """The event and the line by which a bet in this order alone would grow most."""
         # Of events that were counted alike, as those of bits between equal quantiles, the first.
         events = np.sort(np.unique(hits * (seen + 1) + false_hits, return_index=True)[1])
-        counted, false = hits.ravel()[events], false_hits.ravel()[events]
-        pooled = _DRAWN_TOGETHER * (counted + false) / (2 * seen)
-        p = (counted + pooled) / (seen + _DRAWN_TOGETHER)
-        q = (false + pooled) / (seen + _DRAWN_TOGETHER)
+        p, q = _drawn_together(hits.ravel()[events], false_hits.ravel()[events], seen)
         chances = np.stack([p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q)], axis=1)
         growth = chances @ self.logs
-        best = int(np.argmax(growth))
-        event, choice = np.unravel_index(best, growth.shape)
-        if not growth[event, choice] > 0:
-            return None
-        kind, place, column = np.unravel_index(int(events[event]), hits.shape)
-        line, stake = np.unravel_index(int(choice), self.stakes.shape)
-        return _Bet(
+        event, choice = np.unravel_index(int(np.argmax(growth)), growth.shape)
+        above, place, column = np.unravel_index(int(events[event]), hits.shape)
+        slope, base = self.lines[int(choice) // _STAKES.size]
+        return _Event(
             column=int(column),
             threshold=float(thresholds[place, column]),
-            above=bool(kind >= 2),
-            swapped=bool(kind % 2),
-            slope=float(self.lines[line, 0]),
-            base=float(self.lines[line, 1]),
-            stake=_CAUTION * float(self.stakes[line, stake]),
-            growth=float(growth[event, choice]),
-            weights=weights,
+            above=bool(above),
+            slope=float(slope),
+            base=float(base),
         )
 
 
+def _staked(events: tuple[_Event, _Event], sides: Sequence[Scores], weights: Scores) -> _Bet | None:
+    """The stakes on both events by which the wealth would have grown most; None for no growth."""
+    first, second = events
+    cells = [2 * first.inside(scores) + second.inside(scores) for scores in sides]
+    counts = [np.bincount(cell, minlength=4) for cell in cells]
+    p, q = _drawn_together(counts[0], counts[1], len(sides[0]))
+    in_first, in_second = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    parts = np.concatenate([[0.0], _STAKES])
+    stake = (parts / (first.slope + first.base))[:, None, None]
+    turned = (parts / (second.slope + second.base))[:, None]
+    f = 1 + stake * in_first - turned * (second.slope * in_second + second.base)
+    g = 1 + turned * in_second - stake * (first.slope * in_first + first.base)
+    growth = np.log(f) @ p + np.log(g) @ q
+    one, other = np.unravel_index(int(np.argmax(growth)), growth.shape)
+    if not growth[one, other] > 0:
+        return None
+    return _Bet(
+        events=events,
+        stakes=(_CAUTION * float(stake[one, 0, 0]), _CAUTION * float(turned[other, 0])),
+        growth=float(growth[one, other]),
+        weights=weights,
+    )
+
+
+def _drawn_together(first: NDArray[Any], second: NDArray[Any], seen: int) -> tuple[Any, Any]:
+    """Rates of counts on both sides, with a few draws of their mean added."""
+    pooled = _DRAWN_TOGETHER * (first + second) / (2 * seen)
+    return tuple((counts + pooled) / (seen + _DRAWN_TOGETHER) for counts in (first, second))
+
+
+def _with_fitted(own: Scores, other: Scores) -> tuple[list[Scores], Scores]:
+    """Scores with a fitted one, of each part by the other parts, and the weights of all."""
+    weights = _fit(own, other)
+    if weights.size == 0 or len(own) > _FEW:
+        return [_fitted(scores, weights) for scores in (own, other)], weights
+    fitted = np.empty((2, len(own)))
+    parts = np.arange(len(own)) % _PARTS
+    for part in range(_PARTS):
+        inside = parts == part
+        learned = _fit(own[~inside], other[~inside])
+        fitted[:, inside] = [scores[inside] @ learned for scores in (own, other)]
+    return [np.column_stack(both) for both in zip((own, other), fitted, strict=True)], weights
+
+
 def _fit(own: Scores, other: Scores) -> Scores:
-    """Weights of a linear score: difference of means over pooled variance, column by column."""
+    """Weights of a linear score, in units of its spread: Fisher's, for columns of one factor.
+
+    What all columns have in common, as noise of one threshold, is taken out: correlations are those
+    of a model in which it is their mean.
+    """
     if own.shape[1] <= 2:
         return np.zeros(0)  # nothing to combine: a number, with its distance from the centre
-    spread = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)]).var(axis=0)
-    difference = own.mean(axis=0) - other.mean(axis=0)
-    return np.asarray(difference / np.where(spread > 0, spread, 1.0))
+    centred = np.concatenate([own - own.mean(axis=0), other - other.mean(axis=0)])
+    spread = centred.std(axis=0)
+    spread[spread == 0] = 1.0
+    units = centred / spread
+    gap = (own.mean(axis=0) - other.mean(axis=0)) / spread
+    factor = units.mean(axis=1)
+    size = float(np.mean(factor**2))
+    loads = units.T @ factor / (len(factor) * size) if size else np.zeros(len(gap))
+    alone = np.maximum(1 - loads**2 * size, _LEAST_ALONE)
+    scaled = loads / alone
+    # The inverse of diag(alone) + size·loads loadsᵀ, by Sherman and Morrison.
+    weights = gap / alone - scaled * (scaled @ gap) * size / (1 + size * (loads @ scaled))
+    deviation = float((units @ weights).std())
+    fitted: Scores = weights / spread / (deviation or 1.0)
+    return fitted
 
 
 def _fitted(scores: Scores, weights: Scores) -> Scores:
@@ -367,9 +456,9 @@ def _finding(
     if bet is None:
         statement = f"no bet against the claim seemed worth while in {seen} pairs of outputs"
     else:
-        event = bet.words()
+        event, line = bet.words(), bet.events[bet.main]
         evidence = replace(
-            evidence, event=event, swapped=bet.swapped, slope=bet.slope, intercept=bet.base
+            evidence, event=event, swapped=bool(bet.main), slope=line.slope, intercept=line.base
         )
         power["growth_per_pair"] = bet.growth
         statement = (

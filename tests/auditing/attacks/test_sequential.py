@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpverify.accounting.curves.approximate_dp import ApproxDP
-from dpverify.auditing.attacks.sequential import bet, columns
+from dpverify.auditing.attacks.sequential import _Bet, _Event, bet, columns
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.statistics.two_sample_binomial import claim_lines
 from dpverify.data.adjacency import Adjacency, Record
@@ -173,3 +175,28 @@ def test_infinities_of_both_signs_have_scores() -> None:
     scores = columns(outputs)
     assert np.isfinite(scores).all()
     assert scores[1].tolist() == [1.0, 2.0, 3.0]
+
+
+@given(st.lists(st.floats(0.05, 1), min_size=8, max_size=8), st.data())
+def test_no_bet_wins_on_average_where_the_claim_is_true(numbers: list[float], data: Any) -> None:
+    """By enumeration of both outputs, of four values each, whose laws keep ε = 1."""
+    own = np.array(numbers[:4]) / sum(numbers[:4])
+    other = own * np.exp(np.array(numbers[4:]) - 0.5)
+    other /= other.sum()
+    (slope, base), *_ = claim_lines(1.0, 0.1)
+    stakes = st.floats(0, 1 / (slope + base))
+
+    def event() -> _Event:
+        threshold, above = data.draw(st.sampled_from([0.0, 1.0, 2.0])), data.draw(st.booleans())
+        return _Event(column=0, threshold=threshold, above=above, slope=slope, base=base)
+
+    bet = _Bet(
+        events=(event(), event()),
+        stakes=(data.draw(stakes), data.draw(stakes)),
+        growth=0.0,
+        weights=np.zeros(0),
+    )
+    places = np.arange(4.0)
+    factors = bet.factors(np.repeat(places, 4)[:, None], np.tile(places, 4)[:, None])
+    assert np.outer(own, other).ravel() @ factors <= 1
+    assert min(factors) > -1e-9
