@@ -6,6 +6,7 @@ import math
 from functools import cache
 from itertools import product
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -217,12 +218,22 @@ def test_the_complement_counts() -> None:
     assert not outcome.refutes(both[:1], alpha=ALPHA)
 
 
-def test_lines_are_rounded_up() -> None:
-    (up, base), (down, other) = claim_lines(1.0, 0.25)
-    assert up >= math.e
-    assert base == 0.25
-    assert down >= 1 / math.e
-    assert other >= 1 - 0.75 / math.e
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.3, 1.0, 12.7, 690.0])
+@pytest.mark.parametrize("delta", [0.0, 0.25, 1.0])
+def test_lines_are_rounded_up(epsilon: float, delta: float) -> None:
+    """By no more than the last digits."""
+    (up, base), (down, other) = claim_lines(epsilon, delta)
+    with mpmath.workdps(40):
+        factor = mpmath.exp(epsilon)
+        assert base == delta
+        for line, exact in ((up, factor), (down, 1 / factor), (other, 1 - (1 - delta) / factor)):
+            assert exact <= line <= exact + 1e-14 * max(exact, 1 / factor)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(-1e-300, 0.5), (1.0, -1e-300), (1.0, 1 + 1e-15)])
+def test_claims_outside_their_range(epsilon: float, delta: float) -> None:
+    with pytest.raises(ParameterError, match="must be"):
+        claim_lines(epsilon, delta)
 
 
 def test_nothing_is_shown_by_equal_counts() -> None:
