@@ -26,6 +26,7 @@ LOSSES: list[TailedLoss] = [
     ResponseLoss(step=F(4, 3), share=F(1, 2), infinity_mass=F(1, 10)),
     FiniteLoss(pairs=((F(1, 2), F(1, 8)), (F(1, 2), F(7, 8)))),
     SampledLoss(base=LAPLACE, rate=F(1, 4)),
+    SampledLoss(base=NORMAL, rate=F(1, 4)),
     SampledLoss(base=NORMAL, rate=F(1, 4), added=True),
     BatchLoss(base=NORMAL, rate=F(1, 4)),
     ReplacedSampleLoss(base=NORMAL, rate=F(1, 4)),

@@ -10,6 +10,7 @@ from flint import arb, ctx
 
 import dpverify as dpv
 from dpverify.accounting.composition._drops import Drops, has_drops
+from dpverify.accounting.curves.laplace import Laplace
 from dpverify.accounting.losses.base import Log, Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import FiniteLoss, ResponseLoss
@@ -75,6 +76,19 @@ def test_laplace_noise_by_its_closed_form(count: int, gap: float) -> None:
     assert found.lower() < exact.upper
     assert exact.lower < found.upper()
     assert found.rad() < 2e-3 * found.mid()
+
+
+def test_drops_that_end_before_the_grid_does() -> None:
+    """Those of a small shift, beside a large one."""
+    shifts = ((F(1, 8), 2), (F(1), 1))
+    losses = tuple((LaplaceLoss(shift=shift), count) for shift, count in shifts)
+    for epsilon in (F(1, 4), F(3, 4)):
+        with ctx.workprec(128):
+            found = Drops(losses=losses).value(arb(float(epsilon)))
+        exact = Laplace.of_shifts(shifts).delta_at(epsilon)
+        assert found.lower() < exact.upper
+        assert exact.lower < found.upper()
+        assert found.rad() < 2e-3 * found.mid()
 
 
 def test_at_the_largest_loss_and_beyond_it_nothing_is_left() -> None:

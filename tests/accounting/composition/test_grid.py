@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb, ctx
 
 import dpverify as dpv
-from dpverify.accounting.composition._grid import GridDirection, _Grid
+from dpverify.accounting.composition._cells import Cells
+from dpverify.accounting.composition._grid import GridDirection, _Grid, _product
 from dpverify.accounting.losses.base import Losses
 from dpverify.accounting.losses.continuous import GaussianLoss, LaplaceLoss
 from dpverify.accounting.losses.discrete import ResponseLoss
@@ -80,6 +83,57 @@ def test_one_direction_and_its_ends() -> None:
     assert (
         GridDirection(losses=((GaussianLoss(mu_squared=1), 2),)).epsilon_at(F(0)).lower == math.inf
     )
+
+
+@pytest.mark.parametrize("epsilon", [2.51, 4.0])
+def test_errors_as_large_as_they_may_be_are_covered(epsilon: float) -> None:
+    """In the worst direction: along the kernel by their 2-norm, and at every place alike."""
+    losses, _, _, _ = CASES[1]
+    with ctx.workprec(128):
+        grid = _Grid.near(losses, math.log(1e-3), EFFORT, eps=epsilon)
+        value, law = grid.value(arb(epsilon)), grid.high
+        start = math.floor(epsilon / grid.unit) + 1
+        share = -math.expm1(epsilon - start * grid.unit)
+        kernel = np.zeros(len(law.folded))
+        places = (start - law.first + np.arange(len(grid.kernels[0].values))) % len(kernel)
+        kernel[places] = grid.kernels[0].values + share * grid.kernels[1].values
+        size = 0.1 * float(np.abs(law.folded).max())
+        for error, off in (
+            (size * kernel / np.linalg.norm(kernel), (1.0, size)),
+            (np.full(len(kernel), size), (size, math.inf)),
+        ):
+            folded = replace(law, folded=law.folded - error, off=off)
+            found = replace(grid, high=folded).value(arb(epsilon))
+            assert value.lower() < found.upper() < 1.5 * value.upper()
+
+
+def test_round_off_of_a_product_is_bounded() -> None:
+    """Against the same product by one convolution after another, in more digits."""
+    losses = ((GaussianLoss(mu_squared=F(1)), 6), (LaplaceLoss(shift=F(1, 2)), 3))
+    unit, bits, c = 0.25, 9, 0.75
+    with ctx.workprec(128):
+        laws = []
+        for loss, _ in losses:
+            cells = Cells.of(loss, -40.0)
+            cells.refine(c, 128, unit)
+            laws.append(cells.above(unit))
+    found = _product(laws, [6, 3], c, unit, bits)
+    exact = np.zeros(1 << bits, dtype=np.longdouble)
+    exact[-found.first % (1 << bits)] = 1
+    for law, (_, count) in zip(laws, losses, strict=True):
+        weights = law.weights * np.exp(np.longdouble(c * unit) * law.places)
+        for _ in range(count):
+            exact = sum(
+                weight * np.roll(exact, place)
+                for place, weight in zip(law.places.tolist(), weights, strict=True)
+            )
+    total = exact.sum()
+    off = np.abs(found.folded - exact / total)
+    assert math.exp(found.scale) == pytest.approx(float(total), rel=1e-9)
+    assert off.max() < found.off[0] + found.relative
+    assert np.linalg.norm(off) < found.off[1] + found.relative
+    assert max(*found.off, found.relative) < 1e-11
+    assert 1 <= found.total < 1 + 1e-6
 
 
 def test_mean_and_deviation_of_a_sum() -> None:
