@@ -48,13 +48,14 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
     -------
     Enclosure
         The point 0 where f(0) ≤ target. Its width follows from that of `function`: the ends are
-        the nearest tried doubles whose signs are decided. Where the target is within f(0)'s
-        enclosure, from 0 to the least tried power of 2 that is decided.
+        the nearest tried doubles whose signs are decided, of a wide one next to where its own ends
+        cross the target. Where the target is within f(0)'s enclosure, from 0 to the least tried
+        power of 2 that is decided.
 
     Raises
     ------
     NumericalError
-        If no two doubles within a relative 2⁻²⁰ or an absolute 2⁻¹⁸ are decided.
+        If none within a relative 2⁻²⁰ or an absolute 2⁻¹⁸ of these is decided.
     """
     goal = Enclosure.of_exact(target)
     start = function(0.0)
@@ -64,10 +65,20 @@ def falling_root(function: Callable[[float], Enclosure], target: Fraction) -> En
         for small in _SMALL:
             if function(small).upper <= goal.lower:
                 return Enclosure(0.0, small)
+
+    def below(guess: float) -> float:
+        return next((x for x in beside(guess, -1) if function(x).lower >= goal.upper), 0.0)
+
+    def above(guess: float) -> float | None:
+        places = chain(beside(guess, 1), (guess + small for small in _SMALL))
+        return next((x for x in places if function(x).upper <= goal.lower), None)
+
     guess = _search(lambda x: -_excess(function(x), goal.upper))
-    above = chain(beside(guess, 1), (guess + small for small in _SMALL))
-    lower = next((x for x in beside(guess, -1) if function(x).lower >= goal.upper), 0.0)
-    upper = next((x for x in above if function(x).upper <= goal.lower), None)
+    lower, upper = below(guess), above(guess)
+    if upper is None:  # of a wide enclosure each end has a root of its own
+        upper = above(_search(lambda x: -_excess(_end(function(x).upper), goal.upper)))
+    if lower == 0 and guess > _SMALL[-1] and start.lower > goal.upper:
+        lower = below(_search(lambda x: -_excess(_end(function(x).lower), goal.upper)))
     if upper is None or (lower == 0 and guess > _SMALL[-1]):
         raise NumericalError(f"no certified root near {guess!r}")
     return Enclosure(lower, upper)
@@ -87,6 +98,11 @@ def largest_argument(function: Callable[[float], Enclosure], target: Fraction) -
         if function(x).upper <= goal:
             return x
     raise NumericalError(f"no certified root near {guess!r}")
+
+
+def _end(value: float) -> Enclosure:
+    """One end of an enclosure as a point."""
+    return Enclosure(value, value)
 
 
 def _excess(value: Enclosure, target: float) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpverify.accounting.solve import brentq
+from dpverify.accounting.solve import brentq, falling_root
+from dpverify.enclosure import Enclosure
 from dpverify.errors import NumericalError
 
 RISING: list[Callable[[float, float], float]] = [
@@ -62,3 +64,13 @@ def test_both_ends_of_one_sign_are_refused() -> None:
 def test_what_is_no_number_is_no_root() -> None:
     with pytest.raises(NumericalError, match="no "):
         brentq(lambda _: math.nan, -1.0, 1.0, xtol=1e-12)
+
+
+@pytest.mark.parametrize(("below", "above"), [(0.9, 1.1), (1.0, 1.1), (0.9, 1.0), (0.5, 4.0)])
+def test_a_wide_function_has_a_root_for_each_end(below: float, above: float) -> None:
+    root = falling_root(
+        lambda x: Enclosure(below * math.exp(-x), above * math.exp(-x)), Fraction("1e-3")
+    )
+    assert root.lower == pytest.approx(math.log(1000 * below), rel=1e-12)
+    assert root.upper == pytest.approx(math.log(1000 * above), rel=1e-12)
+    assert below * math.exp(-root.lower) >= 1e-3 >= above * math.exp(-root.upper)

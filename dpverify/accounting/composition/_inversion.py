@@ -313,6 +313,8 @@ def invert(losses: Transforms, kernels: Sequence[Kernel], line: Line) -> list[In
     step = 2 * arb.pi() / period
     h = float(step.mid())
     rest = 0.0
+    if not (h > 0 and math.isfinite(line.threshold)):  # beyond doubles: no sum of nodes is
+        return None
     if last is None:
         last, rest = _last_node(losses, kernels, line, h)
     if last > line.most_nodes:

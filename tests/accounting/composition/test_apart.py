@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import dpverify as dpv
@@ -93,3 +94,9 @@ def test_an_epsilon_beyond_all_doubles(epsilon: int) -> None:
 def test_more_answers_than_any_lattice_holds_are_refused_at_once() -> None:
     with pytest.raises(NumericalError, match="too many for any lattice"):
         (10**12 * dpv.RandomizedResponse(keep="0.75")).epsilon_at("1e-6")
+
+
+def test_losses_whose_line_is_beyond_doubles_are_refused() -> None:
+    noise = dpv.DiscreteGaussian(sigma="0.01") + dpv.curves.Staircase(epsilon="0.01", gamma="0.3")
+    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="too many for any lattice"):
+        noise.delta_at(1)

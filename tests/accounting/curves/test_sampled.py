@@ -458,3 +458,22 @@ def test_what_they_are_made_of_is_told_beside_what_they_are() -> None:
     ):
         told = curve.to_dict()
         assert (told["curve"], told["base"]) == (type(curve).__name__, base.to_dict())
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        dpv.curves.Staircase(epsilon=1, gamma=1),
+        dpv.curves.DiscreteLaplace(scale=1),
+        dpv.DiscreteGaussian(sigma=1),
+    ],
+    ids=str,
+)
+@pytest.mark.nightly
+def test_a_replaced_record_of_noise_in_steps_has_an_epsilon(curve: dpv.PrivacyCurve) -> None:
+    """Their δ is enclosed less closely, as its bound has kinks; ε then is, too."""
+    replaced, delta = curve.poisson_sampled(rate=TENTH, replaced=True), Fraction("1e-6")
+    epsilon = replaced.epsilon_at(delta)
+    assert replaced.delta_at(Fraction(epsilon.upper)).upper <= delta
+    assert replaced.delta_at(Fraction(epsilon.lower)).lower >= delta
+    assert epsilon.lower < epsilon.upper < 1.2 * epsilon.lower
