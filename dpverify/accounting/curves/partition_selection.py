@@ -45,6 +45,7 @@ from dpverify.numbers import to_count, to_rational
 
 __all__ = ["PartitionSelection", "gaussian_threshold", "laplace_threshold"]
 
+_TINY = 2.0**-1000  # of a logarithm whose exact digits may not fit in memory
 _PRECISION = 256
 _MOST_GROUPS = 1024
 _FAR = Fraction(2**1023)  # an epsilon
@@ -130,7 +131,10 @@ class PartitionSelection(PrivacyCurve):
             return self._rest(0).delta_at(epsilon)
         with ctx.workprec(_PRECISION):
             log = new * self._log_hidden()
-            low, high = (rational_of(end) for end in (log.lower(), log.upper()))
+            if log > arb(-_TINY):
+                low, high = Fraction(-_TINY), Fraction(0)
+            else:
+                low, high = (rational_of(end) for end in (log.lower(), log.upper()))
         if new == self.groups:
             inner = reverse = Enclosure(0.0, 0.0)
             if epsilon + high < 0:

@@ -18,7 +18,7 @@ import dpverify as dpv
 from dpverify.accounting.calibrate import DISTRIBUTIONS
 from dpverify.accounting.named_noises import NAMED
 from dpverify.enclosure import Enclosure, squared
-from dpverify.errors import ParameterError
+from dpverify.errors import NumericalError, ParameterError
 from tests.helpers.profiles import day_and_night
 
 mpf = mpmath.mpf
@@ -574,3 +574,9 @@ def test_ten_releases_reach_a_target_together(name: str) -> None:
 def test_what_makes_no_sense_is_refused(make: Callable[[], object], refused: str) -> None:
     with pytest.raises(ParameterError, match=refused):
         make()
+
+
+def test_a_threshold_beyond_all_noise_is_refused_at_once() -> None:
+    """A group of one person alone is then shown with a probability of e^−10¹³."""
+    with pytest.raises(NumericalError, match="no enclosure"):
+        dpv.curves.gaussian_threshold(sigma=9, threshold=5 * 10**7).delta_at(0)
