@@ -109,7 +109,9 @@ def page(found: Mapping[str, Mapping[str, Any]], missing: Mapping[str, str]) -> 
         stamps |= {told["by"] for told in entries.values()}
         pins = PINS[library][0].partition("==")[2]
         known = sum(bool(told["known"]) for told in entries.values())
-        left_out = _PARTLY.get(library, "") if library in LIBRARIES else _OTHERS[library]
+        left_out = (_PARTLY if entries else _OTHERS | dict.fromkeys(LIBRARIES, _UNMEASURED)).get(
+            library, ""
+        )
         remark = missing.get(library, "") or left_out
         rows.append(
             f"| {library} {pins} | {len(entries) or ''} | {counts['violation'] or ''} | "
@@ -136,6 +138,7 @@ _AUDITOR = (
     "its training steps aren't audited yet"
 )
 _UNAUDITED = "installs; its mechanisms aren't audited yet"
+_UNMEASURED = "installs; `dpverify audit libraries` audits it, and nothing of it is kept here yet"
 _PARTLY = {
     "tmlt-analytics": "noise of its core; each release of a session starts jobs of Spark",
     "smartnoise-synth": "covariances and transformers; a fit of a synthesizer takes long",
