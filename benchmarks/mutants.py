@@ -1,30 +1,35 @@
-"""Mutants: small changes of the sources that the tests named after a file must notice.
+"""Mutants: small changes of the sources that the tests of their folder must notice.
 
 ``python -m benchmarks.mutants`` takes a sample of all changes of a comparison, an operator, a whole
-number, a truth value or a negation in the functions of `PLACES`, makes each in a copy of the
-project and runs there, as with every change, the tests of the folder that mirrors the file's, those
-named after the file first. It prints the mutants that these let live, and exits with 1 where they
-kill fewer than `LEAST` of the sample. What is done is kept in ``out/mutants.jsonl``, from which an
-interrupted run goes on.
+number, a truth value or a negation in the functions of `PLACES`, and makes each in a copy of the
+project. Of the tests that run with every change it runs there those of the folder that mirrors the
+file's, as far as they reach the changed statement (`benchmarks.reached`): the others can't notice
+it. What a cache keeps is reached by the first test that asks for it alone, which kills fewer
+mutants and never more. The mutants that live are printed, and the command exits with 1 where the
+tests kill fewer than `LEAST` of the sample. What is done is kept in ``out/mutants.jsonl``, from
+which an interrupted run goes on; remove it after changes of sources or tests.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import os
 import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.kept import Kept
+import pytest
 
-__all__ = ["LEAST", "PLACES", "lines", "main", "mirroring", "mutant"]
+from benchmarks.kept import Kept
+from benchmarks.reached import TESTS, Reached, environment
+
+__all__ = ["LEAST", "PLACES", "main", "mirroring", "mutant", "places"]
 
 LEAST = 0.85
 PLACES = (
@@ -34,8 +39,6 @@ PLACES = (
     "dpverify/data/grid.py",
     "mechanisms/dpverify_mechanisms/linear/sketch.py",
 )
-SECONDS = 120
-"""For the tests of one folder; a mutant that takes longer is noticed."""
 _ROOT = Path(__file__).parents[1]
 _COPIED = ("dpverify", "mechanisms", "audits", "benchmarks", "tests", "examples", "docs")
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -66,68 +69,109 @@ def _changed(node: ast.AST) -> ast.AST | None:
     return None
 
 
-def _places(tree: ast.Module) -> Iterator[tuple[int, ast.AST, str, int | None]]:
-    """Line, parent, field and place in it of each node in a function that can be changed."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of a node that can be changed.
+
+    Attributes
+    ----------
+    parent, field, index : the node's; the index is None where the field holds one node
+    lines : one of which is run where the changed node is: a statement's, or where others stand in
+        it, its first and the parent's
+    """
+
+    parent: ast.AST
+    field: str
+    index: int | None
+    lines: Sequence[int]
+
+
+def _own(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement that aren't those of a statement in it."""
+    yield statement
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        children = ast.iter_child_nodes(waiting.pop(0))
+        inner = [child for child in children if not isinstance(child, ast.stmt)]
+        yield from inner
+        waiting += inner
+
+
+def _lines(node: ast.AST) -> range:
+    return range(getattr(node, "lineno", 0), (getattr(node, "end_lineno", None) or -1) + 1)
+
+
+def _places(tree: ast.Module) -> Iterator[_Place]:
+    """Of each node in a function that can be changed."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    inner = {id(one) for node in functions for one in ast.walk(node) if one is not node}
-    for function in (node for node in functions if id(node) not in inner):
-        line = function.lineno
-        for parent in (one for statement in function.body for one in ast.walk(statement)):
-            line = getattr(parent, "lineno", line)
+    for statement in dict.fromkeys(
+        one
+        for function in functions
+        for body in function.body
+        for one in ast.walk(body)
+        if isinstance(one, ast.stmt)
+    ):
+        compound = any(isinstance(one, ast.stmt) for one in islice(ast.walk(statement), 1, None))
+        for parent in _own(statement):
+            lines = [statement.lineno, *_lines(parent)] if compound else [*_lines(statement)]
             for field, value in ast.iter_fields(parent):
                 if field in ("annotation", "returns"):
                     continue
                 several = value if isinstance(value, list) else [value]
-                for place, node in enumerate(several):
+                for index, node in enumerate(several):
                     if isinstance(node, ast.AST) and _changed(node) is not None:
-                        yield line, parent, field, place if isinstance(value, list) else None
+                        place = index if isinstance(value, list) else None
+                        yield _Place(parent, field, place, lines)
 
 
-def lines(text: str) -> list[int]:
-    """Of each mutant of a module, in their order."""
-    return [line for line, *_ in _places(ast.parse(text))]
+def places(text: str) -> list[Sequence[int]]:
+    """The lines of each mutant of a module, in their order: one of them is run where it is."""
+    return [place.lines for place in _places(ast.parse(text))]
 
 
 def mutant(text: str, number: int) -> str:
     """The module with one change."""
     tree = ast.parse(text)
-    _, parent, field, place = next(islice(_places(tree), number, None))
-    found = getattr(parent, field)
-    if place is None:
-        setattr(parent, field, _changed(found))
+    place = next(islice(_places(tree), number, None))
+    found = getattr(place.parent, place.field)
+    if place.index is None:
+        setattr(place.parent, place.field, _changed(found))
     else:
-        found[place] = _changed(found[place])
+        found[place.index] = _changed(found[place.index])
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def mirroring(path: Path) -> list[str]:
-    """The tests that are named after a file, and all of the folder that mirrors its own."""
+def mirroring(path: Path) -> str:
+    """The folder of tests that mirrors a file's own, with its slash."""
     root, _, inside = path.parent.as_posix().partition("/")
-    folder = Path("tests", inside.replace("dpverify_", "", 1) if root != "dpverify" else inside)
-    named = sorted((_ROOT / folder).glob(f"test_{path.stem.lstrip('_')}*.py"))
-    return [str(test.relative_to(_ROOT)) for test in named] + [str(folder)]
+    return f"tests/{inside.replace('dpverify_', '', 1) if root != 'dpverify' else inside}/"
 
 
-def _survives(copy: Path, path: Path, number: int) -> bool:
+def _survives(copy: Path, path: Path, number: int, reached: Reached, tests: list[str]) -> bool:
+    """Whether the tests that reach a mutant let it live."""
     text = (_ROOT / path).read_text(encoding="utf-8")
     (copy / path).write_text(mutant(text, number), encoding="utf-8")
-    roots = [str(copy), str(copy / "mechanisms"), str(copy / "audits")]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p"]
-    command += ["no:cacheprovider", "-m", "not nightly", *mirroring(path)]
+    files = sorted({test.partition("::")[0] for test in tests})
+    seconds = 60 + 10 * sum(reached.seconds[test] for test in tests)
     try:
-        done = subprocess.run(  # noqa: S603  # this interpreter
-            command,
-            cwd=copy,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(roots)},
-            check=False,
-            capture_output=True,
-            timeout=SECONDS,
-        )
+        status = _status(copy, tests, seconds) if tests else pytest.ExitCode.OK
+        # A change may give a parametrized test another name.
+        if status == pytest.ExitCode.USAGE_ERROR:
+            status = _status(copy, files, seconds)
     except subprocess.TimeoutExpired:
         return False
     finally:
         (copy / path).write_text(text, encoding="utf-8")
-    return done.returncode == 0
+    return status == pytest.ExitCode.OK
+
+
+def _status(copy: Path, tests: Sequence[str], seconds: float) -> int:
+    names = copy / "tests.txt"
+    names.write_text("\n".join(tests), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", *TESTS, f"@{names}"]
+    return subprocess.run(  # noqa: S603  # this interpreter
+        command, cwd=copy, env=environment(copy), check=False, capture_output=True, timeout=seconds
+    ).returncode
 
 
 def main() -> None:
@@ -141,9 +185,9 @@ def main() -> None:
     files = [file for place in found for file in sorted(place.rglob("*.py")) or [place]]
     sources = {file.relative_to(_ROOT): file.read_text(encoding="utf-8") for file in files}
     everything = [
-        (path, number, line)
+        (path, number, where)
         for path, text in sources.items()
-        for number, line in enumerate(lines(text))
+        for number, where in enumerate(places(text))
     ]
     sample = random.Random(given.seed).sample(everything, given.count)  # noqa: S311
     copy = given.out.resolve() / "mutants"
@@ -151,11 +195,15 @@ def main() -> None:
     for name in _COPIED:
         shutil.copytree(_ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(_ROOT / "pyproject.toml", copy)
+    folders = sorted(set(map(mirroring, sources)))
+    reached = Reached.by(folders, list(sources), copy, given.out.resolve())
     kept, alive = Kept(given.out / "mutants.jsonl"), 0
-    for path, number, line in sample:
-        if kept.get(f"{given.seed}/{path}/{number}", partial(_survives, copy, path, number)):
+    for path, number, where in sample:
+        tests = [test for test in reached.tests(path, where) if test.startswith(mirroring(path))]
+        survives = partial(_survives, copy, path, number, reached, tests)
+        if kept.get(f"{given.seed}/{path}/{number}", survives):
             alive += 1
-            print(f"{path}:{line}: mutant {number} lives", flush=True)
+            print(f"{path}:{where[0]}: mutant {number} lives, {len(tests)} tests", flush=True)
     killed = 1 - alive / given.count
     print(f"{killed:.1%} of {given.count} mutants killed")
     sys.exit(killed < LEAST)

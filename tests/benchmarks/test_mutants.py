@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.mutants import lines, mirroring, mutant
+from benchmarks.mutants import mirroring, mutant, places
 from tests.helpers.paths import ROOT
 
 SOURCE = '''"""Docstrings stay."""
@@ -20,11 +20,11 @@ def inside(x: int, most: int = 4) -> bool:
 
 
 def test_each_change_is_made_once_and_alone() -> None:
-    where = lines(SOURCE)
+    where = places(SOURCE)
     made = [mutant(SOURCE, number) for number in range(len(where))]
     ends = [text.splitlines()[-2:] for text in made]
     assert len(set(made)) == len(made) > 10
-    assert set(where) == {8, 9}
+    assert {tuple(lines) for lines in where} == {(8,), (9,)}
     assert all(
         '"""Whether x is in a range of 2."""' in text and "LIMIT = 3" in text for text in made
     )
@@ -43,14 +43,35 @@ def test_each_change_is_made_once_and_alone() -> None:
     assert returned == {"return flag == True", "return flag != True", "return flag == False"}
 
 
-def test_the_tests_are_those_of_the_folder_that_mirrors_the_files() -> None:
+COMPOUND = """
+def inside(x):
+    if (x < 0
+            and x + 1):
+        return [
+            x,
+            x * 2,
+        ]
+    return 0
+"""
+
+
+def test_a_mutant_is_reached_where_its_statement_is() -> None:
+    reached = {mutant(COMPOUND, number): lines for number, lines in enumerate(places(COMPOUND))}
+    for changed, lines in {
+        "x <= 0": {3},
+        "x < 0 or x + 1": {3, 4},
+        "x + 2": {3, 4},
+        "x / 2": {5, 6, 7, 8},
+        "return 1": {9},
+    }.items():
+        assert [set(found) for text, found in reached.items() if changed in text] == [lines]
+
+
+def test_the_tests_are_of_the_folder_that_mirrors_the_files() -> None:
     for source, tests in (
-        ("dpverify/sampling/words.py", ["tests/sampling/test_words.py", "tests/sampling"]),
-        ("dpverify/sampling/_nameless.py", ["tests/sampling"]),
-        (
-            "mechanisms/dpverify_mechanisms/linear/sketch.py",
-            ["tests/mechanisms/linear/test_sketch.py", "tests/mechanisms/linear"],
-        ),
+        ("dpverify/sampling/words.py", "tests/sampling/"),
+        ("dpverify/data/grid.py", "tests/data/"),
+        ("mechanisms/dpverify_mechanisms/linear/sketch.py", "tests/mechanisms/linear/"),
     ):
         assert mirroring(Path(source)) == tests
-        assert all((ROOT / name).exists() for name in tests)
+        assert (ROOT / tests).is_dir()
