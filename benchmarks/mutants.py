@@ -1,13 +1,14 @@
-"""Mutants: small changes of the sources that the tests of their folder must notice.
+"""Mutants: small changes of the sources that tests must notice.
 
 ``python -m benchmarks.mutants`` takes a sample of all changes of a comparison, an operator, a whole
 number, a truth value or a negation in the functions of `PLACES`, and makes each in a copy of the
-project. Of the tests that run with every change it runs there those of the folder that mirrors the
-file's, as far as they reach the changed statement (`benchmarks.reached`): the others can't notice
-it. What a cache keeps is reached by the first test that asks for it alone, which kills fewer
-mutants and never more. The mutants that live are printed, and the command exits with 1 where the
-tests kill fewer than `LEAST` of the sample. What is done is kept in ``out/mutants.jsonl``, from
-which an interrupted run goes on; remove it after changes of sources or tests.
+project. Of the tests that run with every change it runs there those that reach the changed
+statement (`benchmarks.reached`), for the others can't notice it: of the folders that mirror those
+of `PLACES`, and of the contracts that all curves, losses and mechanisms keep to. What a cache keeps
+is reached by the first test that asks for it alone, which kills fewer mutants and never more. The
+mutants that live are printed, and the command exits with 1 where the tests kill fewer than `LEAST`
+of the sample. What is done is kept in ``out/mutants.jsonl``, from which an interrupted run goes on;
+remove it after changes of sources or tests.
 """
 
 from __future__ import annotations
@@ -195,11 +196,12 @@ def main() -> None:
     for name in _COPIED:
         shutil.copytree(_ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(_ROOT / "pyproject.toml", copy)
-    folders = sorted(set(map(mirroring, sources)))
+    folders = sorted({*map(mirroring, sources), "tests/contracts/"})
     reached = Reached.by(folders, list(sources), copy, given.out.resolve())
     kept, alive = Kept(given.out / "mutants.jsonl"), 0
     for path, number, where in sample:
-        tests = [test for test in reached.tests(path, where) if test.startswith(mirroring(path))]
+        own = mirroring(path)
+        tests = sorted(reached.tests(path, where), key=lambda test: not test.startswith(own))
         survives = partial(_survives, copy, path, number, reached, tests)
         if kept.get(f"{given.seed}/{path}/{number}", survives):
             alive += 1
