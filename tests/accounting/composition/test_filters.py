@@ -45,6 +45,18 @@ def test_a_rational_largest_loss_costs_itself() -> None:
         assert cost == {"epsilon": Fraction(1, 10), "delta": 0}
 
 
+@pytest.mark.parametrize("kind", FILTERS.values())
+@pytest.mark.parametrize("larger", [0, 1])
+def test_limits_are_proven_one_by_one(kind: type[Filter], larger: int) -> None:
+    """A budget's file states its limits: none of them may be larger than what the goal allows."""
+    goal = filtered(kind)
+    limits = goal.limits()
+    assert goal.proves(limits)
+    name = list(limits)[larger]
+    more = (limits[name] + goal.delta) / 10**6
+    assert not goal.proves({**limits, name: limits[name] + more})
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), (30, "1e-40")]
 )

@@ -48,6 +48,16 @@ def test_the_limit_has_the_spread_of_a_noncentral_t(n: int, m: int, mean: float)
     assert fit.epsilon_lower == epsilon_gaussian(DELTA, 1, sensitivity=fit.mu_lower).lower
 
 
+@pytest.mark.parametrize("unit", [1e-6, 0.3, 250.0])
+def test_the_fit_is_the_same_in_any_unit(unit: float) -> None:
+    sides = normal_scores(90, mean=2.0), normal_scores(60)
+    fit = gaussian_fit(*sides, delta=DELTA, alpha=0.05)
+    scaled = gaussian_fit(*(unit * side + 7 * unit for side in sides), delta=DELTA, alpha=0.05)
+    assert fit.mu == pytest.approx(2, rel=0.02)
+    for name in ("p_value", "mu", "mu_lower", "epsilon_lower"):
+        assert getattr(scaled, name) == pytest.approx(getattr(fit, name), rel=1e-6)
+
+
 def test_sides_that_differ_in_nothing_show_nothing() -> None:
     fit = gaussian_fit(normal_scores(40), normal_scores(90), delta=DELTA, alpha=0.05)
     assert fit.p_value == 1
