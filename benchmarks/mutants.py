@@ -7,8 +7,10 @@ statement (`benchmarks.reached`), for the others can't notice it: of the folders
 of `PLACES`, and of the contracts that all curves, losses and mechanisms keep to. What a cache keeps
 is reached by the first test that asks for it alone, which kills fewer mutants and never more. The
 mutants that live are printed, and the command exits with 1 where the tests kill fewer than `LEAST`
-of the sample. What is done is kept in ``out/mutants.jsonl``, from which an interrupted run goes on;
-remove it after changes of sources or tests.
+of the sample, those left out that `HARMLESS` lists: they change no result, or only how sharp or
+fast a correct one is, for the reason that stands there. What is done is kept in
+``out/mutants.jsonl``, from which an interrupted run goes on; remove it after changes of sources or
+tests.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -30,7 +33,17 @@ import pytest
 from benchmarks.kept import Kept
 from benchmarks.reached import TESTS, Reached, environment
 
-__all__ = ["LEAST", "PLACES", "main", "mirroring", "mutant", "places"]
+__all__ = [
+    "HARMLESS",
+    "LEAST",
+    "PLACES",
+    "change",
+    "harmless",
+    "main",
+    "mirroring",
+    "mutant",
+    "places",
+]
 
 LEAST = 0.85
 PLACES = (
@@ -40,6 +53,9 @@ PLACES = (
     "dpverify/data/grid.py",
     "mechanisms/dpverify_mechanisms/linear/sketch.py",
 )
+HARMLESS = Path(__file__).with_name("harmless_mutants.toml")
+"""Mutants that no test should notice, each with the reason."""
+Change = tuple[str, str]
 _ROOT = Path(__file__).parents[1]
 _COPIED = ("dpverify", "mechanisms", "audits", "benchmarks", "tests", "examples", "docs")
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -142,6 +158,21 @@ def mutant(text: str, number: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def change(text: str, number: int) -> Change:
+    """The line of the module that is another one in a mutant, as `ast.unparse` writes both."""
+    lines = zip(
+        ast.unparse(ast.parse(text)).splitlines(), mutant(text, number).splitlines(), strict=True
+    )
+    return next((before.strip(), after.strip()) for before, after in lines if before != after)
+
+
+def harmless() -> Mapping[tuple[str, str, str], str]:
+    """Reasons by file, line before and line after."""
+    with HARMLESS.open("rb") as file:
+        entries = tomllib.load(file)["mutant"]
+    return {(each["file"], each["before"], each["after"]): each["why"] for each in entries}
+
+
 def mirroring(path: Path) -> str:
     """The folder of tests that mirrors a file's own, with its slash."""
     root, _, inside = path.parent.as_posix().partition("/")
@@ -153,7 +184,7 @@ def _survives(copy: Path, path: Path, number: int, reached: Reached, tests: list
     text = (_ROOT / path).read_text(encoding="utf-8")
     (copy / path).write_text(mutant(text, number), encoding="utf-8")
     files = sorted({test.partition("::")[0] for test in tests})
-    seconds = 60 + 10 * sum(reached.seconds[test] for test in tests)
+    seconds = 60 + 3 * sum(reached.seconds[test] for test in tests)
     try:
         status = _status(copy, tests, seconds) if tests else pytest.ExitCode.OK
         # A change may give a parametrized test another name.
@@ -198,16 +229,22 @@ def main() -> None:
     shutil.copy(_ROOT / "pyproject.toml", copy)
     folders = sorted({*map(mirroring, sources), "tests/contracts/"})
     reached = Reached.by(folders, list(sources), copy, given.out.resolve())
-    kept, alive = Kept(given.out / "mutants.jsonl"), 0
+    kept, reasons = Kept(given.out / "mutants.jsonl"), harmless()
+    alive = excused = 0
     for path, number, where in sample:
         own = mirroring(path)
         tests = sorted(reached.tests(path, where), key=lambda test: not test.startswith(own))
         survives = partial(_survives, copy, path, number, reached, tests)
         if kept.get(f"{given.seed}/{path}/{number}", survives):
-            alive += 1
-            print(f"{path}:{where[0]}: mutant {number} lives, {len(tests)} tests", flush=True)
-    killed = 1 - alive / given.count
-    print(f"{killed:.1%} of {given.count} mutants killed")
+            before, after = change(sources[path], number)
+            excused += (path.as_posix(), before, after) in reasons
+            if (path.as_posix(), before, after) not in reasons:
+                alive += 1
+                print(
+                    f"{path}:{where[0]}, {len(tests)} tests\n  - {before}\n  + {after}", flush=True
+                )
+    killed = 1 - alive / (given.count - excused)
+    print(f"{killed:.1%} of {given.count - excused} mutants killed; {excused} more are harmless")
     sys.exit(killed < LEAST)
 
 

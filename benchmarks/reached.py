@@ -25,7 +25,8 @@ __all__ = [
 
 TESTS = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not nightly"]
 """Of every change, in one process, up to the first that fails."""
-_SECONDS = "DPVERIFY_REACHED"
+_DATA, _SECONDS = "reached.coverage", "reached.json"
+_VARIABLE = "DPVERIFY_REACHED"
 _seconds: dict[str, float] = {}
 
 
@@ -51,7 +52,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_unconfigure() -> None:
     """Note what all of them took."""
-    Path(os.environ[_SECONDS]).write_text(json.dumps(_seconds), encoding="utf-8")
+    Path(os.environ[_VARIABLE]).write_text(json.dumps(_seconds), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,19 +71,23 @@ class Reached:
     @classmethod
     def by(cls, folders: Sequence[str], files: Sequence[Path], root: Path, out: Path) -> Reached:
         """Run the tests of the folders in a copy of the project, which has to pass."""
-        data, seconds = out / "reached.coverage", out / "reached.json"
         command = [sys.executable, "-m", "coverage", "run", "--rcfile", os.devnull]
-        command += ["--data-file", str(data), "--include", ",".join(map(str, files))]
+        command += ["--data-file", str(out / _DATA), "--include", ",".join(map(str, files))]
         subprocess.run(  # noqa: S603  # this interpreter
             [*command, "-m", "pytest", "-p", "benchmarks.reached", *TESTS, *folders],
             cwd=root,
-            env=environment(root) | {_SECONDS: str(seconds)},
+            env=environment(root) | {_VARIABLE: str(out / _SECONDS)},
             check=True,
         )
-        measured = CoverageData(str(data))
+        return cls.read(files, root, out)
+
+    @classmethod
+    def read(cls, files: Sequence[Path], root: Path, out: Path) -> Reached:
+        """What such a run has noted."""
+        measured = CoverageData(str(out / _DATA))
         measured.read()
         lines = {file: measured.contexts_by_lineno(str(root / file)) for file in files}
-        return cls(lines, json.loads(seconds.read_text(encoding="utf-8")))
+        return cls(lines, json.loads((out / _SECONDS).read_text(encoding="utf-8")))
 
     def tests(self, file: Path, lines: Iterable[int]) -> list[str]:
         """Those that reach one of the lines, the fastest first."""

@@ -171,7 +171,17 @@ def test_every_theorem_gives_more_away_than_the_exact_losses() -> None:
     kinds = [name.partition(":")[0] for name in found]
     assert kinds[:3] == ["exact privacy losses", "Rényi", "zCDP"]
     assert kinds[-1] == "basic composition"
-    assert all(bound.upper >= exact.lower for bound in found.values())
+    assert all(exact.lower <= bound.upper < math.inf for bound in found.values())
+
+
+def test_points_share_half_of_delta() -> None:
+    """Basic composition gives the sum of each release's own epsilon at its share, exactly here."""
+    curves = [Gaussian(sigma=4), Gaussian(sigma=6), Gaussian(sigma=9)]
+    found = compared([guarantee(curve) for curve in curves], DELTA)
+    (basic,) = (bound for name, bound in found.items() if name.startswith("basic"))
+    shares = [Fraction(curve.epsilon_at(DELTA / 6).upper) for curve in curves]
+    point = ApproxDP(epsilon=sum(shares), delta=DELTA / 2)
+    assert basic == point.epsilon_at(DELTA)
 
 
 def test_every_theorem_on_randomized_response() -> None:

@@ -25,6 +25,7 @@ from dpverify.accounting.curves.randomized_response import RandomizedResponse as
 from dpverify.data.adjacency import BitFlip, Record
 from dpverify.data.domain import Box
 from dpverify.enclosure import Enclosure
+from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Estimator
 from dpverify_mechanisms.baselines.randomized_response import (
@@ -243,6 +244,12 @@ def refutation(
         if worst < bound.lower * (1 - DIGITS):
             return f"loose at {epsilon}"
     return None
+
+
+@pytest.mark.parametrize("keep", ["0.333", 1, "1.5"])
+def test_a_keep_probability_of_values_tells_less_than_all(keep: Any) -> None:
+    with pytest.raises(ParameterError, match=r"keep=\S+ must be in \[1/3, 1\)"):
+        ResponseCurve.of_values(3, keep=keep)
 
 
 @pytest.mark.parametrize("adjacency", [BitFlip(), Record()])
