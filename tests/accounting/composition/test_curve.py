@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.curve import Composed, _Direction, _direction
 from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.accounting.curves.gaussian import Gaussian
 from dpverify.accounting.curves.laplace import Laplace
@@ -44,6 +44,17 @@ LAWS: dict[str, PrivacyLoss] = {
 # Any choice of these has few atoms or a smooth part, so that a curve takes milliseconds.
 names = st.lists(st.sampled_from(["coin", "weaker coin", "pure", "leak", "finite"]), max_size=3)
 smooth = st.lists(st.sampled_from(["coin", "leak", "rows", "finite", "position"]), max_size=3)
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 20), F(1, 4), F(3)])
+def test_a_tail_bound_shows_what_is_so_and_nothing_else(epsilon: Fraction) -> None:
+    """It is off by a factor of some hundred at most, and proves no delta below the true one."""
+    sampled = 1000 * Gaussian(sigma=1).poisson_sampled(rate="0.01")
+    truth, direction = sampled.delta_at(epsilon), _direction(sampled.losses())
+    assert isinstance(direction, _Direction)
+    for share in (F(1, 10**6), F(1, 2), F(99, 100)):
+        assert not direction.is_below(epsilon, share * Fraction(truth.lower))
+    assert direction.is_below(epsilon, 1000 * Fraction(truth.upper))
 
 
 def curve(*names: str) -> Composed:

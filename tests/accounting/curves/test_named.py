@@ -473,6 +473,8 @@ def test_norms_of_a_strategy_are_exact() -> None:
     prefix = [["1", "0", "0"], ["1", "0.5", "0"], ["1", "0.5", "0.1"]]
     assert squared(dpv.curves.matrix_mechanism(prefix, sigma=1).sensitivity) == 3
     far = 1 + 1 + Fraction(9, 10) ** 2
+    small = dpv.curves.matrix_mechanism([["0.5"]], sigma=1)
+    assert squared(small.sensitivity) == Fraction(1, 4)
     replaced = dpv.curves.matrix_mechanism(prefix, sigma=1, replaced=True)
     assert squared(replaced.sensitivity) == far
     both = dpv.curves.matrix_mechanism(prefix, sigma=1, together=[[0, 2], [1]])

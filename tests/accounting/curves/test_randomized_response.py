@@ -246,6 +246,17 @@ def refutation(
     return None
 
 
+@pytest.mark.parametrize("keep", [Fraction(3, 5), Fraction(731, 1000), Fraction(9, 10)])
+def test_an_outcome_at_the_threshold_counts(keep: Fraction) -> None:
+    """Also where the quotient of two doubles is a whole number and a bit."""
+    curve = ResponseCurve(keep=keep, positions=60)
+    step = curve.loss().upper
+    at = [count * step for count in range(-60, 61)]
+    assert any(math.ceil(each / step) * step > each for each in at)
+    for each in at:
+        assert curve.rates(each) == curve.rates(each - step / 2)
+
+
 @pytest.mark.parametrize("keep", ["0.333", 1, "1.5"])
 def test_a_keep_probability_of_values_tells_less_than_all(keep: Any) -> None:
     with pytest.raises(ParameterError, match=r"keep=\S+ must be in \[1/3, 1\)"):
