@@ -19,7 +19,7 @@ from dpverify.enclosure import to_arb
 from dpverify.errors import ParameterError
 from dpverify.sampling._quantile_table import Polynomials
 from dpverify.sampling._quantile_table import Table as Tables
-from dpverify.sampling.rounded_gaussian import RoundedGaussian
+from dpverify.sampling.rounded_gaussian import RoundedGaussian, _derivative_at_integer
 from dpverify.sampling.rounded_laplace import RoundedLaplace
 from dpverify.sampling.words import ReplayableWords
 
@@ -304,6 +304,21 @@ def test_sign_bit_negates(law: Law, word: int) -> None:
     drawn, _ = table_path(law, [word, word ^ 1], 37.25)
     assert drawn[0] == -drawn[1]
     assert abs(sampler.decide(word | 2**63, rng=ReplayableWords(0))) < 37.25 * law.reach
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_derivatives_of_a_characteristic_function(place: int, order: int) -> None:
+    """By differences, at a small scale, where the terms beyond the first can be seen."""
+    square = Fraction(1, 50)
+
+    def transform(t: Any) -> Any:
+        return mpmath.exp(-2 * mpmath.pi**2 * t**2 / 50) * mpmath.sincpi(t)
+
+    with mpmath.workdps(40), ctx.workprec(128):
+        slope = mpmath.diff(transform, place, order)
+        found = _derivative_at_integer(to_arb(square), place, order)
+        assert abs(mpmath.mpf(str(found.mid().str(30, radius=False))) / slope - 1) < 1e-20
 
 
 @of_each(lambda law: law.small)
