@@ -310,3 +310,15 @@ def test_probabilities_that_do_not_sum_to_one() -> None:
 def test_what_is_no_loss_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(ParameterError):
         make()
+
+
+@pytest.mark.parametrize("base", [LaplaceLoss(shift=F(1)), GaussianLoss(mu_squared=F(1))])
+def test_tails_at_a_ball_hold_those_of_its_numbers(base: LaplaceLoss | GaussianLoss) -> None:
+    """Around 0 and around the shift too, where Laplace's density has its kinks."""
+    loss = ReplacedSampleLoss(base=base, rate=F(1, 3))
+    for middle in (-1.0, 0.0, 0.4, 1.0):
+        both = loss.above(arb(middle, 0.25))
+        for place in (-0.25, -0.1, 0.0, 0.2, 0.25):
+            exact = loss.above(arb(middle + place))
+            assert all(ball.overlaps(one) for ball, one in zip(both, exact, strict=True))
+            assert all(ball.rad() < 0.2 for ball in both)
