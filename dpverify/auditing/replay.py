@@ -50,6 +50,8 @@ def attack_code(attack: Attack, target: Target, config: AuditConfig, *, own: boo
     options = ""
     if target.undrawable:
         options += f", undrawable={writer.code(target.undrawable)}"
+    if target.spare:
+        options += f", spare={writer.code(target.spare)}, refuted={target.refuted}"
     if target.space is not None:
         head += writer.assigned("space", target.space)
         options += ", space=space"

@@ -55,7 +55,7 @@ AuditKind = Literal[
 ]
 
 KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
-"""Kinds of audit that test a privacy claim, in the order in which they run: those of `ATTACKS`."""
+"""Kinds of audit that test a privacy claim, in the order of reports: those of `ATTACKS`."""
 
 Omittable = AuditKind | Literal["precision-of-doubles"]
 OMITTABLE: tuple[Omittable, ...] = (*KINDS, "precision-of-doubles")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -34,6 +34,24 @@ class Runs:
     """Labels of every release, in order, by the name of the label."""
 
     labels: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in LABELS})
+
+    @classmethod
+    def of(cls, outputs: NDArray[Any], words: Sequence[int]) -> Runs:
+        """Of outputs as `sampled` gives them, and the words that they took, where that is known."""
+        if outputs.dtype == object:
+            seen = [_told(value_of(output)) for output in outputs]
+        else:
+            seen = [(f"{outputs.dtype} {outputs.shape[1:]}", content(each)) for each in outputs]
+        runs = cls()
+        for (behaviour, value), taken in zip(seen, words or [0] * len(seen), strict=True):
+            runs.note(behaviour, value, taken)
+        return runs
+
+    def note(self, behaviour: str, value: bytes, words: int) -> None:
+        """One more release: what it did, what it gave, and how many words it took."""
+        self.labels["behaviour"].append(behaviour.encode())
+        self.labels["output"].append(behaviour.encode() + b"\0" + value)
+        self.labels["words"].append(str(words).encode())
 
     @property
     def failure(self) -> str:
@@ -115,7 +133,7 @@ class Trial:
                 released: Any = released_once()
                 output = kept(released)
                 if isinstance(output, Value):
-                    behaviour, value = output.structure, repr(output.leaves).encode()
+                    behaviour, value = _told(output)
                 else:
                     array = np.asarray(output)
                     behaviour = f"{type(released).__name__} {array.dtype} {array.shape}"
@@ -125,9 +143,7 @@ class Trial:
             except BaseException as error:
                 behaviour = f"raised {type(error).__name__}"
                 value = b""  # the text is for the owner, and may well name a value
-            runs.labels["behaviour"].append(behaviour.encode())
-            runs.labels["output"].append(behaviour.encode() + b"\0" + value)
-            runs.labels["words"].append(str(rng.taken - before).encode())
+            runs.note(behaviour, value, rng.taken - before)
 
         return release
 
@@ -141,6 +157,13 @@ class Trial:
             evidence=CheckEvidence(check=name),
             failed=failed,
         )
+
+
+def _told(value: Value) -> tuple[str, bytes]:
+    """What a release did, and what it gave, by the value that was read of it."""
+    if value.raised:  # its text is for the owner, and may well name a value
+        return value.structure.replace("raises", "raised", 1), b""
+    return value.structure, repr(value.leaves).encode()
 
 
 def send(trial: Trial, pair: Pair, name: str, number: int, sender: Connection) -> None:

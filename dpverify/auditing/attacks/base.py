@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
 
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import Finding
-from dpverify.auditing.outputs.samples import over_the_draw
+from dpverify.auditing.outputs.samples import Sampled, over_the_draw, sampled
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.spaces.base import Space
 from dpverify.errors import require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.privacy import Pair
 
-__all__ = ["Attack", "Target"]
+__all__ = ["COUNTED", "Attack", "Target", "counted"]
+
+COUNTED = "black-box counted"
+"""Name of the stream of the draws that are counted."""
+_HELD = 2**28  # bytes of counted draws that are held for other attacks
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,18 @@ class Target:
     pairs : neighbours
     undrawable : names of the pairs at which releases failed; some attacks count failures too
     space : what data sets are made of, where pairs may be searched for
+    spare : names of pairs that are attacked as long as the claim stands
+    refuted : whether some attack has refuted it
+    made : what attacks share, by its name (`once`)
     """
 
     mechanism: Any
     pairs: Sequence[Pair]
     undrawable: frozenset[str] = frozenset()
     space: Space | None = None
+    spare: frozenset[str] = frozenset()
+    refuted: bool = False
+    made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require(bool(self.pairs), "pairs", self.pairs, "at least one pair of neighbours")
@@ -49,6 +61,66 @@ class Target:
     def drawable(self) -> Sequence[Pair]:
         """The pairs at which releases don't fail."""
         return [pair for pair in self.pairs if pair.name not in self.undrawable]
+
+    def attacked(
+        self, pairs: Sequence[Pair], attack: Callable[[Pair], Finding]
+    ) -> Iterator[Finding]:
+        """What is found at each of the pairs; at spare ones unless the claim has been refuted.
+
+        Each has its part of the level all the same: what isn't attacked accuses nobody.
+        """
+        refuted = False
+        for pair in pairs:
+            if not self.spares(pair, refuted):
+                finding = attack(pair)
+                refuted = refuted or finding.verdict == "violation"
+                yield finding
+
+    def spares(self, pair: Pair, refuted: bool) -> bool:
+        """Whether the pair is left out, as the claim is refuted: by another attack, or this one."""
+        return (refuted or self.refuted) and pair.name in self.spare
+
+    def once(
+        self,
+        name: Hashable,
+        pair: Pair,
+        config: AuditConfig,
+        make: Callable[[], _T],
+        *,
+        small: Callable[[_T], bool] = lambda _: True,
+    ) -> _T:
+        """What attacks share, made by the first of them, and the same for all levels.
+
+        Parameters
+        ----------
+        name : of what it is
+        pair, config : of what it is made
+        make : a function of these alone
+        small : whether it is held; what isn't is made again, and is the same
+        """
+        key = (name, id(pair), config.at_level(0.5))
+        if key in self.made:
+            made: _T = self.made[key]
+            return made
+        made = make()
+        if small(made):
+            self.made[key] = made
+        return made
+
+
+def counted(target: Target, pair: Pair, config: AuditConfig) -> Sampled:
+    """The draws that are counted; each attack's own test of them has its own part of the level.
+
+    Raises
+    ------
+    DrawError
+        If the mechanism can't be drawn from.
+    """
+
+    def made() -> Sampled:
+        return sampled(target.mechanism, pair, config, COUNTED)
+
+    return target.once(COUNTED, pair, config, made, small=lambda draws: draws.size <= _HELD)
 
 
 class Attack(ABC):

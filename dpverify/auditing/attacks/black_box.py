@@ -1,8 +1,9 @@
 """The black-box attack: only `release` is known.
 
-Twice as many draws as are counted are for training. Scores are learned from their first third
-(`features.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on the rest, or
-on all of them where the score wasn't fitted to them. Two rules choose.
+Twice as many draws as are counted are for training; the first quarter of them is enough where it
+has an event of all outputs of one side and of none of the other. Scores are learned from their
+first third (`features.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on
+the rest, or on all of them where the score wasn't fitted to them. Two rules choose.
 
 - The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
   the level asks for: the best of some thousand estimates is good by luck too, and a limit of 3.5
@@ -31,6 +32,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -39,27 +41,26 @@ import scipy
 from numpy.typing import NDArray
 
 from dpverify.auditing.attacks._scores import Score, learned
-from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks.base import COUNTED, Attack, Target, counted
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import EventEvidence, Finding, undrawn
-from dpverify.auditing.outputs.arrays import raised_in
+from dpverify.auditing.outputs.arrays import Drawn, raised_in
 from dpverify.auditing.outputs.features import Features, Matrix, features
-from dpverify.auditing.outputs.samples import sample_pair
+from dpverify.auditing.outputs.samples import CHUNK, sampled
 from dpverify.auditing.settings import AuditKind
 from dpverify.auditing.statistics.claim_test import judge
 from dpverify.auditing.statistics.two_sample_binomial import Counts, Line, claim_lines
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Mechanism, Pair, WhiteBox
+from dpverify.privacy import Pair, WhiteBox
 
-__all__ = ["COUNTED", "BlackBoxAttack", "Choice", "choose"]
+__all__ = ["COUNTED", "BlackBoxAttack", "Choice", "choose", "chosen"]
 
-COUNTED = "black-box counted"
-"""Name of the stream of the draws that are counted."""
 _TRAINING = "black-box training"
 _CAUTION = 3.5  # standard errors, in the choice of the event
 _THRESHOLDS = 400  # of a score that are tried, by their quantiles, with their neighbours
 _TRAINED = 2  # training draws for each that is counted
+_FIRST = 4  # of this many parts of the training draws the first may do
 _FITTED = 3  # of this many parts of the training draws scores are fitted to the first
 _CLEAR = 2.0  # standard errors by which a rare event must exceed the claim
 _FEW = 1.0  # z of the ordering for a rare event
@@ -84,6 +85,8 @@ class Choice:
     bound : lower bound on ε that the draws that chose it promise, a cautious one; −∞ for none
     excess : over the claim, in standard errors of the draws that chose it; −∞ for none
     rare : whether it was chosen as a rare event
+    usual : where a rare event was chosen, the choice of the largest ε
+    like : one of the outputs that it was learned from, for `Sampled.told_apart`
     """
 
     columns: Features
@@ -96,6 +99,8 @@ class Choice:
     bound: float
     excess: float
     rare: bool = False
+    usual: Choice | None = None
+    like: NDArray[Any] | None = None
 
     @property
     def caution(self) -> float | None:
@@ -165,7 +170,38 @@ def choose(
     # The simple ones come first.
     simple = next(choice for _, choice in tried if choice.bound >= best.bound - error / 2)
     clear = max(rare, key=lambda choice: choice.excess)
-    return replace(clear, rare=True) if clear.excess >= max(simple.excess, _CLEAR) else simple
+    rarest = clear.excess >= max(simple.excess, _CLEAR)
+    usual = replace(simple, like=record[:1])
+    return replace(clear, rare=True, usual=usual, like=record[:1]) if rarest else usual
+
+
+def chosen(target: Target, pair: Pair, config: AuditConfig, *, unpack: bool = True) -> Choice:
+    """The event that training draws choose, which all attacks on outputs share.
+
+    Raises
+    ------
+    DrawError
+        If the mechanism can't be drawn from.
+    """
+
+    def made() -> Choice:
+        claim = target.claim
+        delta = config.delta_for(claim)
+        lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
+        draws = _TRAINED * config.draws
+        begun: Sequence[tuple[Drawn, Drawn]] = ()
+        event = partial(choose, delta=float(delta), lines=lines, unpack=unpack)
+        train = partial(sampled, target.mechanism, pair, config, _TRAINING)
+        first = draws // _FIRST // CHUNK * CHUNK
+        if first:
+            part = train(draws=first)
+            choice = event(*part.outputs, classifiers=False)
+            if choice.p == 1 and choice.q == 0:  # no event is better
+                return choice
+            begun = part.chunks
+        return event(*train(draws=draws, begun=begun).outputs)
+
+    return target.once((_TRAINING, unpack), pair, config, made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,21 +227,20 @@ class BlackBoxAttack(Attack):
         require(config.draws >= 2, "draws", config.draws, "at least 2")
         pairs, claim = target.drawable, target.claim
         config = config.at_level(config.alpha / len(pairs))
-        return [self._finding(target.mechanism, pair, claim, config) for pair in pairs]
+        attack = partial(self._finding, target, claim, config)
+        return list(target.attacked(pairs, attack))
 
     def _finding(
-        self, mechanism: Mechanism, pair: Pair, claim: PrivacyCurve, config: AuditConfig
+        self, target: Target, claim: PrivacyCurve, config: AuditConfig, pair: Pair
     ) -> Finding:
-        delta, draws = config.delta_for(claim), config.draws
-        lines = claim_lines(min(claimed_epsilon(claim, delta), 50.0), float(delta))[:1]
         try:
-            training = sample_pair(mechanism, pair, config, _TRAINING, draws=_TRAINED * draws)
-            choice = choose(*training, delta=float(delta), lines=lines, unpack=self.unpack)
-            counted = sample_pair(mechanism, pair, config, COUNTED, like=training[0])
+            choice = chosen(target, pair, config, unpack=self.unpack)
+            outputs = counted(target, pair, config).told_apart(choice.like)
         except DrawError as error:
             return undrawn(self.name, error, level=config.alpha, pair=pair)
-        finding = _judged(choice, choice.count(*counted), claim, pair, delta, config.alpha)
-        told = raised_in(*counted)
+        delta = config.delta_for(claim)
+        finding = _judged(choice, choice.count(*outputs), claim, pair, delta, config.alpha)
+        told = raised_in(*outputs)
         return replace(finding, statement=f"{finding.statement} {told}") if told else finding
 
 

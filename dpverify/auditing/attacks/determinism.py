@@ -14,16 +14,18 @@ more where the data say so): that it tells neighbours apart is a remark and no v
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 
 from dpverify.auditing.attacks import _coincidences
-from dpverify.auditing.attacks._behaviour import LABELS, Trial
-from dpverify.auditing.attacks.base import Attack, Target
+from dpverify.auditing.attacks._behaviour import LABELS, Runs, Trial
+from dpverify.auditing.attacks.base import Attack, Target, counted
 from dpverify.auditing.attacks.precision import smallest_share, unreached
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import CheckEvidence, DependenceEvidence, Evidence, Finding, Verdict
@@ -70,14 +72,14 @@ class DeterminismAttack(Attack):
                 *([_coincidences.rows(trial, first)] if by_row else []),
                 _coincidences.consecutive(trial, first),
             ]
-            dependence = [_dependence(trial, pair) for pair in pairs]
+            dependence = list(target.attacked(pairs, partial(_dependence, trial, target)))
             return [*here, *(finding() for finding in begun), *dependence]
 
 
-def _dependence(trial: Trial, pair: Pair) -> Finding:
+def _dependence(trial: Trial, target: Target, pair: Pair) -> Finding:
     """Labels that one neighbour shows and the other doesn't, for each label in both orders."""
     try:
-        own, other = trial.sides(pair)
+        own, other = _runs(trial, target, pair)
     except DrawError as error:
         return trial.unable(pair, "dependence", f"{error}", failed=True)
     curve, config = trial.mechanism.privacy(), trial.config
@@ -130,6 +132,15 @@ def _dependence(trial: Trial, pair: Pair) -> Finding:
         evidence=evidence,
         power={"smallest_share": findable},
     )
+
+
+def _runs(trial: Trial, target: Target, pair: Pair) -> Sequence[Runs]:
+    """Of both sides: of the draws that all attacks count, or of others where these can't be had."""
+    if pair.name not in target.undrawable:
+        with suppress(DrawError):
+            draws = counted(target, pair, trial.config)
+            return [Runs.of(*side) for side in zip(draws.outputs, draws.words, strict=True)]
+    return trial.sides(pair)
 
 
 def _counted(shown: list[bytes], absent: list[bytes], half: int) -> tuple[bytes, Counts]:

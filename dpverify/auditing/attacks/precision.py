@@ -143,8 +143,10 @@ class PrecisionAttack(Attack):
         # Rounded down, so that no sum passes alpha.
         level = config.alpha / (2 * len(pairs)) * (1 - 1e-12)
         ratio = math.exp(min(claimed_epsilon(curve, delta), _LARGEST))
-        tested = []
+        tested: list[_Tested] = []
         for pair in pairs:
+            if target.spares(pair, any(one.refuted for one in tested)):
+                continue
             outputs = sample_pair(mechanism, pair, config, "precision")
             if self.only_whole and not all(whole(side) for side in outputs):
                 return [_left_out(mechanism, pair, config.alpha)]

@@ -123,13 +123,14 @@ class SequentialAttack(Attack):
         claim, pairs = target.claim, target.drawable
         lines = curve_lines(claim, config.delta_for(claim), points=self.points)
         config = config.at_level(config.alpha / len(pairs))
-        findings = []
-        for pair in pairs:
+
+        def attack(pair: Pair) -> Finding:
             try:
-                findings.append(bet(target.mechanism, pair, lines, config))
+                return bet(target.mechanism, pair, lines, config)
             except DrawError as error:
-                findings.append(undrawn(self.name, error, level=config.alpha, pair=pair))
-        return findings
+                return undrawn(self.name, error, level=config.alpha, pair=pair)
+
+        return list(target.attacked(pairs, attack))
 
 
 def bet(

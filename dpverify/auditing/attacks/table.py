@@ -1,4 +1,4 @@
-"""All attacks by name, in the order in which an audit makes them."""
+"""All attacks by name, in the order in which a report has them."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpverify.auditing.attacks.base import Attack, Target
-from dpverify.auditing.attacks.black_box import choose
+from dpverify.auditing.attacks.base import Attack, Target, counted
+from dpverify.auditing.attacks.black_box import chosen
 from dpverify.auditing.config import AuditConfig
 from dpverify.auditing.finding import BandEvidence, Finding, undrawn
 from dpverify.auditing.outputs.arrays import require_numbers
@@ -50,7 +50,7 @@ from dpverify.auditing.statistics.power import DETECTION, few_hits, many_hits
 from dpverify.enclosure import Enclosure
 from dpverify.errors import DrawError, require
 from dpverify.guarantee import PrivacyBound, PrivacyCurve, claimed_epsilon
-from dpverify.privacy import Mechanism, Pair, WhiteBox
+from dpverify.privacy import Pair, WhiteBox
 
 __all__ = ["Band", "TradeOffAttack", "band", "coverage"]
 
@@ -164,8 +164,8 @@ def band(own: Array, other: Array, *, alpha: float) -> Band:
 class TradeOffAttack(Attack):
     """Tests the whole claimed curve by a band on the ROC of the best score there is.
 
-    That is the mechanism's own log-likelihood ratio, or a score learned from as many training draws
-    (`choose`) where it has none. Each pair has an equal share of the level.
+    That is the mechanism's own log-likelihood ratio; where it has none, the score that the
+    black-box attack learns, of the draws that it counts. Each pair has an equal share of the level.
 
     Parameters
     ----------
@@ -180,20 +180,19 @@ class TradeOffAttack(Attack):
         require(config.draws >= 8, "draws", config.draws, "at least 8")
         pairs, claim = target.drawable, target.claim
         config = config.at_level(config.alpha / len(pairs))
-        findings = []
-        for pair in pairs:
-            try:
-                scores = self._scores(target.mechanism, pair, claim, config)
-            except DrawError as error:
-                findings.append(undrawn(self.name, error, level=config.alpha, pair=pair))
-            else:
-                findings.append(_finding(*scores, pair, claim, config))
-        return findings
 
-    def _scores(
-        self, mechanism: Mechanism, pair: Pair, claim: PrivacyCurve, config: AuditConfig
-    ) -> tuple[str, Array, Array]:
+        def attack(pair: Pair) -> Finding:
+            try:
+                scores = self._scores(target, pair, config)
+            except DrawError as error:
+                return undrawn(self.name, error, level=config.alpha, pair=pair)
+            return _finding(*scores, pair, claim, config)
+
+        return list(target.attacked(pairs, attack))
+
+    def _scores(self, target: Target, pair: Pair, config: AuditConfig) -> tuple[str, Array, Array]:
         """The score, in words, and its values on both sides."""
+        mechanism = target.mechanism
         if isinstance(mechanism, WhiteBox):
             score = "log-likelihood ratio"
             sides = sample_pair(mechanism, pair, config, "trade-off counted")
@@ -203,15 +202,12 @@ class TradeOffAttack(Attack):
                 for outputs in taken
             )
         else:
-            training = sample_pair(mechanism, pair, config, "trade-off training")
-            delta = float(config.delta_for(claim))
-            choice = choose(*training, delta=delta, unpack=self.unpack)
+            choice = chosen(target, pair, config, unpack=self.unpack)
+            choice = choice.usual or choice
             score = choice.event
             own, other = (
                 choice.score(choice.columns.matrix(side))
-                for side in sample_pair(
-                    mechanism, pair, config, "trade-off counted", like=training[0]
-                )
+                for side in counted(target, pair, config).told_apart(choice.like)
             )
         if np.any(np.isnan(own)) or np.any(np.isnan(other)):
             named = f"{display_name(mechanism)}: the {score}"

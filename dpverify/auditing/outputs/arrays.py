@@ -43,18 +43,22 @@ class Drawn(NamedTuple):
     ----------
     outputs : of shape (draws, …), as `sample_pair` gives them
     types : of each, where outputs are numbers
+    words : random words that each asked for, where they were made one at a time
     """
 
     outputs: NDArray[Any]
     types: Hashable
+    words: list[int]
 
     @classmethod
-    def of(cls, outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int) -> Drawn:
+    def of(
+        cls, outputs: list[Any], mechanism: Mechanism, pair: Pair, side: int, words: list[int]
+    ) -> Drawn:
         """One array of them; of values where they are of several types."""
         types = set(map(types_of, outputs))
         if len(types) > 1:
             outputs = [value_of(output) for output in outputs]
-        return cls(stacked(outputs, mechanism, pair, side), types.pop())
+        return cls(stacked(outputs, mechanism, pair, side), types.pop(), words)
 
     def values(self) -> list[Value]:
         """Each output by itself."""

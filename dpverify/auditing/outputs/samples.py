@@ -21,22 +21,22 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
 from dpverify.auditing.config import AuditConfig
-from dpverify.auditing.outputs.arrays import Drawn, always_raises, joined, stacked
+from dpverify.auditing.outputs.arrays import Drawn, always_raises, joined, stacked, valued
 from dpverify.auditing.outputs.foreign import OVERDUE, alone, draw_error, foreign_code
 from dpverify.auditing.outputs.time_limit import time_left
-from dpverify.auditing.outputs.values import Value, kept
+from dpverify.auditing.outputs.values import Value, kept, objects, value_of
 from dpverify.errors import PASSING, DrawError, require
 from dpverify.execution.parallel import remote, spread
 from dpverify.privacy import Mechanism, Pair
@@ -46,6 +46,7 @@ from dpverify.visible import raised
 __all__ = [
     "CHUNK",
     "AlwaysRaisedError",
+    "Sampled",
     "both_sides",
     "by_chunks",
     "copied",
@@ -55,11 +56,13 @@ __all__ = [
     "prepares",
     "releaser",
     "sample_pair",
+    "sampled",
 ]
 
 CHUNK = 1000
 """Draws that share a stream of words."""
 _INLINE = 1.5  # seconds of work that are done here sooner than workers would have started
+_OBJECT = 2000  # bytes of a value
 _STARTED = 60.0  # seconds within which a process has started, also on a busy machine
 
 
@@ -96,6 +99,51 @@ def sample_pair(
         If a release is late, or outputs change their structure once and for all; if a worker dies,
         or the mechanism breaks on its way to one.
     """
+    return sampled(mechanism, pair, config, stream, draws=draws).told_apart(like)
+
+
+class Sampled(NamedTuple):
+    """Releases of both sides.
+
+    Attributes
+    ----------
+    outputs : of the record and of the neighbour, as `sample_pair` gives them
+    types : of each, where they are numbers of the same
+    words : random words that each asked for; none of a mechanism that makes several at once
+    chunks : of which they are made
+    """
+
+    outputs: tuple[NDArray[Any], NDArray[Any]]
+    types: Hashable
+    words: tuple[list[int], list[int]]
+    chunks: Sequence[tuple[Drawn, Drawn]]
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take, about."""
+        return sum(len(s) * _OBJECT if s.dtype == object else s.nbytes for s in self.outputs)
+
+    def told_apart(self, like: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The outputs, as values where others that are given are."""
+        own, other = self.outputs
+        if like is None or not valued(like) or valued(own):
+            return own, other
+        own, other = (
+            objects([value_of(each, self.types) for each in side]) for side in (own, other)
+        )
+        return own, other
+
+
+def sampled(
+    mechanism: Mechanism,
+    pair: Pair,
+    config: AuditConfig,
+    stream: str,
+    *,
+    draws: int | None = None,
+    begun: Sequence[tuple[Drawn, Drawn]] = (),
+) -> Sampled:
+    """As `sample_pair`, and what they asked of their randomness; `begun` has the first chunks."""
     draws = config.draws if draws is None else draws
     require(draws >= 1, "draws", draws, "at least 1")
     sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
@@ -104,11 +152,12 @@ def sample_pair(
         (mechanism, pair, size, (*case, number), config.time_limit)
         for number, size in enumerate(sizes)
     ]
-    chunks = list(by_chunks(both_sides, tasks, config))
-    own, other = joined([side for sides in chunks for side in sides], like)
+    chunks = [*begun, *by_chunks(both_sides, tasks[len(begun) :], config)]
+    own, other = joined([side for sides in chunks for side in sides])
     if always_raises(own) and always_raises(other):
         raise AlwaysRaisedError(str(draw_error(mechanism, pair, f"raised {own[0].raised}")))
-    return own, other
+    own_words, other_words = ([n for each in chunks for n in each[side].words] for side in (0, 1))
+    return Sampled((own, other), chunks[0][0].types, (own_words, other_words), chunks)
 
 
 class AlwaysRaisedError(DrawError):
@@ -175,7 +224,7 @@ def one_side(
     outputs: list[Any] = []
 
     def draw() -> None:
-        release = _releasing(mechanism, pair, side, size, key, outputs)
+        release = _releasing(mechanism, pair, side, size, key, outputs, [])
         while len(outputs) < size:
             release()
 
@@ -200,12 +249,15 @@ def both_sides(
     """
     *case, number = key
     outputs: tuple[list[Any], list[Any]] = ([], [])
+    words: tuple[list[int], list[int]] = ([], [])
     seed, *names = case
     order = (ReplayableWords(int(seed), *names, "order", number).words(size) % 2).tolist()
 
     def draw() -> None:
         releases = [
-            _releasing(mechanism, pair, side, size, (*case, side, number), outputs[side])
+            _releasing(
+                mechanism, pair, side, size, (*case, side, number), outputs[side], words[side]
+            )
             for side in (0, 1)
         ]
         for first in order:
@@ -215,7 +267,7 @@ def both_sides(
                 break
 
     foreign_code(draw, mechanism, pair, None, _Total(outputs), time_limit)
-    own, other = (Drawn.of(outputs[side], mechanism, pair, side) for side in (0, 1))
+    own, other = (Drawn.of(outputs[side], mechanism, pair, side, words[side]) for side in (0, 1))
     return own, other
 
 
@@ -236,8 +288,11 @@ def _releasing(
     size: int,
     key: tuple[int | str, ...],
     outputs: list[Any],
+    words: list[int],
 ) -> Callable[[], None]:
     """What adds one more release to the outputs at each call: what it gives, or what it raises.
+
+    What it asked of its randomness is added to the words.
 
     Of a mechanism that makes several at once (`release_many`) one call adds them all, and what it
     raises goes on, since it belongs to no single release.
@@ -251,6 +306,7 @@ def _releasing(
     released = releaser(mechanism, data, size, rng)
 
     def release() -> None:
+        before = rng.taken
         try:
             output: Any = released()
         except (DrawError, *PASSING):
@@ -258,6 +314,7 @@ def _releasing(
         except BaseException as error:
             output = Value.of_raised(error)
         outputs.append(kept(output))
+        words.append(rng.taken - before)
 
     return release
 

@@ -1,0 +1,105 @@
+"""How often an audit calls what it audits: kinds share their draws, and stop where all is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpverify.auditing.audit import audit
+from dpverify.auditing.report import Report
+from dpverify.data.adjacency import AddRemove, Replace
+from dpverify.data.columns import Integers
+from dpverify.data.table import Table
+from dpverify.privacy import Pair
+
+DRAWS = 2000
+PAIR = Pair(name="one more", record=[{"n": 1}], neighbour=[{"n": 1}, {"n": 1}])
+PEOPLE = Table({"n": Integers(0, 1)}, rows=(0, 4))
+Release = Callable[[Any, Any], Any]
+
+
+def noisy(people: Any, rng: Any) -> float:
+    return len(people) + float(rng.laplace(scale=2))
+
+
+def halved(people: Any, rng: Any) -> float:
+    return len(people) + float(rng.laplace(scale=0.25))
+
+
+def exact(people: Any, rng: Any) -> list[float]:
+    return [len(people), float(rng.laplace())]
+
+
+def audited(release: Release, **words: Any) -> tuple[Report, int]:
+    """The report, and how often the function was called for it."""
+    calls = 0
+
+    def counting(people: Any, rng: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return release(people, rng)
+
+    words = {"draws": DRAWS, "seed": 1, "workers": 1, "epsilon": 1} | words
+    report = audit(counting, adjacency=AddRemove(), domain=PEOPLE, **words)
+    return report, calls
+
+
+@pytest.mark.parametrize("other", ["trade-off", "determinism"])
+def test_kinds_that_look_at_outputs_share_their_draws(other: Any) -> None:
+    words: Any = {"pairs": [PAIR], "draws": 200}
+    alone, calls = audited(noisy, kinds=["black-box"], **words)
+    single, _ = audited(noisy, kinds=[other], **words)
+    both, together = audited(noisy, kinds=["black-box", other], **words)
+    own = 200 if other == "determinism" else 0  # consecutive releases
+    assert together <= calls + own
+    for report in (alone, single):
+        numbers = [finding.evidence for finding in report.findings]
+        assert numbers == [f.evidence for f in both.findings if f.audit == report.findings[0].audit]
+
+
+@pytest.mark.parametrize(("release", "pairs"), [(noisy, 2), (halved, 1)])
+def test_the_first_candidate_is_left_out_once_the_claim_is_refuted(
+    release: Release, pairs: int
+) -> None:
+    report, _ = audited(release, kinds=["black-box", "sequential"], draws=400)
+    assert report.verdict == ("violation" if pairs == 1 else "no_violation_found")
+    for kind in ("black-box", "sequential"):
+        assert len([f for f in report.findings if f.audit == kind]) == pairs
+
+
+def test_pairs_that_are_given_are_all_attacked() -> None:
+    turned = Pair(name="one less", record=PAIR.neighbour, neighbour=PAIR.record)
+    report, _ = audited(halved, kinds=["black-box"], pairs=[PAIR, turned])
+    assert [finding.verdict for finding in report.findings] == ["violation"] * 2
+
+
+def test_what_tells_all_outputs_apart_needs_no_more_training() -> None:
+    report, calls = audited(exact, kinds=["black-box"], pairs=[PAIR])
+    assert report.epsilon_lower > 5
+    _, others = audited(halved, kinds=["black-box"], pairs=[PAIR])
+    memory = 2 * 1000  # releases that show that what never changes isn't kept
+    assert others - calls == 2 * (2 * DRAWS - 1000) - memory
+
+
+@pytest.mark.nightly
+def test_a_shrink_glances_first() -> None:
+    calls, draws = 0, 10_000
+
+    def release(people: Any, rng: Any) -> float:
+        nonlocal calls
+        calls += 1
+        return sum(person["n"] >= 37 for person in people) + float(rng.laplace(scale=0.3))
+
+    people = Table({"n": Integers(0, 100), "m": Integers(0, 9)}, rows=5)
+    words: Any = {"epsilon": 1, "adjacency": Replace(), "domain": people, "workers": 1}
+    report = audit(release, kinds=["sequential"], draws=draws, seed=1, **words)
+    pair = report.violations[0].pair
+    assert pair is not None
+    assert sorted(row["n"] for side in (pair.record, pair.neighbour) for row in side)[-2:] == [
+        0,
+        37,
+    ]
+    glances, race, each = 2560, 2 * draws, 2 * draws // 10  # of up to 40 simpler pairs
+    assert calls < glances + race + 20 * each + 600
