@@ -175,7 +175,7 @@ def run(
             for each in outcome["pairs"]
         ]
         searched = outcome["searched"]
-        spare = frozenset(outcome["spare"])
+        spare = frozenset(outcome.get("spare", ()))  # of a journal that was begun before, none
     names_none = f"given, as {display_name(mechanism)} names none"
     require(bool(pairs), "pairs", "missing", names_none)
     trials = kept("trials", lambda: _trials(mechanism, pairs, copied, config))
