@@ -246,6 +246,12 @@ def refutation(
     return None
 
 
+@pytest.mark.parametrize("differ", [0, "1.25", "-0.5", Enclosure(-0.5, 0.5), Enclosure(0.5, 1.5)])
+def test_a_share_that_is_no_probability_is_refused(differ: Any) -> None:
+    with pytest.raises(ParameterError, match=r"differ=.* must be in \(0, 1\]"):
+        MixedResponse(keep="0.75", other="0.25", positions=2, differ=differ)
+
+
 @pytest.mark.parametrize("keep", [Fraction(3, 5), Fraction(731, 1000), Fraction(9, 10)])
 def test_an_outcome_at_the_threshold_counts(keep: Fraction) -> None:
     """Also where the quotient of two doubles is a whole number and a bit."""

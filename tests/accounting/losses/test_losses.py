@@ -322,3 +322,21 @@ def test_tails_at_a_ball_hold_those_of_its_numbers(base: LaplaceLoss | GaussianL
             exact = loss.above(arb(middle + place))
             assert all(ball.overlaps(one) for ball, one in zip(both, exact, strict=True))
             assert all(ball.rad() < 0.2 for ball in both)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ((F(3, 5), F(1, 5)), (F(2, 5), F(1, 10)), (F(0), F(7, 10))),  # all losses above 0
+        ((F(1, 5), F(3, 5)), (F(1, 10), F(2, 5)), (F(7, 10), F(0))),  # and below
+        ((F(1, 2), F(1, 4)), (F(1, 2), F(3, 4))),
+        ((F(1, 2), F(1, 2)), (F(1, 3), F(1, 4)), (F(1, 6), F(1, 4))),
+    ],
+)
+def test_a_support_has_the_losses(pairs: tuple[tuple[Fraction, Fraction], ...]) -> None:
+    """The least one, and how far the others lie above it."""
+    law = FiniteLoss(pairs=pairs)
+    base = math.fsum(count * float(step_ball(step).mid()) for step, count in law.support.base)
+    above = [0.0, *(float(step_ball(step).mid()) for step in law.support.spacings)]
+    losses = sorted(math.log(p / q) for p, q in pairs if p and q)
+    assert [base + each for each in above] == pytest.approx(losses)

@@ -149,3 +149,15 @@ def test_what_no_line_serves_is_refused() -> None:
         PowerIntegral.of(wide, arb(1))
     with pytest.raises(NumericalError, match="points of a mixture are too many"):
         PowerIntegral.of(NormalMixture(mu_squared=F(10**8), rate=F(1, 2)), arb(1000))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("height", [0.01, 0.4, 1.2])
+def test_the_modulus_on_a_line(mixture: NormalMixture, height: float) -> None:
+    """By which it is decided what a sum leaves out."""
+    rule = _Rule(mixture=mixture, a=arb(2), window=None, height=height, step=0.1, effort=40.0)
+    mu, rate = math.sqrt(mixture.mu_squared), float(mixture.rate)
+    x = np.linspace(-4, 4, 17)
+    ratio = 1 - rate + rate * np.exp(mu * (x + 1j * height) - mu * mu / 2)
+    found = rule._log_modulus(x, height * mu)
+    assert found == pytest.approx(np.log(np.abs(ratio)), abs=1e-12)
