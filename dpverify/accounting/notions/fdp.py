@@ -139,8 +139,8 @@ class FiniteTradeOff(PrivacyBound):
 
     def inverse(self) -> FiniteTradeOff:
         """T(Q, P): the two errors exchanged."""
+        # Of equal type II errors the least type I error is the last one.
         swapped = {beta: alpha for alpha, beta in reversed(self.vertices)}
-        swapped[Fraction(0)] = min(alpha for alpha, beta in self.vertices if beta == 0)
         return FiniteTradeOff(vertices=tuple({**swapped, Fraction(1): Fraction(0)}.items()))
 
     def _delta(self, epsilon: Fraction) -> Enclosure:
