@@ -46,8 +46,8 @@ class PrivateSketch(  # scikit-learn has no types
     a row that was released is refused a second time unless ``again=True``; rows are known by their
     content, for as long as this object lives: a clone begins anew, and a pickled or deep copy knows
     what was spent and no rows. Rows that stand in X several times, as resampling has them, are
-    released as often. The noise
-    shifts all squared distances alike, so that nearest neighbours need no mending.
+    released as often. The noise shifts all squared distances alike, so that nearest neighbours
+    need no correction.
 
     Parameters
     ----------

@@ -1149,7 +1149,7 @@ def repeated_oporp(p: int, k: int, seed: int, repetitions: int) -> Matrix:
 
 
 def sjlt(p: int, k: int, seed: int, sparsity: int, construction: str, independence: int) -> Matrix:
-    """S signs in each row: one in each of s blocks, or in s of all columns, or by hashing."""
+    """Rows of s signs: one in each of s blocks, or in s of all columns, or by hashing."""
     s, rng, where = sparsity, Words(seed, "sjlt"), "inputs.parameters"
     require(construction == "graph" or k % s == 0, where, "k is no multiple of the sparsity")
     size = k // s
@@ -1322,7 +1322,7 @@ class Curve:
     """A privacy curve δ(ε).
 
     `delta` encloses it, `delta_ends` and `epsilon_ends` say what the certificate's ends must be.
-    `false_rate` is P[L ≥ t] under the second of the worst pair's laws, in doubles.
+    `rates` are P[L ≥ t] under both of the worst pair's laws, in doubles.
     """
 
     def delta(self, epsilon: Fraction) -> Span:
@@ -2609,7 +2609,7 @@ class LinearSketch(Mechanism):
             yield tuple(self.grid.gridded(record, self.inputs.p) for record in pair)
 
     def _noise(self) -> tuple[float, float, int]:
-        """V and w, second and fourth moment of the noise, and of how many values of a row."""
+        """The moments v and w, second and fourth of the noise, and of how many values of a row."""
         step = float(self.grid.step) if self.at_input else above(self.step.high)
         law = laplace_variance if self.laplace else gaussian_variance
         variance, fourth = above(law(self.scale).high), fourth_moment(self.scale, self.laplace)
@@ -2639,7 +2639,7 @@ class LinearSketch(Mechanism):
         return found if self.at_input else [*found, cosine]
 
     def _distance_moments(self, x: Synthetic, y: Synthetic) -> tuple[float, float, float]:
-        """Z = x − y: 8v‖z‖² + n(2w + 2v²), and the variance of ‖zP‖² over P.
+        """For z = x − y: 8v‖z‖² + n(2w + 2v²), and the variance of ‖zP‖² over P.
 
         At the input P applies to z and noise: with s = 2v and w₂ = 2w + 6v² in every attribute.
         """
@@ -2653,7 +2653,7 @@ class LinearSketch(Mechanism):
         return zz, zz, spread + self._over_projection(2 * squared, squared, fourth)
 
     def _product_moments(self, x: Synthetic, y: Synthetic) -> tuple[float, float, float]:
-        """V(‖x‖² + ‖y‖²) + nv², and the variance of ⟨xP, yP⟩ over P; at the input with noise."""
+        """For the noise v(‖x‖² + ‖y‖²) + nv², and Var⟨xP, yP⟩ over P; at the input with noise."""
         v, _, values = self._noise()
         xy, xx, yy, fourth = (self._form(*of) for of in ((x, y), (x, x), (y, y), (x, x, y, y)))
         spread = v * (xx + yy) + values * v * v

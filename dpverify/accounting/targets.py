@@ -159,7 +159,7 @@ class Target:
         return max(found, key=advantage)
 
     def _rates(self) -> tuple[Fraction, Fraction]:
-        """T and f, or of the same target turned round."""
+        """The rates t and f, or those of the same target turned round."""
         share, rate = self.tpr, self.fpr
         if share is None or rate is None:
             raise ParameterError("target", "missing", "rates")

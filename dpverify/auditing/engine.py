@@ -10,9 +10,8 @@ level. Exhaustive checks draw nothing and need no share.
 outputs; trade-off, sequential, precision and determinism beside either; exhaustive where the
 outputs are few; grey-box wherever the audit's words decide what is drawn, which is inconclusive
 outside its model and leaves the report's verdict to the others; frozen outputs where it is asked
-for by name. Where the guarantee is over the
-draw of public randomness, releases at one draw may differ by more than is claimed, so only the
-white-box attack is made, which draws it anew each time.
+for by name. Where the guarantee is over the draw of public randomness, releases at one draw may
+differ by more than is claimed, so only the white-box attack is made, which draws it anew each time.
 Profiles leave out the precision of doubles: precision is then audited only if all outputs of trial
 draws are whole numbers, and no violation is reported if an output that is counted isn't. Trial
 draws aren't counted, so that whatever they decide the levels add up to at most α.

@@ -80,7 +80,7 @@ class Report:
     claim : the claimed ε, and the δ at which it is claimed and bounded: the claim's own if it is a
         point; of a whole curve one of its points, the rest of which is audited too
     alpha : probability with which a true claim is accused by any of the findings
-    findings : of all kinds, in the order of `KINDS`
+    findings : of all kinds, in the order of `ATTACKS`
     failed : pairs at which the mechanism couldn't be drawn from, each in a sentence
     searched : among which pairs the worst was searched for, and at how many of them the mechanism
         couldn't be drawn from; empty where none was

@@ -1,4 +1,4 @@
 """The certificate: model, making, rendering, re-verification, use.
 
-`make.certify`, `verify.verify` and `reading.open_release` are what callers need.
+`certify.certify`, `verify.verify` and `open_release.open_release` are what callers need.
 """

@@ -56,8 +56,7 @@ def joined(scheduler: str, patience: float) -> Iterator[Cluster]:
     ParameterError
         If that isn't the form of the address.
     ClusterError
-        If no scheduler answers there, it has no worker, or a
-        worker is unfit.
+        If no scheduler answers there, it has no worker, or a worker is unfit.
     """
     with extra("dask", "backend=dask"):
         from distributed import Client

@@ -265,7 +265,7 @@ def judge_all(
     Parameters
     ----------
     statements : of installed ledgers, unless there is one worker
-    seed : as for `judged`
+    seed : as for `judge`
     workers : processes, −1 for all cores; no effect on the result (see `parallel.spread`)
     progress : called with 1 after each statement
 

@@ -28,7 +28,7 @@ def public_draw(
     """A statement of a guarantee whose proof draws something that is public and is drawn once.
 
     What is printed is asked for both uses, over the draw and for the one that was drawn; the
-    reading speaks of the first alone. So the rule of `judged` gives this fact one verdict in every
+    reading speaks of the first alone. So the rule of `judge` gives this fact one verdict in every
     paper: ``holds_under_reading`` where the proof's use holds and the other one fails.
 
     Parameters

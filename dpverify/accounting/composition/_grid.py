@@ -9,7 +9,7 @@ tiny. With G the folded law over its scale e^k, and unfolded places x ≥ s for 
 
 and the sum S over the N folded places from s on has all of it but what lies beyond, which is at
 most e^{−cz}·ΣG for the last z. S has too much of what f is a period and more away: at most
-Σ_{m≠0} e^{cmT}·f(ε + mT), as in `inversion`, bounded by f ≤ 1 on the left, Chernoff on the right.
+Σ_{m≠0} e^{cmT}·f(ε + mT), as in `_inversion`, bounded by f ≤ 1 on the left, Chernoff on the right.
 A single loss needs no lattice: `curves._by_tails`.
 
 With m a loss's P[L = ∞], and e what its law above has at infinity besides, what escapes is at least

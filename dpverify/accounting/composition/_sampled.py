@@ -9,7 +9,7 @@ first law of one release smoothly by a window 0 ≤ χ ≤ 1 that rises with the
 and the law of T releases into its part where 1 − χ is taken T times, and the rest. Both are
 positive measures, so that f = f₀ + f₁ with f₀, f₁ ≥ 0. The transform of f₁ is
 (M^T − A^T)/(s(s + 1)), which falls as B does, and that is smooth; its trapezoid sum has the aliases
-of `inversion`, for f₁ ≤ f. Everywhere f₁ is at most the second part's mass, 1 − A(0)^T. What is
+of `_inversion`, for f₁ ≤ f. Everywhere f₁ is at most the second part's mass, 1 − A(0)^T. What is
 left is, for every x₂ and b > 0,
 
     f₀(ε) ≤ T·E[1 − χ; x > x₂] + A₂(b)^T·e^{−bε},      A₂(b) = E[e^{bL}; x ≤ x₂],

@@ -1,19 +1,19 @@
 """The privacy curve of a composition of independent losses.
 
 δ is the larger of the two directions of the pair, all losses forward and all reversed: neighbours
-are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`inversion`), and how f
+are the same pair throughout. Within one direction δ(ε) = P[L = ∞] + f(ε) (`_inversion`), and how f
 is computed depends on what the losses are:
 
  - all Gaussian, all Laplace and few, normal rows that change alike: one mechanism, in closed form,
-   or on its own lattice (`closed_form`);
+   or on its own lattice (`_closed_form`);
  - all discrete with commensurable differences: exactly on their lattice;
  - all discrete with few atoms in all: by adding over every one;
  - Laplace, Gaussian or normal rows' losses with few such atoms: each of their sums by itself
-   (`noise_sums`);
+   (`_noise_sums`);
  - otherwise by inversion, direct where M decays, smoothed where it doesn't;
- - where few losses can't be smoothed, by their drops from the largest, on a grid (`drops`);
- - where a loss is known by its tails alone, between two laws on a lattice (`grid`);
- - where none of these has an answer, by what the parts cost apart (`apart`).
+ - where few losses can't be smoothed, by their drops from the largest, on a grid (`_drops`);
+ - where a loss is known by its tails alone, between two laws on a lattice (`_grid`);
+ - where none of these has an answer, by what the parts cost apart (`_apart`).
 
 f falls strictly in ε until it is 0, so two decided signs enclose ε(δ).
 """
@@ -383,7 +383,7 @@ class _Direction:
         )
 
     def _by_few_nodes(self, c: float, eps: Fraction, log_size: float) -> arb | None:
-        """F(ε) where M falls fast along its line; None where it doesn't."""
+        """The value f(ε) where M falls fast along its line; None where it doesn't."""
         precision, effort = _EFFORTS[0]
         with ctx.workprec(precision):
             sums = _Sums.of_few_nodes(self.losses, c, float(eps), log_size, effort)

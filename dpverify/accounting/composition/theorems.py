@@ -4,10 +4,10 @@ T releases are (εᵢ, δᵢ)-private, chosen adaptively. Every bound encloses t
 that its theorem proves; upper ends may be promised.
 
 **One reduction.** Each release is a post-processing of the worst mechanism of its point (see
-`point`): it reveals its input with probability δᵢ and answers by randomized response with odds e^εᵢ
-otherwise (Kairouz, Oh and Viswanath 2015, theorem 3.1), also in adaptive composition. So with
-probability Π(1 − δᵢ) nothing is revealed, and then the loss is Λ = Σ ±εᵢ with independent signs,
-plus with probability e^εᵢ/(1 + e^εᵢ). If δ*(ε) bounds E[(1 − e^(ε−Λ))⁺], the total is
+`approximate_dp`): it reveals its input with probability δᵢ and answers by randomized response with
+odds e^εᵢ otherwise (Kairouz, Oh and Viswanath 2015, theorem 3.1), also in adaptive composition. So
+with probability Π(1 − δᵢ) nothing is revealed, and then the loss is Λ = Σ ±εᵢ with independent
+signs, plus with probability e^εᵢ/(1 + e^εᵢ). If δ*(ε) bounds E[(1 − e^(ε−Λ))⁺], the total is
 
     δ(ε) = 1 − Π(1 − δᵢ)·(1 − δ*(ε)).
 

@@ -53,9 +53,8 @@ def matrix_mechanism(
     sigma : of Gaussian noise on every entry; or
     scale : of Laplace noise
     replaced : whether neighbours replace a record, by default they add or remove one
-    together : of Gaussian noise, sets of columns of which one person may be in all, a vector of
-    norm
-        at most 1 in each; by default a person is in one
+    together : of Gaussian noise, sets of columns of which one person may be in all, a vector
+        of norm at most 1 in each; by default a person is in one
     adjacency : whom it protects
 
     Examples

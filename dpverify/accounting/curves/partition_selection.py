@@ -59,9 +59,8 @@ class PartitionSelection(PrivacyCurve):
 
     Parameters
     ----------
-    noise : of one count: Gaussian, Laplace of one move, or DiscreteLaplace, whose sensitivity is
-    how
-        much a person adds to it at most
+    noise : of one count: Gaussian, Laplace of one move, or DiscreteLaplace, whose sensitivity
+        is how much a person adds to it at most
     threshold : T, which the noisy count has to reach; exact
     groups : m, how many one person is in at most
     adjacency : whom it protects

@@ -185,7 +185,7 @@ class PoissonReplaced(PrivacyCurve):
         return None if pairs is None else FiniteLoss(pairs=_replaced_pairs(pairs, self.rate))
 
     def _slope(self, epsilon: Fraction, s: float) -> arb:
-        """W + αe^{−s}."""
+        """The slope w + αe^{−s}."""
         q, log = to_arb(self.rate), to_arb(epsilon)
         return log.expm1() * (1 - q) / q + (log - arb(s)).exp()
 

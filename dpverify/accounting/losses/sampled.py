@@ -164,7 +164,7 @@ class ReplacedSampleLoss(_OnSample):
         return (1 + q * (a.exp() - (-a).exp()) / (1 - q + q * (-a).exp())).log()
 
     def tails(self, place: arb) -> tuple[arb, arb]:
-        """Z ≥ z(x) on both sides."""
+        """Those of {z ≥ z(x)}, on both sides."""
         most = self.max_loss()
         if most is not None and place <= -most:
             return _CERTAIN

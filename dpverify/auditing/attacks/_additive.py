@@ -1,6 +1,6 @@
 """Log odds that are a sum over columns: the likelihood ratio of outputs made of many small parts.
 
-A column is taken apart (`Basis`): what comes often (a flag such as −1000, a bit, a code) has an
+A column is taken apart (`_Part`): what comes often (a flag such as −1000, a bit, a code) has an
 indicator each, and other values go through ramps between quantiles, clip((x − a)/(b − a), 0, 1).
 Columns without frequent values that are correlated are replaced by what the columns before them
 don't predict linearly, so that sums of ever more terms become their terms. One logistic regression

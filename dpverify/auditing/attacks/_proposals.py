@@ -64,7 +64,7 @@ class Plan:
     Attributes
     ----------
     threshold : t, in nats, of the event {loss ≥ t}
-    ordering : δ′ of the test (`judging`)
+    ordering : δ′ of the test (`claim_test`)
     times : multiple of the draws that are made
     found : whether that refutes the claim with probability 0.99, if the model is right
     promise : what the limit of its probability has beyond the claim, at the limit of the other's

@@ -2,7 +2,7 @@
 
 Twice as many draws as are counted are for training; the first quarter of them is enough where it
 has an event of all outputs of one side and of none of the other. Scores are learned from their
-first third (`features.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on
+first third (`_scores.learned`), and one event {score ≥ t} or {score ≤ t} of one side is chosen on
 the rest, or on all of them where the score wasn't fitted to them. Two rules choose.
 
 - The *largest ε*: by the delta-method lower bound on ln((p − δ)/q), taken with more caution than
@@ -21,7 +21,7 @@ runs in which another event looked better in training: few, as training has twic
 
 **Level.** The event is a function of the training draws alone, and the counted draws are
 independent of them. Given the training draws the counts are therefore two binomials, and one exact
-test at the full level judges them (`judging`): the lower limit of ε and the refutation of the
+test at the full level judges them (`claim_test`): the lower limit of ε and the refutation of the
 claimed curve come from one region, so that together they err with probability at most α. There is
 nothing to correct for, however many scores were tried.
 """
@@ -444,7 +444,7 @@ def _cautious(
     m: NDArray[np.int64],
     delta: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The statistic T of `two_binomials` for another z, and its standard error √V."""
+    """The statistic T of `two_sample_binomial` for another z, and its standard error √V."""
     share = hits / n
     excess = share - delta
     shifted = false_hits + _CAUTION**2 / 4

@@ -1,7 +1,7 @@
 """Determinism: noise that is not fresh, and behaviour that depends on the data.
 
 **Coincidences.** Outputs that are equal more often between releases that share something than
-between releases that don't: see `coincidences`.
+between releases that don't: see `_coincidences`.
 
 **Dependence on the data.** What a release does is a label: the exception that it raised, or shape,
 dtype and, as a second label, all the bytes of the output, and as a third the number of random words

@@ -20,7 +20,7 @@ with the recorded scales s and N standard normal or Laplace. Let D = f(x′) −
 In the last two cases the event is {loss ≥ t} for the model's own privacy loss, which is the best
 there is by the lemma of Neyman and Pearson; t and the draws are planned by simulating the model.
 
-**A few runs prove nothing**: all this is a proposal. `proposals.confirm` counts the event on fresh
+**A few runs prove nothing**: all this is a proposal. `_proposals.confirm` counts the event on fresh
 draws of `release`, and a violation is what these refute, at their level.
 
 **Outside the model**, as the finding then says, is a mechanism that draws from elsewhere (two runs

@@ -2,10 +2,10 @@
 
 **The bet.** A claim (ε, δ) says of every event A and of both orders of two neighbours that
 p ≤ e^ε q + δ, where p and q are A's probabilities on its own side and on the other; and of the
-complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_binomials.claim_lines`, rounded
-up). Let x be an output of the record and y one of the neighbour, drawn by separate releases, A an
-event and a, b a line for the record as its own side, and B, a′, b′ those for the neighbour. With
-stakes 0 ≤ λ < 1/(a + b) and 0 ≤ μ < 1/(a′ + b′)
+complement, 1 − q ≤ e^ε(1 − p) + δ. Both are lines p ≤ a·q + b (`two_sample_binomial.claim_lines`,
+rounded up). Let x be an output of the record and y one of the neighbour, drawn by separate
+releases, A an event and a, b a line for the record as its own side, and B, a′, b′ those for the
+neighbour. With stakes 0 ≤ λ < 1/(a + b) and 0 ≤ μ < 1/(a′ + b′)
 
     f(x) = 1 + λ·1[x in A] − μ(a′·1[x in B] + b′)  and  g(y) = 1 + μ·1[y in B] − λ(a·1[y in A] + b)
 

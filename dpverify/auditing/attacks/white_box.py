@@ -3,10 +3,10 @@
 For a pair of neighbours, outputs are drawn on both sides by separate calls of `release` and scored
 by the mechanism's own log-likelihood ratio L, the best score there is (Neyman and Pearson). Events
 are {L ≥ t} for the pair in one order and {L ≤ −t} in the other, with thresholds t and a level for
-each fixed before any draw (`planning`): "tail" is where the claim itself promises the largest lower
+each fixed before any draw (`power`): "tail" is where the claim itself promises the largest lower
 bound on epsilon, "reach" the farthest point of its curve at which twice the δ would show, "middle"
 (t = 0) where a noise level that is off shows most. What the counts of an event prove, they prove at
-its level (`judging`), so that all of it holds at α.
+its level (`claim_test`), so that all of it holds at α.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """What the counts of one event prove of a claimed privacy curve, at one level for all of it.
 
 An event of the output has probability p on its own side and q on the other; of n draws each it
-happened x and y times. A claim g is a set of lines p ≤ g(q), which `two_binomials` tests: with R
-the outcomes at least as extreme as the one seen and C an interval that misses q with probability at
-most γ, it is rejected where P[R] ≤ α′ − γ at (g(q), q) for all q in C. Neither R nor C depends on
-the claim: R comes of an ordering of the outcomes by a lower limit of ln((p − δ′)/q), with a δ′ that
-was fixed with the event. It suits the line p ≤ e^ε q + δ′ best, whose points have one such ratio:
-δ′ = δ for the lower bound on ε at δ, δ′ = δ(t) for the curve at the event {L ≥ t}, which touches
-its boundary there.
+happened x and y times. A claim g is a set of lines p ≤ g(q), which `two_sample_binomial` tests:
+with R the outcomes at least as extreme as the one seen and C an interval that misses q with
+probability at most γ, it is rejected where P[R] ≤ α′ − γ at (g(q), q) for all q in C. Neither R nor
+C depends on the claim: R comes from an ordering of the outcomes by a lower limit of ln((p − δ′)/q),
+with a δ′ that was fixed with the event. It suits the line p ≤ e^ε q + δ′ best, whose points have
+one such ratio: δ′ = δ for the lower bound on ε at δ, δ′ = δ(t) for the curve at the event {L ≥ t},
+which touches its boundary there.
 
 **One level for everything.** Let V be the outcomes with q outside C or with P[R] ≤ α′ − γ at the
 true (p, q). The probability of V is at most γ + (α′ − γ) = α′, since the regions R are nested. If a
@@ -62,8 +62,8 @@ class Judgement:
 def curve_lines(curve: PrivacyCurve, delta: Fraction, *, points: int = POINTS) -> tuple[Line, ...]:
     """What the claimed curve allows, by so many points of it and the claimed one.
 
-    They go from ε = 0 to where δ(ε) falls no further or is out of sight of any draws, each with the
-    upper end of δ(ε).
+    They go from ε = 0 to where δ(ε) falls no further or is too small for any draws to show, each
+    with the upper end of δ(ε).
     """
     return tuple(line for eps, d in _points(curve, delta, points) for line in claim_lines(eps, d))
 

@@ -1,4 +1,4 @@
-"""The Gaussian model of scores, guarded by a test of it.
+"""The Gaussian model of scores, reported only where a test accepts it.
 
 Under μ-Gaussian differential privacy with the likelihood ratio as its score both sides are normal
 with one variance, μ standard deviations apart. Draws say nothing about a tail that they don't

@@ -59,7 +59,7 @@ class Event:
     name : "tail", "reach" or "middle"
     threshold : t, in nats
     swapped : whether record and neighbour change places, the event being {−L ≥ t}
-    ordering : δ′ of the test's ordering (`judging`)
+    ordering : δ′ of the test's ordering (`claim_test`)
     """
 
     name: str

@@ -254,7 +254,7 @@ class _BitEstimator(Estimator):
 
     @property
     def _change(self) -> Fraction:
-        """C = 2f(1 − f), the probability that two bits stop or start to differ."""
+        """The probability c = 2f(1 − f) that two bits stop or start to differ."""
         return 2 * self.mechanism.flip * (1 - self.mechanism.flip)
 
 

@@ -275,7 +275,7 @@ class MinHash(Redrawable, Exhaustive):
         """Ln p(output | own buckets) − ln p(output | the other's), for one record each.
 
         `outputs` has shape (draws, 1, K). The loss is a whole number of steps times the upper end
-        of `rule.loss`, as the curves' `rates` count it.
+        of `BucketRule.loss`, as the curves' `rates` count it.
         """
         scores = self.rule.scores(outputs.reshape(len(outputs), -1), own[0], other[0])
         return np.asarray(scores * _step(self.rule, self.hashes.buckets))

@@ -9,7 +9,7 @@ Q are exactly rounded: round(2¹⁰·N(0, 1)). All of it is whole numbers times 
 is 1/k of ⟨a,c⟩⟨b,d⟩ + ⟨a,d⟩⟨b,c⟩ + (κ − 3)·Σ_f â_f b̂_f ĉ_f d̂_f (rotations keep inner products), and
 ⟨a, b⟩ is the mean, whatever D is. A mean of four signs is 1 where they pair up and else 0, so that
 the mean of the last sum over D is (⟨a,b⟩⟨c,d⟩ + ⟨a,c⟩⟨b,d⟩ + ⟨a,d⟩⟨b,c⟩ − 2Σabcd)/m. Hence, with
-t = (κ − 3)/m, and c, d, e as in `projection`:
+t = (κ − 3)/m, and c, d, e as in `projections.base`:
 
     c = (1 + t)/k        d = (2 + t)/k        e = t/k
 

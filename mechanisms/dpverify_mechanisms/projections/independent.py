@@ -1,7 +1,7 @@
 """Projections of independent entries, the identity, and OPORP.
 
-The moments that their names stand for are derived in `projection`; sparse transforms with several
-entries a row are in `sjlt`, the fast Johnson-Lindenstrauss transform in `hadamard`.
+The moments that their names stand for are derived in `projections.base`; sparse transforms with
+several entries a row are in `sjlt`, the fast Johnson-Lindenstrauss transform in `hadamard`.
 """
 
 from __future__ import annotations

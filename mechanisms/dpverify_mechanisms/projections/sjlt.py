@@ -1,6 +1,7 @@
 """Sparse Johnson-Lindenstrauss transforms with several entries a row.
 
-**Moments** (c, d, e as in `projection`). Write A = P Pᵀ; signs are fair and independent of places.
+**Moments** (c, d, e as in `projections.base`). Write A = P Pᵀ; signs are fair and independent of
+places.
 
  - SJLT, block construction: A_ij is 1/s times the sum over s blocks of a product of signs where
    attributes i and j share the block's bin, of which there are k/s. So c = s·(s/k)/s² = 1/k.

@@ -20,8 +20,7 @@ paper's neighbours are A and A + e·vᵀ with ‖v‖ ≤ 1: one row moves, by a
 matrices differ by rank two. Its theorems are single points, far from tight; `published` has them.
 
 **The data are gridded** before anything else, which the adjacency is charged for, so that Σ is an
-integer matrix times a public unit. `rows` says what is released of it, and
-what it tells.
+integer matrix times a public unit. `rows` says what is released of it, and what it tells.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ and the number of agreeing bits has mean Σp_j, variance Σp_j(1 − p_j) and ch
 
 **Over the draw** of a Gaussian projection the columns are independent and alike. With c = 1 − 2f
 for randomized response, p_j is ½ + c²(½ − θ/π) for all of them, θ being the records' angle (Li and
-Li 2023, equation 3 and theorem 4.6). That law is the real Gaussian
-matrix's; rounding the matrix moves the collision probability by at most 2η (`angle_law`; 1.1e-5 for
+Li 2023, equation 3 and theorem 4.6). That law is the real Gaussian matrix's;
+rounding the matrix moves the collision probability by at most 2η (`_angle_law`; 1.1e-5 for
 p = 784), which is what "exact" leaves open there.
 
 For other projections, and for smooth rules, the collision probability over the draw

@@ -7,7 +7,7 @@ calibration and its use.
 differ in sign or level between neighbours.
 
 **Over the draw of a Gaussian projection**, for records of a declared least norm chosen before
-it, the number of differing signs is binomial (`angle_law`) and the claim a mixture of curves.
+it, the number of differing signs is binomial (`_angle_law`) and the claim a mixture of curves.
 """
 
 from __future__ import annotations
