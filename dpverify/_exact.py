@@ -1,4 +1,4 @@
-"""An exact number as documents hold it: the one text of it."""
+"""Exact numbers in documents, each by its one canonical text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXACT = r"^-?[0-9]{1,1000}(\.[0-9]{1,1000})?(/[0-9]{1,1000})?$"
 
 
 def _read(value: object) -> Fraction:
-    """An exact number, or the one text of it: nothing else is read, however long it is."""
+    """An exact number, or its canonical text; any other text is refused, however long it is."""
     text = exact_string(value) if isinstance(value, Fraction) else value
     if not isinstance(text, str) or not re.fullmatch(EXACT, text):
         raise ValueError("must be an exact number of at most 1000 digits")

@@ -1,4 +1,4 @@
-"""JSON that all readers read alike."""
+"""Strict JSON: an object that has a key twice is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["each_once"]
 
 
 def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, whose keys are there once: of two, one reader takes the first, one the last."""
+    """An object; with a key twice it is refused, as readers differ in which value they take."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("an object has one key twice")

@@ -1,4 +1,4 @@
-"""What pydantic refuses, in words of ours: the place, the value and the rule."""
+"""Pydantic's errors in our own words: the place, the value and the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text from elsewhere, of which a terminal would obey a part and a reader not see another.
+"""Control and invisible characters in text from elsewhere: found, or shown as escapes.
 
 Control characters move the cursor, clear the screen and forge lines; format characters turn the
 direction of writing or have no width, and neither have variation selectors and fillers. Documents

@@ -139,7 +139,7 @@ def run(
     mechanism : anything with `release`, `adjacency` and `privacy`
     config, selection : how hard it tries, and which attacks are made where
     replay : the line that repeats the audit, for the report; by default a call of this function
-    journal : keeps what was found, so that a killed audit goes on where it was
+    journal : keeps what was found, so that an interrupted audit resumes
     progress : told what runs
     """
     asked = _Asked.of(mechanism, config, selection)

@@ -3,7 +3,7 @@
 An audit reads outputs. What a mechanism prints or writes is none, and a leak there would go unseen;
 so a few releases are watched, none of which is counted, and the report says what they did. Python's
 audit hooks tell of files, processes, connections and the environment, also where a thread that a
-release starts is at it. Such a hook stays for good: ours is installed with the first watched
+release starts does it. Such a hook stays for good: ours is installed with the first watched
 release, and looks at nothing while none is watched. What is printed is read from `sys.stdout`,
 `sys.stderr` and the descriptors below them, where libraries of other languages write; what is
 written, from the files once the release is over. Unseen stays what a variable of a module keeps,

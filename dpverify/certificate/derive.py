@@ -1,4 +1,4 @@
-"""From inputs to evidence, and from both to everything else: one code for making and verifying."""
+"""Evidence from inputs, and derived numbers from both: what making and verifying share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what lies beside a certificate: files of their own and of limited size."""
+"""Reading what lies beside a certificate: regular files of limited size, and no links."""
 
 from __future__ import annotations
 

@@ -83,10 +83,10 @@ def account(
 
     NAME is gaussian, laplace, discrete-gaussian, discrete-laplace, randomized-response, staircase,
     truncated-laplace, exponential, noisy-max, permute-and-flip, sparse-vector, laplace-threshold,
-    gaussian-threshold, approximate-dp, which is a published point, or a mechanism's. All but
-    mechanisms also of a Poisson sample with -p rate=…, where one record is replaced with
-    -p replaced=1 besides, of a batch with -p size=… -p out_of=…, or as the shuffled answers of
-    -p users=…. `account compose` has many releases.
+    gaussian-threshold, approximate-dp (a published point), or the name of a mechanism. Noise may
+    also be on a Poisson sample (-p rate=…, and -p replaced=1 where one record is replaced), on a
+    batch drawn without replacement (-p size=… -p out_of=…), or on the shuffled answers of
+    -p users=…. For many releases see `account compose`.
 
     \b
     dpverify account gaussian -p sensitivity=1 -p sigma=4.2 --delta 1e-6
@@ -204,16 +204,16 @@ def compose(
 @click.option("--delta", metavar="NUMBER", help="The delta to reach with it; 0 by default.")
 @click.option("--advantage", metavar="NUMBER", help="Or the advantage that an attacker may have.")
 @click.option("--success", metavar="NUMBER", help="Or how often a guess may be right.")
-@click.option("--prior", metavar="NUMBER", help="Of what is guessed; 0.5 by default.")
+@click.option("--prior", metavar="NUMBER", help="Prior of what is guessed; 0.5 by default.")
 @click.option("--tpr", metavar="NUMBER", help="Or the true positive rate at a false positive rate.")
 @click.option("--fpr", metavar="NUMBER", help="The false positive rate.")
 @json_option
 def calibrate(name: str, parameters: tuple[str, ...], as_json: bool, **goals: str | None) -> None:
     """The least noise that reaches (epsilon, delta), or leaves so little risk.
 
-    NAME is as for `account`; of a mechanism, for epsilon and delta. Of noise use what is printed as
-    the safe end, or alone. It is that of one release of -p times=… which reach the target together,
-    each on a Poisson sample of -p rate=….
+    NAME is as for `account`; a mechanism is calibrated to epsilon and delta. Use the safe end where
+    one is printed. With -p times=… it is the noise of each of so many releases that reach the
+    target together, and with -p rate=… each is on a Poisson sample.
 
     \b
     dpverify calibrate gaussian -p sensitivity=1 --epsilon 1 --delta 1e-6

@@ -78,9 +78,7 @@ _CLAIMED = """
     metavar="NUMBER",
     help="Outputs drawn from each of two neighbours.  [default: 10000]",
 )
-@click.option(
-    "--seed", type=Whole(), metavar="NUMBER", help="Of the audit's randomness.  [default: 0]"
-)
+@click.option("--seed", type=Whole(), metavar="NUMBER", help="Seed of the audit.  [default: 0]")
 @click.option(
     "--delta",
     metavar="NUMBER",
@@ -119,7 +117,7 @@ _CLAIMED = """
     "libraries",
     multiple=True,
     metavar="NAME",
-    help="Of the suite of libraries, only this one; may be repeated.",
+    help="Only this library of the suite; may be repeated.",
 )
 @click.option("--search", is_flag=True, help="Search for a worse pair than those that are named.")
 @click.option(

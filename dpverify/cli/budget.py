@@ -42,7 +42,7 @@ def budget() -> None:
     "--slack",
     metavar="NUMBER",
     default="0",
-    help="Of delta, for releases known by an (epsilon, delta); not in basic composition.",
+    help="Share of delta for releases known by an (epsilon, delta); not in basic composition.",
 )
 @click.option("--unit", metavar="TEXT", help="Whom it protects.")
 @json_option

@@ -47,7 +47,7 @@ _WAY_OUT = (
     metavar="NUMBER[,NUMBER…]",
     help="What is of interest: squared distances, similarities of sets, or SIZE:CUT of graphs.",
 )
-@click.option("--draws", type=Whole(), default=16, show_default=True, help="Of public seeds.")
+@click.option("--draws", type=Whole(), default=16, show_default=True, help="Public seeds.")
 @click.option("--figure", metavar="FILE", help="Draw the errors: .svg, .png or .pdf.")
 @json_option
 def design(

@@ -298,7 +298,7 @@ def _proposals(data: Path, table: str) -> Proposals | None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The configuration to write; DATA's name with .toml by default. Never overwritten.",
 )
-@click.option("--table", default="", help="Of a database; its only one by default.")
+@click.option("--table", default="", help="Table of a database; its only one by default.")
 @json_option
 @talk_options
 def init(data: Path, out: Path | None, table: str, as_json: bool) -> int:

@@ -21,13 +21,13 @@ __all__ = ["register"]
 
 @click.command(short_help="Write an entry for the registry of deployments.")
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--name", default="", help="Of the data product.")
+@click.option("--name", default="", help="Name of the data product.")
 @click.option("--curator", "curators", multiple=True, help="Who publishes it; may be repeated.")
-@click.option("--description", default="", help="Of the data product, in a sentence.")
+@click.option("--description", default="", help="What the data are, in a sentence.")
 @click.option("--use", default="", help="What it is for.")
 @click.option("--region", default=UNDECIDED, help="Which region it describes.")
-@click.option("--sector", type=Choice(SECTORS), help="Of the registry's.")
-@click.option("--author", "authors", multiple=True, help="Of the entry; may be repeated.")
+@click.option("--sector", type=Choice(SECTORS), help="Its sector.")
+@click.option("--author", "authors", multiple=True, help="Author of the entry; may be repeated.")
 @click.option("--link", default="", help="Where the certificate can be read.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), help="A new file; printed without."

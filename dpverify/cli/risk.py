@@ -24,7 +24,7 @@ def risk_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options, which a command hands to `risk_wanted` and `report_risk` as they are."""
     for option in (
         click.option("--figure", metavar="FILE", help="Write a picture of it, .svg or .html."),
-        click.option("--prior", metavar="NUMBER", help="Of what is to be guessed; 0.5 by default."),
+        click.option("--prior", metavar="NUMBER", help="Prior of what is guessed; 0.5 by default."),
         click.option("--risk", is_flag=True, help="Say how well anybody can guess."),
     ):
         command = option(command)

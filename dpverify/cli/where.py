@@ -33,7 +33,7 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*arguments, **named)
 
     for option in (
-        click.option("--scheduler", metavar="ADDRESS", help="Of the cluster, with --backend dask."),
+        click.option("--scheduler", metavar="ADDRESS", help="Scheduler of --backend dask."),
         click.option(
             "--backend",
             type=Choice(BACKENDS),

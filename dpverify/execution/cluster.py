@@ -2,8 +2,8 @@
 
 Joblib has a backend of this name, which hangs on a task that can't be pickled, that a
 worker can't load, or that ended its workers (joblib 1.6.0), and which gives a large argument to one
-worker to keep, so that the work is lost with that worker. This one sends each task whole and hands
-on whatever becomes of it. The scheduler sees a task as bytes.
+worker to keep, so that the work is lost with that worker. This one sends each task whole and
+returns its result or its error. The scheduler sees a task as bytes.
 
 **The same numbers.** A worker must have the versions that a replay depends on (`versions`), and the
 same Python. It must work alone in its process, as the precision of ball arithmetic belongs to the

@@ -1,4 +1,4 @@
-"""Which process this is, where forks copy what is in memory."""
+"""The identity of this process, which no fork shares."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ Release = Callable[[Any, Any], Any]
 class Exhibit(PlantedBug[Mechanism]):
     """A mistake in a function of data, with no pair, no event and no feature given to the audit.
 
-    What everybody makes wrong (`dpverify_audits.everyday`) has neither leak nor source: the mistake
-    says it all.
+    Mistakes that everybody makes (`dpverify_audits.everyday`) have neither leak nor source: the
+    mistake says it all.
 
     Attributes
     ----------

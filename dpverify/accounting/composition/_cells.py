@@ -1,4 +1,4 @@
-"""Laws of losses on a lattice, one above and one below a law of which the tails are known.
+"""Two lattice laws for a loss of known tails: one that dominates it, one that it dominates.
 
 A pair of laws with the loss L is described by the law of R = e^L under q: H_α = E[(R − α)₊], plus
 what q can't give. One pair dominates another one if and only if its R is larger in convex order,

@@ -1,4 +1,4 @@
-"""The one mechanism that all releases together are, where its curve has a closed form.
+"""Compositions that equal one mechanism whose curve has a closed form.
 
 Of Gaussian losses μ² adds up, and Laplace losses are those of one vector with the shifts of all.
 Normal rows that change alike are so many more rows.

@@ -1,4 +1,4 @@
-"""Where to invert a moment generating function: proposals in doubles, of which nothing is trusted.
+"""Where to invert a moment generating function: proposals in doubles, none of which is trusted.
 
 Any line proves bounds (`_inversion`); along the saddle point of M(s)e^{−sε}/(s(s + 1)) the
 integrand falls fastest, and the period follows from what the aliases may be.

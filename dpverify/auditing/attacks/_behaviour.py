@@ -1,4 +1,4 @@
-"""What releases of one side of a pair did: raised, returned, asked of their randomness."""
+"""Labels of releases: what they raised or returned, and how many random words they took."""
 
 from __future__ import annotations
 

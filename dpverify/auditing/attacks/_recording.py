@@ -1,4 +1,4 @@
-"""Noise sources that record what is asked of them and answer with noise of our choice."""
+"""Noise sources that record what is requested and answer with noise of our choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls for noise that are taped, noise that waits for its input, and what values hold."""
+"""Taped calls for noise, the noise before its input is added, and digests of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grey-box check: what was asked of the noise source, against what changed without the noise.
+"""The grey-box check: whether the noise requested covers how the noiseless output changes.
 
 The mechanism runs with a noise source that records each call and returns noise of our choice: none,
 or one unit in one place. So the run without noise gives f(x), and a run for each of the m noise

@@ -455,7 +455,7 @@ def _finding(
     power: dict[str, Any] = {}
     evidence = BetEvidence(draws=seen, log_wealth=wealth)
     if bet is None:
-        statement = f"no bet against the claim seemed worth while in {seen} pairs of outputs"
+        statement = f"no promising bet against the claim was found in {seen} pairs of outputs"
     else:
         event, line = bet.words(), bet.events[bet.main]
         evidence = replace(

@@ -1,4 +1,4 @@
-"""What a Python value says beside its parts: what pickling would write of it.
+"""What a Python value holds in addition to its parts, as pickling would write it.
 
 A container says more than what lies in it: the levels of a category, the frequency of an index, the
 most that a deque holds, the attribute that a subclass of float was given. Whoever gets the object

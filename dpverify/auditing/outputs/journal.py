@@ -1,4 +1,4 @@
-"""The journal of an audit: what it has found so far, so that a killed one goes on.
+"""The journal of an audit: what it has found so far, so that an interrupted one can resume.
 
 A file of JSON lines. The first says which audit it is of; each other one holds what one step gave
 (the pace, the search, the trials, a kind of audit), written whole and synchronised to the disc

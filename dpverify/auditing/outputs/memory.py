@@ -1,4 +1,4 @@
-"""What a mechanism keeps from one release to the next, which draws must not be counted with.
+"""Mechanisms that keep state between releases, whose draws aren't independent.
 
 Draws count as independent. Where a mechanism keeps its noise (a cache of answers, say), all
 releases of one data set are one draw, however many are made, and prove nothing. They look just like

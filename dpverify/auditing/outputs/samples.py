@@ -183,7 +183,7 @@ def by_chunks(
     if config.workers == 1 or expected < _INLINE or not (remote() or _sendable(mechanism)):
         yield from (function(*task) for task in tasks[1:])
         return
-    # More than a chunk may take: its own clock speaks first, if it can.
+    # More than a chunk may take, so that the chunk's own time limit is the first to end it.
     timeout = min(_STARTED + 4 * config.time_limit * CHUNK, max(time_left(), 1e-3))
     try:
         yield from spread(function, tasks[1:], workers=config.workers, timeout=timeout)

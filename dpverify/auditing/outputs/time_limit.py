@@ -77,11 +77,11 @@ def within(time_limit: float, outputs: Sized, work: Callable[[], _T]) -> _T:
 
     So does a tick after the end that `ending` set; and after it ``work`` isn't called at all.
 
-    A tick each time limit costs nothing an output; a late one is stopped before twice its limit,
-    one that swallows `Late` before three times. In the main thread of a POSIX system the clock is
-    the alarm signal, which also ends a wait in the system. In other threads, as on a cluster's
-    worker, it is a thread, which stops between two instructions of Python alone. Neither ends a
-    computation outside the interpreter.
+    The clock ticks once each time limit, which costs nothing per output. A late output is stopped
+    before twice its limit, one that swallows `Late` before three times. In the main thread of a
+    POSIX system the clock is the alarm signal, which also ends a wait in the system. In other
+    threads, as on a cluster's worker, it is a thread, which stops between two instructions of
+    Python alone. Neither ends a computation outside the interpreter.
 
     Parameters
     ----------

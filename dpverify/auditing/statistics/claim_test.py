@@ -83,7 +83,7 @@ def judge(
     ordering: float | None = None,
     caution: float | None = None,
 ) -> Judgement:
-    """What the counts prove, at the given level for all of it together.
+    """What the counts prove, simultaneously at the given level.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ class Projection(ABC):
         return entries.indices.astype(np.intp), entries.data.astype(np.int64)
 
     def update(self, sketch: NDArray[np.int64], attribute: int, steps: int) -> None:
-        """Add `steps` times one row to an integer sketch of k values, in place: a stream's turn."""
+        """Add `steps` times a row to an integer sketch of k values in place: a turnstile update."""
         columns, values = self.row(attribute)
         sketch[columns] += steps * values
 
