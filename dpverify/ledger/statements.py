@@ -136,7 +136,7 @@ class Statement:
     ----------
     id : paper, statement and part: ``li2023.theorem-3.9.variance``
     where : section and page, or equation, for someone who holds the paper
-    statement : in our own words and notation
+    text : what it says, in our own words and notation
     printed : the formula as printed
     check : tries a formula; None where nothing can be tried (then `reason` says why)
     conditions : what the statement supposes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.keys import new_key
 from dpverify.certificate.sign import sign
 from dpverify_check import dpverify_check as second
+from dpverify_mechanisms.catalogue import CATALOGUE
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import thinned
 
@@ -113,6 +115,20 @@ def test_the_index_is_of_the_cases() -> None:
     assert INDEX["right"] == list(CASES)
     assert [(w["of"], w["path"]) for w in INDEX["wrong"]] == [(of, list(p)) for of, p, *_ in WRONG]
     assert sum(path.stat().st_size for path in VECTORS.rglob("*.*")) < 2 << 20
+
+
+def test_the_second_checker_and_the_specification_know_every_mechanism() -> None:
+    """And a vector shows each; a package of somebody else's they can't know."""
+    from tests.conformance.cases import CASES
+
+    text = (ROOT / "docs" / "specification.md").read_text("utf-8")
+    rows = "".join(re.findall(r"^\| (`[a-z`, -]+`) \|", text, flags=re.MULTILINE))
+    for family in CATALOGUE:
+        if family.build is not None:
+            assert family.name in second.FAMILIES, f"teach the second checker {family.name}"
+            assert f"`{family.name}`" in rows, f"docs/specification.md: a row for {family.name}"
+            shown = {case.mechanism["name"] for case in CASES.values()}
+            assert family.name in shown, f"give {family.name} a case in tests/conformance/cases.py"
 
 
 def test_nothing_endless_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

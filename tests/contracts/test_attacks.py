@@ -30,6 +30,8 @@ from dpverify.data.adjacency import Record
 from dpverify.errors import DPVerifyError, DrawError, ParameterError
 from dpverify.privacy import Exhaustive, Pair, WhiteBox
 from dpverify.sampling.words import Words
+from tests.helpers.levels import MODES
+from tests.helpers.paths import ROOT
 
 PAIR = Pair(name="0 or 1", record=np.zeros((1, 1)), neighbour=np.ones((1, 1)))
 ALL = pytest.mark.parametrize("kind", KINDS)
@@ -101,9 +103,19 @@ COIN, LIAR = Coin(), Coin(epsilon=Fraction(1, 100))
 
 
 def test_the_table_has_every_kind_in_order() -> None:
-    assert tuple(ATTACKS) == KINDS
+    assert tuple(ATTACKS) == KINDS, "`AuditKind` has them in the order of the table"
     assert all(attack.name == name for name, attack in ATTACKS.items())
-    assert _MEANINGS.keys() == ATTACKS.keys()
+    missing = ATTACKS.keys() - _MEANINGS.keys()
+    assert not missing, f"say in report._MEANINGS what a violation of {missing} means"
+    assert list(_MEANINGS) == list(KINDS)
+
+
+@ALL
+def test_its_level_is_tried_and_a_page_describes_it(kind: AuditKind) -> None:
+    modes = [mode.name.replace(" ", "-") for mode in MODES]
+    assert any(name.startswith(kind) for name in modes), "give it a mode in tests/helpers/levels.py"
+    page = (ROOT / "docs" / "auditing.md").read_text("utf-8").lower()
+    assert kind in page.replace(" ", "-"), "describe it in docs/auditing.md"
 
 
 @ALL

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from dpverify.accounting.composition.compose import compose
 from dpverify.accounting.composition.curve import Composed
+from dpverify.accounting.composition.parallel import parallel
 from dpverify.accounting.composition.theorems import (
     AdvancedBound,
     ApproximateOptimalBound,
@@ -52,6 +53,7 @@ from dpverify.errors import ParameterError
 from dpverify.guarantee import PrivacyBound, PrivacyCurve
 from dpverify_mechanisms.baselines.geometric_noise import Geometric
 from tests.helpers.profiles import day_and_night
+from tests.ledger.test_links import bounds
 
 ADJACENCIES = (Attribute(1), Record())
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -70,7 +72,6 @@ CURVES: list[PrivacyCurve] = [
     RankOneNormal(rows=100, gamma=Fraction(1, 10)),
     RankTwoNormal(rows=100, gamma=Fraction(1, 20)),
     Geometric(ratio=HALF, positions=2, shifts=((1, HALF), (2, THIRD))),
-    RandomizedResponse(keep=Fraction(3, 4)) + RandomizedResponse(keep=Fraction(3, 5), positions=2),
     DiscreteLaplace(scale=2, sensitivity=3),
     Staircase(epsilon=1, gamma=Fraction(1, 4)),
     sparse_vector(scale=4, threshold_scale=4),
@@ -80,6 +81,14 @@ ALONE: list[PrivacyCurve] = [  # of which no composition is proven, or one that 
     TruncatedLaplace(scale=1, bound=6),
     PartitionSelection(noise=Laplace(scale=1), threshold=8),
     Shuffled(answer=RandomizedResponse(keep=Fraction(3, 4)), users=20),
+]
+BIT = RandomizedResponse(keep=Fraction(3, 4))
+DERIVED: list[PrivacyCurve] = [  # which print as what they are derived by
+    BIT + RandomizedResponse(keep=Fraction(3, 5), positions=2),
+    BIT.poisson_sampled(rate=THIRD),
+    BIT.poisson_sampled(rate=THIRD, replaced=True),
+    BIT.sampled_without_replacement(size=1, out_of=3),
+    parallel(BIT, Laplace(scale=2)),
 ]
 BOUNDS: list[PrivacyBound] = [
     RDP(parts=((GaussianRenyi(mu_squared=1), 2), (PureRenyi(epsilon=HALF), 1))),
@@ -103,8 +112,14 @@ UNBOUNDED = (
     ZCDP,
     GaussianTradeOff,
 )
-every_curve = pytest.mark.parametrize("curve", CURVES, ids=str)
-everything = pytest.mark.parametrize("curve", [*CURVES, *ALONE, *BOUNDS], ids=str)
+every_curve = pytest.mark.parametrize("curve", [*CURVES, *DERIVED[:1]], ids=str)
+everything = pytest.mark.parametrize("curve", [*CURVES, *ALONE, *DERIVED, *BOUNDS], ids=str)
+
+
+def test_every_curve_and_bound_is_among_them() -> None:
+    tried = {type(curve) for curve in (*CURVES, *ALONE, *DERIVED, *BOUNDS)}
+    missing = {kind.__name__ for kind in bounds() if kind not in tried}
+    assert not missing, f"add one of each of {missing} to CURVES, ALONE, DERIVED or BOUNDS"
 
 
 @everything
@@ -148,7 +163,7 @@ def test_both_fall_and_invert_each_other(curve: PrivacyBound) -> None:
 def test_it_prints_itself_and_travels(curve: PrivacyBound) -> None:
     plain = json.loads(json.dumps(curve.to_dict()))
     assert plain["curve"] == type(curve).__name__
-    if not isinstance(curve, Composed):  # a sum, of which its own test says more
+    if curve not in DERIVED:
         assert str(curve).startswith(f"{plain['curve']}(")
     assert curve._repr_html_().count("at most") == 3
     again = pickle.loads(pickle.dumps(curve))  # noqa: S301
@@ -156,7 +171,7 @@ def test_it_prints_itself_and_travels(curve: PrivacyBound) -> None:
     assert hash(again) == hash(curve)
 
 
-@pytest.mark.parametrize("curve", [*CURVES, *ALONE], ids=str)
+@pytest.mark.parametrize("curve", [*CURVES, *ALONE, *DERIVED], ids=str)
 def test_rates_attain_the_curve(curve: PrivacyCurve) -> None:
     """The likelihood-ratio test at ε has P − e^ε·Q = δ(ε); of sums, the normal law's estimate."""
     for epsilon in (0.0, 0.25, 1.5):

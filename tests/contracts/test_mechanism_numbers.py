@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import dpverify as dpv
 from dpverify.errors import DPVerifyError
+from dpverify.privacy import Certifiable
 from dpverify_mechanisms.baselines.geometric_noise import GeometricNoise
 from dpverify_mechanisms.baselines.noise_addition import NoiseAddition
 from dpverify_mechanisms.baselines.randomized_response import RandomizedResponse
@@ -106,6 +108,21 @@ FORMS: Mapping[str, Callable[[int | Fraction], Any]] = {
 
 def numbers(arguments: Mapping[str, Any]) -> list[str]:
     return [name for name, value in arguments.items() if isinstance(value, int | Fraction)]
+
+
+def test_every_mechanism_is_among_them() -> None:
+    tried = {getattr(make, "__self__", make) for make, _ in CONSTRUCTORS.values()}
+    kinds = [*Certifiable.__subclasses__()]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    announced = {
+        kind
+        for kind in kinds
+        if kind.__module__.startswith("dpverify_mechanisms.") and not inspect.isabstract(kind)
+    }
+    missing = {kind.__name__ for kind in announced - tried}
+    assert SignSketch in announced
+    assert not missing, f"give {missing} numbers in CONSTRUCTORS"
 
 
 @pytest.mark.parametrize("case", CONSTRUCTORS)

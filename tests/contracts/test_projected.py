@@ -121,7 +121,9 @@ def _pair(domain: Domain, adjacency: Adjacency, mechanism: Any, rng: Any) -> tup
         case Box() if bits:
             one = _bits(domain, (_rows(mechanism), mechanism.p), rng)
         case Box():
-            step = float(mechanism.grid.step)
+            grid = getattr(mechanism, "grid", None)
+            assert grid is not None, "call its `Grid` grid: pairs are sought at halves of a step"
+            step = float(grid.step)
             one = _numbers(domain, step, (_rows(mechanism), mechanism.p), rng)
         case Ball():
             one = _in_ball(domain, mechanism.p, rng)
@@ -229,7 +231,10 @@ def _graphs(adjacency: Adjacency, vertices: int, rng: Any) -> tuple[Any, Any]:
 @singledispatch
 def check(mechanism: Any, one: Any, two: Any) -> None:
     """Fail if two data sets are further apart when they are projected than is charged."""
-    raise NotImplementedError(type(mechanism).__name__)
+    raise NotImplementedError(
+        f"{type(mechanism).__name__} has no `check` in {__name__}: add one here, which holds what "
+        "is released of two neighbours, before the noise, against what its privacy() charges."
+    )
 
 
 @check.register

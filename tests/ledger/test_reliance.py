@@ -155,14 +155,11 @@ def test_what_a_guarantee_stands_on_holds_and_names_the_mechanism(case: str) -> 
     guarantee = build(CASES[case]).guarantee()
     relied = reliance.relied_on(name, guarantee)
     assert [found.statement.id for found in relied] == list(guarantee.statements)
-    assert name == "jl-covariance" or relied  # whose proof is this project's own
+    proven_here = name == "jl-covariance"
+    assert relied or proven_here, "its guarantee() names no `statements` that it stands on"
     users = {statement.id: statement.mechanisms for statement in known_statements()}
-    assert [statement for statement in guarantee.statements if name not in users[statement]] == []
-
-
-def test_every_mechanism_that_can_be_certified_is_among_the_cases() -> None:
-    certifiable = {name for name, family in families().items() if family.build is not None}
-    assert certifiable == {case.split()[0] for case in CASES}
+    silent = [statement for statement in guarantee.statements if name not in users[statement]]
+    assert not silent, f"name {name} in the `mechanisms` of {silent}"
 
 
 def test_the_error_names_the_way_out(plant: Callable[[Change], None]) -> None:

@@ -260,7 +260,8 @@ def test_the_moments_find_the_bug(bug: Bug, seed: int) -> None:
     broken = planted(bug)
     estimators = exact_estimators(broken)
     assert 1 <= len(estimators) <= 2
-    assert any("refuted" in verdict for verdict in verdicts(broken, estimators, seed))
+    found = any("refuted" in verdict for verdict in verdicts(broken, estimators, seed))
+    assert found, f"{bug.draws} draws refute no formula: `found_by` promises that they do"
 
 
 @pytest.mark.nightly
