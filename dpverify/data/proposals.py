@@ -18,7 +18,7 @@ from dpverify.data.encoding import day_of, kind_of, number_pattern
 from dpverify.data.frame import Frame, Spelling, ending, is_index
 from dpverify.data.frames import open_frame
 from dpverify.data.text_files import TEXTS
-from dpverify.errors import RecordsError
+from dpverify.errors import RecordsError, extra
 
 __all__ = ["Proposal", "Proposals", "propose"]
 
@@ -98,8 +98,8 @@ def _opened(path: Path, table: str) -> tuple[Frame, Spelling]:
 
 def _begins_as_utf16(path: Path) -> bool:
     """Whether the first two bytes are its byte order mark, as spreadsheets write it."""
-    import pyarrow as pa
-
+    with extra("arrow", f"{path}: reading a table"):
+        import pyarrow as pa
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
             return stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

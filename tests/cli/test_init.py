@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -274,3 +275,37 @@ def test_lists_of_visits_and_edges_are_asked_about(
     (tmp_path / "list.csv").write_text(f"{names}\n{','.join('x' for _ in names.split(','))}\n")
     assert _run(["init", str(tmp_path / "list.csv")]) == 0
     assert capsys.readouterr().err.count("make one row of each person") == told
+
+
+@pytest.mark.parametrize("name", ["visits.csv", "visits.tsv", "visits.csv.gz", "visits.parquet"])
+@pytest.mark.parametrize("command", ["init", "plan"])
+def test_without_the_extra_that_reads_tables(
+    name: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / name).write_text("age,sex\n30,f\n", encoding="utf-8")
+    config = tmp_path / "a.toml"
+    config.write_text(PLANNED.format(name=name), encoding="utf-8")
+    for module in [module for module in sys.modules if module.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert _run([command, str(tmp_path / name if command == "init" else config)]) == 2
+    assert "reading a table needs pyarrow: pip install 'dpverify[arrow]'" in capsys.readouterr().err
+
+
+PLANNED = """
+[data]
+path = "{name}"
+[data.columns]
+age = {{ type = "whole", low = 0, high = 120 }}
+sex = {{ type = "category", categories = ["f", "m"] }}
+[mechanism]
+name = "raw-data-g-opt"
+[privacy]
+epsilon = 1
+delta = 1e-6
+adjacency = {{ kind = "cell" }}
+"""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
@@ -155,9 +156,22 @@ def sampled(
     chunks = [*begun, *by_chunks(both_sides, tasks[len(begun) :], config)]
     own, other = joined([side for sides in chunks for side in sides])
     if always_raises(own) and always_raises(other):
-        raise AlwaysRaisedError(str(draw_error(mechanism, pair, f"raised {own[0].raised}")))
+        said = own[0].raised
+        way_out = _FRAMES if _of_dicts(pair.record) and re.search(r"\blist\b", said) else ""
+        error = draw_error(mechanism, pair, f"raised {said}", way_out=way_out)
+        raise AlwaysRaisedError(str(error))
     own_words, other_words = ([n for each in chunks for n in each[side].words] for side in (0, 1))
     return Sampled((own, other), chunks[0][0].types, (own_words, other_words), chunks)
+
+
+_FRAMES = (
+    ' It got a list of dicts, one a row: where it takes data frames, say make="pandas", or another '
+    "form, in the Table."
+)
+
+
+def _of_dicts(data: Any) -> bool:
+    return isinstance(data, list) and all(isinstance(row, dict) for row in data)
 
 
 class AlwaysRaisedError(DrawError):
