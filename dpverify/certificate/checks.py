@@ -147,6 +147,7 @@ def check_certificate(
     fields: dict[str, Any],
     folder: Path | None,
     *,
+    own: bool = True,
     replay: bool = True,
     announce: Announce = lambda *_: lambda _: None,
     workers: int = -1,
@@ -157,6 +158,7 @@ def check_certificate(
     ----------
     fields : as `read_certificate` returns them
     folder : where the released file lies; None where it wasn't found
+    own : whether that is this certificate's folder, so that a report there is its own
     replay : whether to draw the audits again; if not, the recorded counts are taken as they are
     announce : called with what is done and the number of draws to replay; see `Announce`
     workers : processes that replay, −1 for all cores; no effect on the result
@@ -211,7 +213,7 @@ def check_certificate(
     refuted = any(check.status == "violation" for check in checks)
     checks.extend(_release(certificate, mechanism, folder, refuted=refuted))
     if not any(check.fields for check in checks):  # else there is nothing to compare it with
-        checks.append(_report(certificate, folder))
+        checks.append(_report(certificate, folder if own else None))
     return checks
 
 

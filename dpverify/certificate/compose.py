@@ -31,6 +31,7 @@ from pydantic import Field, ValidationError
 from dpverify._exact import Exact
 from dpverify._refusals import refusals
 from dpverify.accounting.composition import compose as composition
+from dpverify.certificate._places import Places
 from dpverify.certificate.certify import REPORT, document_digest, environment
 from dpverify.certificate.checks import (
     Check,
@@ -47,7 +48,6 @@ from dpverify.certificate.schema import (
     Environment,
     Inputs,
 )
-from dpverify.data.atomic_files import sha256_file
 from dpverify.enclosure import Real, exact_string, rational
 from dpverify.errors import CertificateError, DPVerifyError, require
 from dpverify.execution.progress import Announce
@@ -187,8 +187,9 @@ def check_document(
 ) -> list[Check]:
     """Verify a certificate or a composed certificate, as its schema says.
 
-    A composed certificate's parts are verified whole. Their released files are looked for by their
-    hashes in `folder` and in the folders directly below.
+    A composed certificate's parts are verified whole. Their released files are looked for beside
+    each part's own certificate, and then by their hashes, in `folder` and in the folders directly
+    below.
 
     Parameters
     ----------
@@ -203,8 +204,10 @@ def check_document(
     except ValidationError as error:
         return [misfit(error)]
     checks = [Check(name="schema", status="agrees", detail=SCHEMA), check_digest(fields)]
+    places = Places(folder)
     for number, part in enumerate(document.parts, start=1):
-        found = check_certificate(part, _folder_of(part, folder), **options)
+        place = places.of(part)
+        found = check_certificate(part, place.folder, own=place.own, **options)
         checks += [
             replace(
                 check,
@@ -231,23 +234,6 @@ def _recomputed(document: Composition) -> Check:
     wrong = tuple(differences("total", stored, again["total"], wider=wider))
     detail = "composed again from the parts' exact privacy losses"
     return Check(name="total", status="differs" if wrong else "agrees", detail=detail, fields=wrong)
-
-
-def _folder_of(part: Mapping[str, Any], folder: Path) -> Path | None:
-    """Where the file that a part released lies, at or below `folder`, by name and hash."""
-    try:
-        name, sha256 = Path(part["release"]["file"]).name, part["release"]["sha256"]
-    except (KeyError, TypeError):
-        return None
-    places = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-    for at in places:
-        path = at / name
-        try:
-            if path.is_file() and sha256_file(path) == sha256:
-                return at
-        except OSError:  # a folder beside it that is not ours to read
-            continue
-    return None
 
 
 class _Release(NamedTuple):

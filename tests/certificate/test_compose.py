@@ -247,6 +247,17 @@ def test_a_composed_certificate_agrees(composed: dict[str, Any], releases: Path)
     assert names >= {"digest", "total", "release 1: replay", "release 2: released file"}
 
 
+def test_swapped_files_are_named_and_no_report(
+    composed: dict[str, Any], releases: Path, tmp_path: Path
+) -> None:
+    for own, other in (("a", "b"), ("b", "a")):
+        shutil.copytree(releases / own, tmp_path / own)
+        shutil.copy(releases / other / "sketch.npz", tmp_path / own)
+    checks = check_document(composed, tmp_path, replay=False)
+    wrong = [check.name for check in checks if check.status == "differs"]
+    assert wrong == ["release 1: released file", "release 2: released file"]
+
+
 def test_every_field_of_the_total_changed_alone_is_noticed(
     composed: dict[str, Any], releases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
