@@ -380,16 +380,16 @@ def _column(value: Any) -> None:
         "boolean": {},
         "category": {"categories": _several},
         "text": {
-            "words?": _maybe(_several),
-            "buckets?": _maybe(_whole(2, 4096)),
-            "ngrams?": _maybe(_whole(1, 20)),
-            "most?": _whole(1, 2**16),
+            "words": _maybe(_several),
+            "buckets": _maybe(_whole(2, 4096)),
+            "ngrams": _maybe(_whole(1, 20)),
+            "most": _whole(1, 2**16),
         },
     }
     kind = str(value.get("type")) if isinstance(value, dict) else ""
     _one_of(*own)(kind)
     missing = _either(_one_of("refuse", "indicator"), {"value": _label})
-    common = {"type": _text, "name": _label, "unit?": _label, "missing?": missing}
+    common = {"type": _text, "name": _label, "unit": _label, "missing": missing}
     fits(value, common | own[kind], "")
     good = True
     if own[kind] is numbers:
@@ -432,13 +432,13 @@ SCHEMA: Shape = {
     "inputs": {
         "mechanism": _text, "parameters": _map(_either(_COUNT, _text)),
         "rows": _whole(1, 10**12), "attributes": _whole(1, 10**9),
-        "domain": _KIND, "outside": _one_of("refuse", "clip", None), "ranges?": [_RANGE],
-        "columns?": [_column],
+        "domain": _KIND, "outside": _one_of("refuse", "clip", None), "ranges": [_RANGE],
+        "columns": [_column],
         "adjacency": _KIND, "epsilon": _exact, "delta": _exact, "projection_seed": _COUNT,
         "alpha": _exact, "draws": _whole(1, 10**9), "moment_draws": _whole(2, 10**9),
-        "audit_seed": _COUNT, "purpose?": _maybe(_RANGE),
-        "about?": _map(_own_words, _one_of(*_ABOUT)),
-        "owner?": _map({"answer": _one_of("pass", "fail", "not_applicable"), "reason": _text}),
+        "audit_seed": _COUNT, "purpose": _maybe(_RANGE),
+        "about": _map(_own_words, _one_of(*_ABOUT)),
+        "owner": _map({"answer": _one_of("pass", "fail", "not_applicable"), "reason": _text}),
     },
     "evidence": {
         "draws": _COUNT,
@@ -510,7 +510,6 @@ SCHEMA: Shape = {
     "digest": _HASH,
 }
 # fmt: on
-"""A key that ends in a question mark may be missing."""
 
 
 def fits(value: Any, shape: Shape, where: str) -> None:
@@ -525,11 +524,10 @@ def fits(value: Any, shape: Shape, where: str) -> None:
         if isinstance(shape, dict):
             if not isinstance(value, dict):
                 raise ValueError("is no object")
-            known = {key.removesuffix("?"): part for key, part in shape.items()}
-            if not {key for key in shape if not key.endswith("?")} <= value.keys() <= known.keys():
-                raise ValueError(f"must have the keys {sorted(known)}")
+            if value.keys() != shape.keys():
+                raise ValueError(f"must have the keys {sorted(shape)}")
             for key, part in value.items():
-                fits(part, known[key], key)
+                fits(part, shape[key], key)
         elif isinstance(shape, list):
             if not isinstance(value, list):
                 raise ValueError("is no list")
@@ -2133,7 +2131,7 @@ def read_inputs(stated: Mapping[str, Any]) -> Inputs:
         "inputs.projection_seed",
         "isn't 0 without a use",
     )
-    ranges = stated.get("ranges", [])
+    ranges = stated["ranges"]
     if ranges:
         require(len(ranges) == stated["attributes"], "inputs.ranges", "must be one an attribute")
         unit = domain.name == "box" and domain["low"] == 0 and domain["high"] == 1
@@ -2141,14 +2139,14 @@ def read_inputs(stated: Mapping[str, Any]) -> Inputs:
         for place, one in enumerate(ranges):
             good = exact_number(one["low"]) < exact_number(one["high"])
             require(good, f"inputs.ranges[{place}]", "has no width")
-    if purpose := stated.get("purpose"):
+    if purpose := stated["purpose"]:
         good = exact_number(purpose["low"]) < exact_number(purpose["high"])
         require(good, "inputs.purpose", "has no width")
     inputs = Inputs(
         name, _parameters(name, stated["parameters"]), stated["rows"], stated["attributes"],
         domain, outside == "clip", adjacency, epsilon, delta, seed, alpha,
         stated["draws"], stated["moment_draws"], stated["audit_seed"], bool(ranges),
-        stated.get("columns", [])
+        stated["columns"]
     )  # fmt: skip
     if inputs.columns:
         _columns(inputs)
@@ -4540,7 +4538,7 @@ def check_estimators(
         ],
     }
     same("derived", {key: derived[key] for key in due}, due)
-    useful = _usefulness(stated.get("purpose"), estimators[0], derived["predictions"])
+    useful = _usefulness(stated["purpose"], estimators[0], derived["predictions"])
     same("derived.usefulness", derived["usefulness"], useful)
     same("derived.sizes", derived["sizes"], list(_sizes(json.dumps(stated))))
 
@@ -4913,7 +4911,7 @@ def check_hazards(
     inputs: Inputs, stated: Mapping[str, Any], derived: Mapping[str, Any], listed: Any
 ) -> None:
     """Every hazard answered again, the owner's word where the rule leaves it open."""
-    owner = stated.get("owner", {})
+    owner = stated["owner"]
     known = {hazard.id for hazard in HAZARDS if hazard.owners}
     require(owner.keys() <= known, "inputs.owner", "answers what isn't the owner's to answer")
     due = []

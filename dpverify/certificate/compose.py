@@ -123,7 +123,7 @@ class Composition(WholeDocument):
 
 def composition_schema() -> dict[str, Any]:
     """JSON Schema of version 1, as published in ``schemas/composition-1.json``."""
-    schema = Composition.model_json_schema()
+    schema = Composition.model_json_schema(mode="serialization")
     schema["properties"]["parts"]["items"] = {"$ref": "urn:dpverify:certificate:1"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

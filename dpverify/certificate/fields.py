@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    model_validator,
+)
 
 from dpverify.certificate.configuration import MAX_SEED, one_line
 from dpverify.sampling.words import SecureWords
@@ -28,7 +36,12 @@ __all__ = [
 class Document(BaseModel):
     """A document or a part of one, with its fields and no others, each of its own JSON type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        json_schema_serialization_defaults_required=True,  # a document that is read has every key
+    )
 
 
 Count = Annotated[int, Field(ge=0, le=MAX_SEED)]
@@ -54,7 +67,11 @@ OwnWords = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_s
 
 
 class WholeDocument(Document):
-    """A document none of whose text a terminal obeys or a reader doesn't see."""
+    """A document with every key, none of whose text a terminal obeys or a reader doesn't see.
+
+    Keys that have a default in Python are no others than the rest in a document that is read: of
+    what it says there is one form.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -69,6 +86,28 @@ class WholeDocument(Document):
                 case str() as text if character := hidden(text):
                     raise ValueError(f"holds the hidden character {character}: no text may")
         return fields
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _complete(cls, fields: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        document = read(fields)
+        for absent in _absent("", document.model_dump(by_alias=True), fields):
+            raise ValueError(f"needs the key {absent}")
+        return document
+
+
+def _absent(where: str, whole: Any, fields: Any) -> Iterator[str]:
+    """Keys of a whole document that aren't among the fields that it was read from."""
+    match whole, fields:
+        case dict(), Mapping():
+            for key, part in whole.items():
+                if key in fields:
+                    yield from _absent(f"{where}{key}.", part, fields[key])
+                else:
+                    yield f"{where}{key}"
+        case list(), list():
+            for number, (part, read) in enumerate(zip(whole, fields, strict=True)):
+                yield from _absent(f"{where.removesuffix('.')}[{number}].", part, read)
 
 
 def _secure(policy: str) -> str:

@@ -517,7 +517,7 @@ class Certificate(WholeDocument):
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of version 1, as published in ``schemas/certificate-1.json``."""
-    schema = Certificate.model_json_schema()
+    schema = Certificate.model_json_schema(mode="serialization")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:dpverify:certificate:1",

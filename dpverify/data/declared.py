@@ -99,7 +99,12 @@ _Several = Annotated[list[_Text], Field(min_length=2, max_length=MOST_ATTRIBUTES
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        json_schema_serialization_defaults_required=True,  # a certificate has every key
+    )
 
 
 class Stand(_Part):

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.keys import new_key
+from dpverify.certificate.schema import Certificate
 from dpverify.certificate.sign import sign
 from dpverify_check import dpverify_check as second
 from dpverify_mechanisms.catalogue import CATALOGUE
+from tests.fuzz.mutations import nodes
 from tests.helpers.paths import ROOT
 from tests.helpers.profiles import thinned
 
@@ -74,6 +77,29 @@ def test_wrong_ones(number: int) -> None:
     lines = second.check_fields(fields, VECTORS / wrong["of"] / "sketch.npz")
     assert wrong["line"] in {line.name for line in lines if line.status == "differs"}
     assert "differs" in verified(fields, wrong["of"])
+
+
+def test_no_key_of_the_schema_may_be_left_out() -> None:
+    """Of what a certificate says there is one form: what says nothing is there as well."""
+    whole = certificate("oporp-columns")
+    free = ("parameters", "numbers", "about", "owner", "facts")  # their keys depend on others
+    tried = 0
+    for *path, last in nodes(whole):
+        if isinstance(last, int) or any(key in path for key in free):
+            continue
+        if "columns" not in path and any(isinstance(key, int) and key for key in path):
+            continue  # entries of a list are alike but for columns
+        fields = copy.deepcopy(whole)
+        holder: Any = fields
+        for key in path:
+            holder = holder[key]
+        del holder[last]
+        tried += 1
+        with pytest.raises(ValidationError):
+            Certificate.model_validate(fields)
+        (line,) = second.check_fields(fields)
+        assert (line.name, line.status) == ("schema", "differs"), (path, last)
+    assert tried > 100
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
