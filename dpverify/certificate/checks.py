@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -62,11 +62,17 @@ __all__ = [
     "made_with",
     "misfit",
     "read_certificate",
+    "recomputed",
     "released",
 ]
 
 _CHANCE = about(str(LEVEL))
 _FORM = "each input must be there in the one form in which certify writes it"
+
+_LOOSE = (
+    ": all that is stated there holds, and this version states it more closely. Other code of its "
+    "number wrote it, or it was changed"
+)
 
 Status = Literal["agrees", "differs", "violation", "not_checked", "inconclusive"]
 
@@ -295,16 +301,14 @@ def _recompute(certificate: Certificate, plan: AuditPlan, evidence: Evidence) ->
     }
     stored, again = certificate.derived.model_dump(), derived.model_dump()
     for name, parts in sections.items():
-        fields = tuple(
-            field
-            for part in parts
-            for field in differences(f"derived.{part}", stored[part], again[part], wider=wider)
-        )
+        both = [(f"derived.{part}", stored[part], again[part]) for part in parts]
+        fields, remark = recomputed(both, wider=wider)
+        if "guarantee" in parts and _misses_target(certificate):
+            fields = (*fields, "derived.guarantee.delta.upper")
         yield Check(
             name=name,
             status="differs" if fields else "agrees",
-            detail="recomputed from inputs and counts"
-            + (", where other versions may enclose less closely" if wider else ""),
+            detail=f"recomputed from inputs and counts{remark}",
             fields=fields,
         )
     answered = [answer.model_dump() for answer in answers(certificate.inputs, derived)]
@@ -321,6 +325,27 @@ def _recompute(certificate: Certificate, plan: AuditPlan, evidence: Evidence) ->
             "" if certificate.release is None else ", and yet something was released"
         )
         yield Check(name="verdict", status="violation", detail=detail)
+
+
+def recomputed(
+    parts: Sequence[tuple[str, Any, Any]], *, wider: bool
+) -> tuple[tuple[str, ...], str]:
+    """Names of what differs, and a remark on bounds that are wider than today's.
+
+    Parts are compared as `differences` compares a name, what is stored and what follows again.
+    """
+    other, beyond = (
+        tuple(field for part in parts for field in differences(*part, wider=lenient))
+        for lenient in (False, True)
+    )
+    if wider:
+        return beyond, ", where other versions may enclose less closely"
+    return other, _LOOSE if other and not beyond else ""
+
+
+def _misses_target(certificate: Certificate) -> bool:
+    """Whether the δ that is stated is above the one that was asked for."""
+    return not float(certificate.derived.guarantee.delta.upper) <= certificate.inputs.delta
 
 
 def _release(

@@ -37,9 +37,9 @@ from dpverify.certificate.checks import (
     Check,
     check_certificate,
     check_digest,
-    differences,
     made_with,
     misfit,
+    recomputed,
 )
 from dpverify.certificate.fields import Document, Sha256, WholeDocument
 from dpverify.certificate.schema import (
@@ -231,8 +231,8 @@ def _recomputed(document: Composition) -> Check:
     except (DPVerifyError, ValueError, ZeroDivisionError) as error:
         return Check(name="total", status="differs", detail=str(error), fields=("total",))
     stored, wider = document.total.model_dump(), bool(made_with(document.environment))
-    wrong = tuple(differences("total", stored, again["total"], wider=wider))
-    detail = "composed again from the parts' exact privacy losses"
+    wrong, remark = recomputed([("total", stored, again["total"])], wider=wider)
+    detail = f"composed again from the parts' exact privacy losses{remark}"
     return Check(name="total", status="differs" if wrong else "agrees", detail=detail, fields=wrong)
 
 

@@ -18,6 +18,7 @@ from dpverify.certificate.derive import AuditPlan, collect
 from dpverify.certificate.schema import Certificate, Evidence, Inputs
 from dpverify.enclosure import Enclosure
 from dpverify.errors import CertificateError, place
+from dpverify_check.dpverify_check import check_fields
 from tests.helpers.profiles import day_and_night
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(/\d+)?")
@@ -228,9 +229,27 @@ def test_a_bound_of_another_version_may_be_wider_and_no_closer(
         return next(check for check in checks if check.name == "guarantee and curve")
 
     assert checked().status == status
+    assert ("this version states it more closely" in checked().detail) == (versions is None)
+    second = [line.status for line in check_fields(altered) if line.name == "guarantee"]
+    assert second == [status]
     altered["derived"]["guarantee"]["epsilon"]["upper"] += "0"
     altered["digest"] = document_digest(altered)
     assert checked().status == "differs"
+
+
+def test_a_delta_above_the_target_differs_whatever_the_version(
+    certificate: dict[str, Any], workplace: Path
+) -> None:
+    altered = copy.deepcopy(certificate)
+    altered["environment"]["versions"]["dpverify"] = "0.0.9"
+    delta = altered["derived"]["guarantee"]["delta"]
+    altered["derived"]["guarantee"]["delta"] = Enclosure(float(delta["lower"]), 0.5).as_json()
+    altered["digest"] = document_digest(altered)
+    checks = check_certificate(altered, workplace / "out", replay=False)
+    (differs,) = [check for check in checks if check.status == "differs"]
+    assert differs.fields == ("derived.guarantee.delta.upper",)
+    lines = check_fields(altered)
+    assert [line.name for line in lines if line.status == "differs"] == ["guarantee"]
 
 
 def test_a_released_file_that_is_missing_or_changed_does_not_agree(

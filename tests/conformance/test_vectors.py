@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dpverify import __version__
 from dpverify.certificate.checks import check_certificate
 from dpverify.certificate.keys import new_key
 from dpverify.certificate.schema import Certificate
@@ -77,6 +78,19 @@ def test_wrong_ones(number: int) -> None:
     lines = second.check_fields(fields, VECTORS / wrong["of"] / "sketch.npz")
     assert wrong["line"] in {line.name for line in lines if line.status == "differs"}
     assert "differs" in verified(fields, wrong["of"])
+
+
+def test_the_page_of_certificates_names_every_field() -> None:
+    page, fields = (
+        (ROOT / "docs" / "certificate.md").read_text(encoding="utf-8"),
+        certificate("oporp"),
+    )
+    for section in ("inputs", "evidence", "derived"):
+        assert [key for key in fields[section] if f"`{key}`" not in page] == []
+
+
+def test_it_knows_the_version_that_encloses_as_specified() -> None:
+    assert __version__ == second.VERSION
 
 
 def test_no_key_of_the_schema_may_be_left_out() -> None:
