@@ -20,17 +20,19 @@ from dpverify.accounting.composition.compose import Release, guarantee_of
 from dpverify.accounting.composition.filters import FILTERS, Cost, Filter
 from dpverify.data.atomic_files import new_file
 from dpverify.enclosure import exact_string, rational
-from dpverify.errors import BudgetError, BudgetExceededError, ParameterError, require
+from dpverify.errors import BudgetError, BudgetExceededError, OutputError, ParameterError, require
 from dpverify.execution.process import this_process
 from dpverify.guarantee import Guarantee, PrivacyCurve
 
 __all__ = ["Spend", "State", "Store", "curve_of", "now", "rounded"]
 
 _APPLICATION, _VERSION = 0x44504247, 1  # "DPBG"
-_TABLES = """
-CREATE TABLE budget (settings TEXT NOT NULL);
-CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL);
-"""
+_TABLES = (
+    "CREATE TABLE budget (settings TEXT NOT NULL)",
+    "CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
+)
+_SCHEMA = "SELECT sql FROM sqlite_schema ORDER BY name"
+_OWN = [(table,) for table in _TABLES]
 _WAIT = 10.0  # seconds for another process to finish its spend
 _MOST_DIGITS = 10_000
 _SHOWN = 6  # significant digits
@@ -100,7 +102,7 @@ class Store:
         if settings is None:
             return
         made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        made.executescript(_TABLES)
+        made.executescript(";".join(_TABLES))
         made.execute("INSERT INTO budget VALUES (?)", (_json(settings),))
         made.execute(f"PRAGMA application_id = {_APPLICATION}")
         made.execute(f"PRAGMA user_version = {_VERSION}")
@@ -108,6 +110,7 @@ class Store:
             self._memory = made
         else:
             with closing(made):
+                _check_new(path)
                 new_file(path, made.serialize())
 
     def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
@@ -140,7 +143,8 @@ class Store:
                 try:
                     yield connection
                 except BaseException:
-                    connection.execute("ROLLBACK")
+                    if connection.in_transaction:  # a full disk ends it
+                        connection.execute("ROLLBACK")
                     raise
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
@@ -165,13 +169,30 @@ class Store:
         assert self._place is not None  # noqa: S101
         if not self._place.is_file():
             raise BudgetError(f"{self.path}: there is no such file. dpverify budget new makes one.")
-        uri = f"{self._place.resolve().as_uri()}?mode=rw"
+        place = self._place.resolve()
+        if place.stat().st_nlink > 1:  # what a kill leaves half done lies beside one name alone
+            raise BudgetError(
+                f"{self.path}: has several names (hard links), and what is spent under one of them "
+                "may be lost under another. Remove all names but one. Nothing was spent."
+            )
+        uri = f"{place.as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_WAIT)
         with closing(connection):
             connection.execute(
                 "PRAGMA synchronous = EXTRA"
             )  # a committed spend survives a power cut
             yield connection
+
+
+def _check_new(path: Path) -> None:
+    """Refuse a place with another file's journal, which would be played into the new file."""
+    for kind in ("journal", "wal", "shm"):
+        left = path.with_name(f"{path.name}-{kind}")
+        if os.path.lexists(left):
+            raise OutputError(
+                f"{left}: belongs to a budget that was at this place. Move it away, or choose "
+                "another place."
+            )
 
 
 class _DamageError(Exception):
@@ -279,6 +300,11 @@ def _read(connection: sqlite3.Connection) -> State:
         raise _DamageError("is no budget")
     if version != _VERSION:
         raise _DamageError(f"is of version {version}; this dpverify reads version {_VERSION}")
+    if connection.execute(_SCHEMA).fetchall() != _OWN:  # a trigger could undo a spend
+        raise _DamageError("holds other tables, views or triggers than a budget's")
+    # What other modes commit may lie in a second file, which a copy or a move leaves behind.
+    if connection.execute("PRAGMA journal_mode").fetchone() not in (("delete",), ("memory",)):
+        raise _DamageError("was set to another journal_mode: set it back to DELETE, in sqlite3")
     # Of a page that was lost, or written twice, the chain of hashes may know nothing.
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
         raise _DamageError("its pages don't fit together")

@@ -255,7 +255,14 @@ TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
     "not JSON": (lambda c: c.execute("UPDATE spends SET entry = 'x'"), "holds what no budget"),
     "version": (lambda c: c.execute("PRAGMA user_version = 2"), "is of version 2; this dpverify"),
     "application": (lambda c: c.execute("PRAGMA application_id = 0"), "is no budget"),
-    "table": (lambda c: c.execute("DROP TABLE spends"), "no such table"),
+    "table": (lambda c: c.execute("DROP TABLE spends"), "holds other tables"),
+    "trigger": (
+        lambda c: c.execute(
+            "CREATE TRIGGER undo AFTER INSERT ON spends BEGIN DELETE FROM spends; END"
+        ),
+        "holds other tables, views or triggers",
+    ),
+    "a second file": (lambda c: c.execute("PRAGMA journal_mode = wal"), "another journal_mode"),
 }
 
 
@@ -270,6 +277,42 @@ def test_whoever_changes_the_file_is_noticed(name: str, path: Path) -> None:
     for use in (lambda: dpv.Budget.open(path), lambda: budget.spend(TENTH), budget.verify):
         with pytest.raises(BudgetError, match=rf"team\.db: .*{said}"):
             use()
+
+
+def killed_while_spending(path: Path) -> None:
+    """What a process leaves that is killed when its pages are written and not yet committed."""
+    process = os.fork()
+    if process == 0:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN EXCLUSIVE")
+        for number in range(2, 200):
+            connection.execute("INSERT INTO spends VALUES (?, ?, '')", (number, "x" * 900))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(process, 0)
+    assert path.with_name(f"{path.name}-journal").exists()
+
+
+def test_a_second_name_would_lose_what_is_spent_under_it(path: Path) -> None:
+    """The journal of a killed process lies beside one name, and undoes what others have written."""
+    dpv.Budget.open(path).spend(TENTH)
+    other = path.with_name("link.db")
+    os.link(path, other)
+    killed_while_spending(path)
+    for name in (other, path):
+        with pytest.raises(BudgetError, match="several names"):
+            dpv.Budget.open(name).spend(TENTH)
+    other.unlink()
+    assert dpv.Budget.open(path).spend(TENTH).number == 2
+
+
+def test_an_older_journal_is_not_played_into_a_new_file(path: Path) -> None:
+    dpv.Budget.open(path).spend(TENTH)
+    killed_while_spending(path)
+    path.unlink()
+    with pytest.raises(OutputError, match=r"team\.db-journal: belongs to a budget that was"):
+        dpv.Budget(epsilon=9, path=path)
+    assert not path.exists()
 
 
 def test_a_page_that_was_lost_takes_no_spend_with_it(path: Path) -> None:
