@@ -31,6 +31,14 @@ _TABLES = (
     "CREATE TABLE budget (settings TEXT NOT NULL)",
     "CREATE TABLE spends (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
 )
+_ENTRY: Mapping[str, Any] = {
+    "date": str,
+    "label": str,
+    "release": str,
+    "unit": str | None,
+    "draws": list,
+    "given": list,
+}
 _SCHEMA = "SELECT sql FROM sqlite_schema ORDER BY name"
 _OWN = [(table,) for table in _TABLES]
 _WAIT = 10.0  # seconds for another process to finish its spend
@@ -312,6 +320,7 @@ def _read(connection: sqlite3.Connection) -> State:
     try:
         ((text,),) = rows
         settings = json.loads(text)
+        _check_types(settings, {"unit": str | None, "created": str, "id": str})
         kind = FILTERS[settings["composition"]]
         target = {name: _number(settings[name]) for name in ("epsilon", "delta", "slack")}
         limits = {name: _number(value) for name, value in settings["limits"].items()}
@@ -324,10 +333,14 @@ def _read(connection: sqlite3.Connection) -> State:
             same = place == number == fields["number"] and fields["previous"] == previous
             if not (same and hashed == _hash(entry)):
                 raise _DamageError(f"entry {number} isn't the one that was written there")
+            _check_types(fields, _ENTRY)
             spends.append(_spend(fields, hashed))
             if any(amount < 0 for amount in spends[-1].cost.values()):
                 raise _DamageError(f"entry {number} has a negative cost")
             previous = hashed
+        resources = {kind.resource, "delta"}
+        if any(cost.keys() != resources for cost in (limits, *(spend.cost for spend in spends))):
+            raise _DamageError("has other resources than its filter")
         state = State(
             settings=settings,
             filter=kind(**target),
@@ -335,12 +348,19 @@ def _read(connection: sqlite3.Connection) -> State:
             first=first,
             spends=tuple(spends),
         )
-        state.spent  # noqa: B018  # every entry has the resources of the limits
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise _DamageError(f"holds what no budget holds ({type(error).__name__})") from None
     except RecursionError:
         raise _DamageError("holds what no budget holds: it is nested too deeply") from None
     return state
+
+
+def _check_types(fields: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+    for name, kind in types.items():
+        if not isinstance(fields[name], kind):
+            raise TypeError(name)
+        if kind is list and not all(isinstance(one, str) for one in fields[name]):
+            raise TypeError(name)
 
 
 def _spend(fields: Mapping[str, Any], hashed: str) -> Spend:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
+import json
 import math
 import os
 import pickle
@@ -31,7 +33,13 @@ import dpverify as dpv
 from dpverify.accounting import _budget_file
 from dpverify.accounting.composition.filters import FILTERS
 from dpverify.data.adjacency import Attribute, Record
-from dpverify.errors import BudgetError, BudgetExceededError, OutputError, ParameterError
+from dpverify.errors import (
+    BudgetError,
+    BudgetExceededError,
+    DPVerifyError,
+    OutputError,
+    ParameterError,
+)
 from dpverify.guarantee import Draw, Guarantee
 from tests.helpers.profiles import thinned
 
@@ -277,6 +285,54 @@ def test_whoever_changes_the_file_is_noticed(name: str, path: Path) -> None:
     for use in (lambda: dpv.Budget.open(path), lambda: budget.spend(TENTH), budget.verify):
         with pytest.raises(BudgetError, match=rf"team\.db: .*{said}"):
             use()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for key, part in value.items() if isinstance(value, dict) else ():
+        yield (*path, key)
+        yield from places(part, (*path, key))
+
+
+def written_anew(path: Path, settings: Any, entry: Any) -> None:
+    """A history of one spend whose hashes agree."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        text = json.dumps(settings)
+        connection.execute("UPDATE budget SET settings = ?", (text,))
+        if isinstance(entry, dict):
+            entry = entry | {"previous": hashlib.sha256(text.encode()).hexdigest()}
+        text = json.dumps(entry)
+        row = text, hashlib.sha256(text.encode()).hexdigest()
+        connection.execute("UPDATE spends SET entry = ?, hash = ?", row)
+
+
+@pytest.mark.parametrize("of", ["settings", "entry"])
+def test_whatever_was_written_anew_is_read_or_refused(of: str, path: Path) -> None:
+    """Values of other types, and keys that are missing, with hashes that agree."""
+    dpv.Budget.open(path).spend(TENTH, unit="a visit")
+    with closing(sqlite3.connect(path)) as connection:
+        texts = connection.execute("SELECT settings, entry FROM budget, spends").fetchone()
+    whole = dict(zip(("settings", "entry"), map(json.loads, texts), strict=True))
+    refused = 0
+    for *holders, last in places(whole[of]):
+        values: tuple[Any, ...] = (None, [], -1, KeyError)
+        for value in values:
+            changed = copy.deepcopy(whole)
+            holder = changed[of]
+            for key in holders:
+                holder = holder[key]
+            if value is KeyError:
+                del holder[last]
+            else:
+                holder[last] = value
+            written_anew(path, **changed)
+            try:
+                found = dpv.Budget.open(path)
+                found.check(TENTH, unit="a visit")
+                shown = [found.history[0].label, found.history[0].date, str(found.to_dict())]
+                assert all(text.isprintable() for text in shown)
+            except DPVerifyError:
+                refused += 1
+    assert refused > 20
 
 
 def killed_while_spending(path: Path) -> None:
