@@ -192,6 +192,10 @@ def test_public_draws_that_are_not_independent_are_refused() -> None:
             {"epsilon": 1, "delta": "1e-6", "slack": 1, "composition": "zcdp"},
             r"^slack=1 must be in \[0, delta=0.000001\]",
         ),
+        (
+            {"epsilon": 1, "delta": "1e-400", "composition": "zcdp"},
+            r"^delta=1e-400 must be 0, or in \[1e-300",
+        ),
         ({"epsilon": 1, "unit": "a\nb"}, r"^unit=.* hidden character"),
         ({"epsilon": 1, "unit": 3}, r"^unit=3 must be text"),
         ({"epsilon": 1, "composition": ["basic"]}, "^composition=.* must be known"),

@@ -36,6 +36,7 @@ from dpverify.accounting.losses.discrete import DiscreteLaplaceLoss, ResponseLos
 from dpverify.accounting.losses.discrete_gaussian import DiscreteGaussianLoss
 from dpverify.accounting.notions.zcdp import ZCDP, rho_of_pure
 from dpverify.accounting.solve import largest_argument
+from dpverify.accounting.targets import check_delta
 from dpverify.enclosure import Enclosure, enclose, exact_string, to_arb
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
@@ -164,6 +165,7 @@ class _LossFilter(Filter):
         rule = f"below delta={exact_string(self.delta)} for the {self.name} filter"
         hint = "At delta=0 take basic composition."
         require(self.slack < self.delta, "slack", exact_string(self.slack), rule, hint)
+        check_delta(self.delta - self.slack)
         return {self.resource: self._limit(self.delta - self.slack), "delta": self.slack}
 
     def proves(self, limits: Cost) -> bool:
