@@ -52,7 +52,9 @@ __all__ = [
 # would need three million bits, far beyond any parameter that the accountant accepts.
 _FIRST_PRECISION = 96
 _LAST_PRECISION = 1 << 16
-_LARGEST_EXPONENT = 10_000
+_MOST_DIGITS = 4_000
+_MOST_BITS = math.ceil(_MOST_DIGITS * math.log2(10))
+_PRINTABLE = "a number of at most 4,000 digits before and behind the point"
 _HALF_A_UNIT, _SMALLEST_NORMAL = 2.0**-53, 2.0**-1022
 _EXACT_DECIMAL = Context(prec=40, traps=[Inexact])
 
@@ -92,18 +94,25 @@ def rational(name: str, value: Real) -> Fraction:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
-        return Fraction(int(value))
+        return _printable(name, Fraction(int(value)))
     number = _decimal(value) if isinstance(value, str) else value
     if isinstance(number, Decimal):
         if number.is_finite():
-            if abs(number.adjusted()) > _LARGEST_EXPONENT:  # no memory holds the digits
-                raise ParameterError(name, value, "between 1e-10000 and 1e10000 in size")
-            return Fraction(number)
+            if abs(number.adjusted()) > _MOST_DIGITS:  # no memory may hold them
+                raise ParameterError(name, value, _PRINTABLE)
+            return _printable(name, Fraction(number))
     elif isinstance(number, AnyReal) and not isinstance(number, bool) and math.isfinite(number):
         ratio = getattr(number, "as_integer_ratio", None)
         if ratio:
             return Fraction(*ratio())
     raise ParameterError(name, value, "a finite real number")
+
+
+def _printable(name: str, number: Fraction) -> Fraction:
+    """A number that Python also prints: it does no whole one of more than 4,300 digits."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+        raise ParameterError(name, number, _PRINTABLE)
+    return number
 
 
 def _decimal(text: str) -> Decimal | None:
@@ -220,7 +229,7 @@ class Enclosure:
         if not math.isfinite(self.safe):
             return format(self.safe, spec)
         rounding = ROUND_FLOOR if self.safe_end == "lower" else ROUND_CEILING
-        with localcontext(prec=_LARGEST_EXPONENT, rounding=rounding):
+        with localcontext(prec=_MOST_DIGITS, rounding=rounding):
             return format(Decimal(self.safe), spec)
 
     def __lt__(self, other: object) -> bool:

@@ -51,6 +51,9 @@ class DPVerifyError(Exception):
 
     exit_code: ClassVar[int] = 2
 
+    def __str__(self) -> str:  # halves of characters, which a name may hold, as escapes
+        return super().__str__().encode(errors="backslashreplace").decode()
+
 
 class ParameterError(DPVerifyError, ValueError):
     """A value outside its domain.
@@ -191,8 +194,10 @@ def _text(value: object) -> str:
     try:
         text = str(value)
         return f"a {type(value).__name__}" if "\n" in text else text
-    except ValueError:  # Python prints no whole number of more than 4,300 digits
-        return f"a {type(value).__name__} of too many digits"
+    except PASSING:
+        raise
+    except BaseException:  # foreign code, or a whole number of more than 4,300 digits
+        return f"a {type(value).__name__} that can't be shown"
 
 
 def _refuse(name: str, value: object, rule: str, way_out: str) -> NoReturn:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpverify.errors import PASSING
 
-__all__ = ["escaped", "hidden", "raised", "shown"]
+__all__ = ["escaped", "hidden", "raised", "shown", "worded"]
 
 _LONGEST = 1000
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -55,6 +55,11 @@ def raised(error: BaseException) -> str:
 def shown(value: object) -> str:
     """The representation of a foreign object: short, even where it fails."""
     return _short(repr, value)
+
+
+def worded(value: object) -> str:
+    """What a foreign object says as text: short, even where it fails."""
+    return _short(str, value)
 
 
 def _short(text_of: Callable[[Any], str], value: object) -> str:

@@ -129,7 +129,7 @@ def audit(  # noqa: PLR0913 - the front door: a keyword for each word
         "of": of,
         "attributes": attributes,
         "rows": rows,
-        "many": many or None,
+        "many": None if many is False else many,
     }
     config = AuditConfig(
         delta=at,

@@ -49,6 +49,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from attrs import evolve
 
 from dpverify.auditing.attacks.base import Attack, Target
@@ -78,6 +79,7 @@ from dpverify.auditing.side_effects import side_effects
 from dpverify.auditing.spaces.base import Space
 from dpverify.auditing.statistics.power import shares
 from dpverify.auditing.targets.pairs import known_pairs, space_of
+from dpverify.enclosure import Enclosure
 from dpverify.errors import (
     PASSING,
     ClusterError,
@@ -238,7 +240,8 @@ class _Asked:
         """Refuse what can't be audited so; for the errors see `dpverify.audit`."""
         require(config.draws >= _LEAST, "draws", config.draws, f"at least {_LEAST}")
         _require_mechanism(mechanism)
-        selection = replace(selection, without=tuple(selection.without))
+        left_out: Any = _names("without", selection.without, OMITTABLE)
+        selection = replace(selection, without=left_out)
         kinds = applicable(mechanism, selection.kinds, without=selection.without)
         doubles = selection.kinds is not None or "precision-of-doubles" not in selection.without
         curve = _claim(mechanism)
@@ -246,6 +249,9 @@ class _Asked:
         claimed = claimed_epsilon(curve, delta)
         rule = "one at which the claim has a finite epsilon"
         require(math.isfinite(claimed), "delta", delta, rule)
+        require(Enclosure.of_exact(delta).upper < 1, "delta", delta, "below 1 as a double")
+        truth = selection.search is None or isinstance(selection.search, bool | np.bool)
+        require(truth, "search", selection.search, "True, False or None")
         known = known_pairs(mechanism, selection.pairs)
         searching = selection.search or (selection.search is None and not known)
         fixed = not (searching and over_the_draw(mechanism))
@@ -341,7 +347,7 @@ def _require_mechanism(mechanism: Any) -> None:
     parts = ("release", "adjacency", "privacy")
     claims = all(hasattr(mechanism, part) for part in parts) and not isinstance(mechanism, type)
     rule = "an object with `release`, `adjacency` and `privacy`"
-    require(claims, "mechanism", repr(mechanism), rule, "Or adapt a function.")
+    require(claims, "mechanism", shown(mechanism), rule, "Or adapt a function.")
 
 
 def _claim(mechanism: Mechanism) -> PrivacyCurve:
@@ -374,11 +380,13 @@ def _findings(
 
 def _names(name: str, given: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
     """A list of known names."""
-    require(not isinstance(given, str), name, repr(given), "a list", f"Say {name}=[{given!r}].")
+    listed = isinstance(given, Iterable) and not isinstance(given, str)
+    require(listed, name, shown(given), "a list", f"Say {name}=[{shown(given)}].")
     names = tuple(given)
     for each in names:
         rule = f"among {', '.join(known)}"
-        require(each in known, name, each, rule, did_you_mean(str(each), known, otherwise=" "))
+        hint = did_you_mean(each if isinstance(each, str) else "", known, otherwise=" ")
+        require(isinstance(each, str) and each in known, name, each, rule, hint)
     return names
 
 

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpverify.data.domain import is_sparse
+from dpverify.visible import shown, worded
 
 __all__ = ["jsonable", "named_numbers", "number"]
 
 _LISTED = 6  # parts of a number of many that are listed
+_LONG = 14_000  # bits of a whole number that Python doesn't print
 
 
 def named_numbers(values: Mapping[str, Any]) -> str:
@@ -36,14 +38,23 @@ def number(value: Any) -> str:
 
 def jsonable(value: Any) -> Any:
     """The value by JSON's own types; infinities, exact fractions and the rest as strings."""
+    try:
+        return _plain(value)
+    except RecursionError:  # it holds itself
+        return shown(value)
+
+
+def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: jsonable(getattr(value, entry.name)) for entry in fields(value)}
+        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): jsonable(each) for name, each in value.items()}
+        return {worded(name): _plain(each) for name, each in value.items()}
     if is_sparse(value) or isinstance(value, np.ndarray | np.generic):
-        return jsonable(np.asarray(value.toarray() if is_sparse(value) else value).tolist())
+        return _plain(np.asarray(value.toarray() if is_sparse(value) else value).tolist())
     if isinstance(value, list | tuple):
-        return [jsonable(each) for each in value]
+        return [_plain(each) for each in value]
+    if isinstance(value, int) and value.bit_length() < _LONG:
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return value if value is None or isinstance(value, bool | str) else worded(value)

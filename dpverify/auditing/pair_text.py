@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpverify.data.domain import is_sparse
 from dpverify.data.rows import is_labelled, row_key, rows_of, slots
 from dpverify.privacy import Pair
-from dpverify.visible import escaped
+from dpverify.visible import escaped, shown, worded
 
 __all__ = ["pair_lines"]
 
@@ -21,16 +21,20 @@ _LISTED = 24  # values or kinds of rows that are listed otherwise
 
 def pair_lines(pair: Pair) -> list[str]:
     """Both data sets as lines of text, and what moves between them."""
-    sides = [_as_rows(side) for side in (pair.record, pair.neighbour)]
-    if all(map(_is_rows, sides)):
-        shown, moved = list(map(_rows, sides)), _moved_rows(*sides)
-    else:
-        matrices = [_dense(side) for side in sides]
-        shown, moved = list(map(_matrix, matrices)), _moved_values(*matrices)
+    data = (pair.record, pair.neighbour)
+    try:
+        sides = [_as_rows(side) for side in data]
+        if all(map(_is_rows, sides)):
+            told, moved = list(map(_rows, sides)), _moved_rows(*sides)
+        else:
+            matrices = [_dense(side) for side in sides]
+            told, moved = list(map(_matrix, matrices)), _moved_values(*matrices)
+    except Exception:  # values that can't be compared, told apart or shown
+        told, moved = [escaped(shown(side)) for side in data], []
     return [
         f"    pair {pair.name!r}:",
-        f"      record    {shown[0]}",
-        f"      neighbour {shown[1]}",
+        f"      record    {told[0]}",
+        f"      neighbour {told[1]}",
         *(f"      {line}" for line in moved),
     ]
 
@@ -50,7 +54,9 @@ def _is_rows(data: Any) -> bool:
 
 
 def _row(row: Mapping[Any, Any]) -> str:
-    return "{" + ", ".join(f'"{escaped(str(n))}": {value!r}' for n, value in row.items()) + "}"
+    return (
+        "{" + ", ".join(f'"{escaped(worded(n))}": {shown(value)}' for n, value in row.items()) + "}"
+    )
 
 
 def _rows(rows: Sequence[Mapping[Any, Any]]) -> str:
@@ -89,7 +95,7 @@ def _moved_rows(first: Sequence[Any], second: Sequence[Any]) -> list[str]:
 def _changes(row: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
     names = list(dict.fromkeys([*row, *other]))
     return ", ".join(
-        f"{escaped(str(name))} {row.get(name)!r} -> {other.get(name)!r}"
+        f"{escaped(worded(name))} {shown(row.get(name))} -> {shown(other.get(name))}"
         for name in names
         if row_key(row.get(name)) != row_key(other.get(name))
     )

@@ -106,6 +106,15 @@ def names_own(target: Target) -> bool:
     return fingerprint(list(own)) == fingerprint(list(pairs))
 
 
+def _literal(value: Any) -> str:
+    match value:
+        case int() if abs(value) >= 2**64:  # of many digits Python prints hexadecimal ones alone
+            return hex(value)
+        case float() if not np.isfinite(value):
+            return f'float("{value}")'
+    return repr(value)
+
+
 class _UnwritableError(Exception):
     """No code makes this value."""
 
@@ -131,7 +140,7 @@ class _Writer:
         """The line that gives the value this name, or a comment that no code can."""
         try:
             return [f"{name} = {self.code(value)}"]
-        except _UnwritableError as error:
+        except (_UnwritableError, RecursionError) as error:
             return [f"# {name}: as in the audit; {error}."]
 
     def code(self, value: Any) -> str:
@@ -143,10 +152,8 @@ class _Writer:
             If nothing does.
         """
         match value:
-            case None | bool() | str() | bytes() | int():
-                return repr(value)
-            case float():
-                return repr(value) if np.isfinite(value) else f'float("{value}")'
+            case None | bool() | str() | bytes() | int() | float():
+                return _literal(value)
             case np.generic():
                 return self.code(value.item())
             case Fraction():

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpverify._version import __version__
-from dpverify.enclosure import Real
+from dpverify.enclosure import Real, rational
 from dpverify.errors import ConfigurationError, ParameterError, did_you_mean
 from dpverify.execution.progress import Announce
 from dpverify.visible import escaped
@@ -171,8 +171,7 @@ def decimal(name: str, text: str) -> Decimal:
         raise ParameterError(name, repr(text), "a number") from None
     if not value.is_finite():
         raise ParameterError(name, text, "a finite number")
-    if abs(value.adjusted()) > 10_000:
-        raise ParameterError(name, text, "between 1e-10000 and 1e10000 in size")
+    rational(name, value)
     return value
 
 

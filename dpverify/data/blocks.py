@@ -10,6 +10,7 @@ import scipy
 
 from dpverify.data.domain import is_sparse
 from dpverify.errors import RecordsError
+from dpverify.visible import shown
 
 __all__ = ["ROWS", "Admission", "admitted_blocks", "joined", "row_blocks"]
 
@@ -52,7 +53,7 @@ def admitted_blocks(records: Any, domain: Admission, *, attributes: int) -> Iter
         yield domain.admit(records, attributes=attributes)
         return
     if not isinstance(records, Iterable):
-        raise RecordsError(f"records must be an array or blocks of rows, and not {records!r}.")
+        raise RecordsError(f"records must be an array or blocks of rows, and not {shown(records)}.")
     number = first = 0
     for number, block in enumerate(records, start=1):
         try:

@@ -26,6 +26,7 @@ from dpverify.data.domain import LARGEST, as_matrix, first_where, is_sparse
 from dpverify.enclosure import short_string
 from dpverify.errors import ParameterError, RecordsError, require
 from dpverify.numbers import to_count, to_rational, to_whole
+from dpverify.visible import shown
 
 __all__ = [
     "TYPE_ENDS",
@@ -264,7 +265,7 @@ class Categories(Column):
 
     @property
     def rule(self) -> str:
-        return f"one of {', '.join(map(repr, self.values))}"
+        return f"one of {', '.join(map(shown, self.values))}"
 
     def holds(self, value: Any) -> bool:
         return any(type(value) is type(each) and value == each for each in self.values)

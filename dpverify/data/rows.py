@@ -13,6 +13,7 @@ import numpy as np
 
 from dpverify.data.domain import dense, is_sparse
 from dpverify.errors import ParameterError, require
+from dpverify.visible import raised, shown
 
 __all__ = ["edits", "is_labelled", "row_key", "rows_of", "slots"]
 
@@ -66,13 +67,26 @@ def row_key(value: Any) -> Hashable:
     """A row, or a value, by which equal ones are found: numbers by value, and −0 beside 0.
 
     Nothing that differs has the same key. What can't be told apart by value is by its pickle.
+
+    Raises
+    ------
+    ParameterError
+        If it can't be pickled, or holds itself.
     """
+    try:
+        return _key(value)
+    except RecursionError:
+        rule = "of values that can be told apart, and none that holds itself"
+        raise ParameterError("row", shown(value), rule) from None
+
+
+def _key(value: Any) -> Hashable:
     match value:
         case np.ndarray() if value.dtype.kind in "biuf":
             # Zeros of both signs are equal numbers with other bytes, as are numbers of other types.
-            return tuple(map(row_key, value.tolist())) if value.ndim else row_key(value.item())
-        case np.generic():
-            return row_key(value.item())
+            return tuple(map(_key, value.tolist())) if value.ndim else _key(value.item())
+        case np.generic() if value.dtype.kind not in "mM":  # whose items are of several types
+            return _key(value.item())
         case float() if math.isnan(value) or (value == 0 and math.copysign(1, value) < 0):
             return ("float", str(value))
         case bool() | int() | float():
@@ -80,13 +94,14 @@ def row_key(value: Any) -> Hashable:
         case None | str() | bytes():
             return (type(value).__name__, value)
         case list() | tuple():
-            return tuple(map(row_key, value))
+            return tuple(map(_key, value))
         case dict() | Mapping():
-            return frozenset((row_key(name), row_key(each)) for name, each in value.items())
+            return frozenset((_key(name), _key(each)) for name, each in value.items())
     try:
         return (type(value).__qualname__, pickle.dumps(value))
     except Exception as error:  # whatever an object says to it
-        raise ParameterError("row", value, f"of values that can be told apart: {error!r}") from None
+        rule = f"of values that can be told apart: {raised(error)}"
+        raise ParameterError("row", shown(value), rule) from None
 
 
 def edits(first: Sequence[Hashable], second: Sequence[Hashable], *, most: int) -> int | None:

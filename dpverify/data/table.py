@@ -21,6 +21,7 @@ from dpverify.data.columns import Column, is_unicode
 from dpverify.data.rows import rows_of
 from dpverify.errors import RecordsError, did_you_mean, extra, require
 from dpverify.numbers import whole
+from dpverify.visible import shown
 
 __all__ = ["Made", "Row", "Table"]
 
@@ -34,7 +35,7 @@ def _to_columns(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     require(good, "columns", columns, "columns by their names", 'As in {"age": Integers(0, 120)}.')
     for name, column in columns.items():
         good = isinstance(name, str) and bool(name) and is_unicode(name)
-        require(good, "column", repr(name), "named by text")
+        require(good, "column", shown(name), "named by text")
         require(isinstance(column, Column), name, column, "a column", "As Integers(0, 120) is.")
     return dict(columns)
 
@@ -122,12 +123,12 @@ class Table:
             row = dict(zip(self.columns, row.tolist(), strict=True))
         if not isinstance(row, Mapping) or row.keys() != self.columns.keys():
             names = ", ".join(self.columns)
-            raise RecordsError(f" is {row!r}, and must be a dict of {names}.", number)
+            raise RecordsError(f" is {shown(row)}, and must be a dict of {names}.", number)
         for name, column in self.columns.items():
             if not column.admits(row[name]):
                 missing = ", or missing" if column.missing else ""
                 rule = f"{column.rule}{missing}"
-                raise RecordsError(f": {name}={row[name]!r} must be {rule}.", number)
+                raise RecordsError(f": {name}={shown(row[name])} must be {rule}.", number)
         return {
             name: None if row[name] is None else column.read(row[name])
             for name, column in self.columns.items()

@@ -56,6 +56,7 @@ from dpverify.enclosure import Enclosure, Real, rational
 from dpverify.errors import ParameterError, require
 from dpverify.guarantee import PrivacyCurve
 from dpverify.numbers import level
+from dpverify.visible import shown
 
 __all__ = ["HELD", "INEXACT", "Design", "Rate", "ScoreAudit", "audit_scores", "independent_bound"]
 
@@ -378,7 +379,9 @@ def _require_designed(
     if design == "independent" and len(keys) < len(names):
         key, number = keys.most_common(1)[0]
         repeated = next(name for name in names if row_key(name) == key)
-        times = f"{number} scores of run {repeated}"
+        times = (
+            f"{number} scores of run {repeated if isinstance(repeated, str) else shown(repeated)}"
+        )
         way_out = (
             "Scores of one run depend on each other: reduce each run to one score; or, if each "
             "canary was put in by its own fair coin, say design='one-run'."

@@ -36,8 +36,9 @@ from dpverify._version import __version__
 from dpverify.auditing import finding as finding_module
 from dpverify.auditing.finding import Finding
 from dpverify.data.domain import is_sparse
-from dpverify.errors import ConfigurationError, OutputError, require
+from dpverify.errors import PASSING, ConfigurationError, OutputError, require
 from dpverify.privacy import Pair
+from dpverify.visible import shown
 
 __all__ = ["AuditJournal", "fingerprint", "from_plain", "pair_from_plain", "pair_plain", "to_plain"]
 
@@ -274,10 +275,10 @@ def _told(value: Any, depth: int) -> str:
         return f"{value.co_code!r}{value.co_names}{_told(value.co_consts, depth - 1)}"
     if is_sparse(value) or hasattr(value, "__array__"):
         dense = np.asarray(value.toarray() if is_sparse(value) else value)
-        held = repr(dense.tolist()) if dense.dtype == object else dense.tobytes().hex()
+        held = _told(dense.tolist(), depth - 1) if dense.dtype == object else dense.tobytes().hex()
         return f"{kind}{dense.dtype}{dense.shape}{held}"
     if isinstance(value, Mapping):
-        entries = [f"{name!r}:{_told(each, depth - 1)}" for name, each in value.items()]
+        entries = [f"{_repr(name)}:{_told(each, depth - 1)}" for name, each in value.items()]
         return f"{kind}{entries}"
     if isinstance(value, tuple | list):
         return f"{kind}{[_told(each, depth - 1) for each in value]}"
@@ -285,6 +286,19 @@ def _told(value: Any, depth: int) -> str:
         return f"{value.__module__}.{value.__qualname__}"
     if own := field_values(value):
         return f"{kind}{_told(own, depth - 1)}"
-    if hasattr(value, "__dict__") and repr(value) == object.__repr__(value):
+    text = _repr(value)
+    if hasattr(value, "__dict__") and text == object.__repr__(value):
         return f"{kind}{_told(vars(value), depth - 1)}"
-    return f"{kind}{re.sub(r' at 0x[0-9a-fA-F]+', '', repr(value))}"
+    return f"{kind}{re.sub(r' at 0x[0-9a-fA-F]+', '', text)}"
+
+
+def _repr(value: Any) -> str:
+    """All of it; of what can't be shown, why."""
+    if isinstance(value, int):
+        return hex(value)
+    try:
+        return repr(value)
+    except PASSING:
+        raise
+    except BaseException:  # whatever foreign code does
+        return shown(value)

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,7 +281,8 @@ def adapt(
         domain,
         "a Table, Integers or Reals, or a domain (dpverify.data.domain)",
     )
-    call = interface_of(function, many=many)
+    require(isinstance(many, bool | np.bool), "many", many, "True or False")
+    call = interface_of(function, many=bool(many))
     own = function.name if isinstance(function, Command) else type(function).__name__
     name = name or str(getattr(function, "__name__", own))
     kind = _declared(of, adjacency, call.takes, tabular=isinstance(domain, Table))
@@ -351,11 +352,13 @@ def _declared(of: Of | None, adjacency: Any, takes: Takes, *, tabular: bool) -> 
         require(says != "dataset", "adjacency", adjacency, "of records, for a single number")
         says, who = "record", "a mechanism of a single number"
     of = says if of is None else of
+    known = of is None or (isinstance(of, str) and of in get_args(Of))
+    require(known, "of", of, "declared", _WAYS)
     rule = "one of rows that come, go or are replaced, where data sets are rows of a Table"
     way_out = "Take AddRemove() or Replace(); or declare `of`, for numbers of the table's columns."
     require(of is not None or not tabular, "adjacency", adjacency, rule, way_out)
-    if of not in ("record", "dataset"):
-        raise ParameterError("of", of or "missing", "declared", _WAYS)
+    if of is None:
+        raise ParameterError("of", "missing", "declared", _WAYS)
     require(
         says in (None, of),
         "of",

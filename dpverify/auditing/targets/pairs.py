@@ -24,6 +24,7 @@ from dpverify.data.domain import Box, is_sparse, shape_of
 from dpverify.data.table import Table
 from dpverify.errors import DPVerifyError, ParameterError, RecordsError, require
 from dpverify.privacy import Pair
+from dpverify.visible import raised, shown
 
 __all__ = ["known_pairs", "space_of"]
 
@@ -55,7 +56,7 @@ def _of_table(mechanism: Any, pair: Pair) -> Pair:
     try:
         sides = [table.admit(side) for side in (pair.record, pair.neighbour)]
     except RecordsError as error:
-        name = repr(pair.name)
+        name = shown(pair.name)
         raise ParameterError("pair", name, f"of data sets of the table: {error}") from None
     return Pair(name=pair.name, record=sides[0], neighbour=sides[1])
 
@@ -63,7 +64,7 @@ def _of_table(mechanism: Any, pair: Pair) -> Pair:
 def _require_meant(mechanism: Any, pair: Pair) -> None:
     """Refuse a pair that the mechanism isn't one of, or whose sides are no neighbours."""
     require(isinstance(pair, Pair), "pair", pair, _PAIR)
-    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    name, sides = shown(pair.name), (pair.record, pair.neighbour)
     adjacency: Any = mechanism.adjacency
     domain: Any = getattr(mechanism, "domain", None)
     if hasattr(mechanism, "admit"):
@@ -89,7 +90,7 @@ _PAIR = "a Pair(name=…, record=…, neighbour=…)"
 def _require_neighbours(mechanism: Any, pair: Pair) -> None:
     """Refuse a pair, also of the mechanism's own, whose sides aren't two neighbours."""
     require(isinstance(pair, Pair), "pair", pair, _PAIR)
-    name, sides = repr(pair.name), (pair.record, pair.neighbour)
+    name, sides = shown(pair.name), (pair.record, pair.neighbour)
     printable = isinstance(pair.name, str) and pair.name.isprintable()
     require(printable, "pair", name, "named by printable characters")
     adjacency: Any = mechanism.adjacency
@@ -99,7 +100,9 @@ def _require_neighbours(mechanism: Any, pair: Pair) -> None:
         reason = f"of data sets that {type(adjacency).__name__} relates: {error}"
         raise ParameterError("pair", name, reason.removesuffix(".")) from None
     except Exception as error:  # whatever an object of the caller's raises
-        reason = f"one whose `relates` says whether the sides of {name} are neighbours: {error!r}"
+        reason = (
+            f"one whose `relates` says whether the sides of {name} are neighbours: {raised(error)}"
+        )
         raise ParameterError("adjacency", adjacency, reason) from error
     require(any(related), "pair", name, f"one of neighbours: {adjacency.unit}")
     require(

@@ -17,6 +17,7 @@ from dpverify.data.adjacency.base import Choose, Of, shuffled
 from dpverify.data.rows import edits, row_key, rows_of
 from dpverify.errors import ParameterError
 from dpverify.numbers import to_count
+from dpverify.visible import shown
 
 __all__ = ["AddRemove", "Permutation", "Replace"]
 
@@ -229,7 +230,7 @@ def _user(row: Any, user: str) -> Any:
     try:
         return row[user]
     except (KeyError, IndexError, TypeError):
-        rule = f"a column of every row, as it is to say whose it is; a row is {row!r}"
+        rule = f"a column of every row, as it is to say whose it is; a row is {shown(row)}"
         raise ParameterError("user", user, rule) from None
 
 
@@ -252,4 +253,4 @@ def _in_turn(*streams: Iterator[Any]) -> Iterator[Any]:
 def _whose(k: int, user: str | None) -> str:
     if user is None:
         return "one row" if k == 1 else f"at most {k} rows"
-    return f"all rows of {'one user' if k == 1 else f'at most {k} users'} (column {user!r})"
+    return f"all rows of {'one user' if k == 1 else f'at most {k} users'} (column {shown(user)})"
