@@ -182,8 +182,7 @@ class Integers(Number):
 
     @property
     def kind(self) -> str:
-        fits = self.low >= -(2**63) and self.high < 2**63
-        return "whole" if fits else "any"
+        return _whole_kind(self.low, self.high)
 
     def holds(self, value: Any) -> bool:
         number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
@@ -261,6 +260,8 @@ class Categories(Column):
     @property
     def kind(self) -> str:
         kinds = {_KINDS.get(type(value), "any") for value in self.values}
+        if kinds == {"whole"}:
+            return _whole_kind(*self.values)
         return kinds.pop() if len(kinds) == 1 else "any"
 
     @property
@@ -289,6 +290,10 @@ class Booleans(Column):
 
     def drawn(self, choose: Choose) -> bool:
         return bool(choose(2))
+
+
+def _whole_kind(*numbers: int) -> str:
+    return "whole" if all(-(2**63) <= number < 2**63 for number in numbers) else "any"
 
 
 def _to_date(value: date | str) -> date:

@@ -201,3 +201,12 @@ def test_texts_that_are_tried_have_as_many_words_items_and_digits_as_fit() -> No
     assert all(
         dpv.Text(length).holds(text) for length in (1, 2, 60) for text in dpv.Text(length).values
     )
+
+
+@pytest.mark.parametrize("make", ["numpy", "pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_categories_beyond_64_bits_are_of_no_type(value: int, make: Any) -> None:
+    with pytest.raises(ParameterError, match='Take make="dicts"'):
+        dpv.Table({"c": dpv.Categories(0, value)}, make=make)
+    ends = dpv.Table({"c": dpv.Categories(-(2**63), 2**63 - 1)}, make=make)
+    ends.made([{"c": 2**63 - 1}])

@@ -334,6 +334,8 @@ def _rows(of: Of, rows: Real | Sequence[Real] | None) -> tuple[int, ...] | None:
         return None
     several: Any = rows if isinstance(rows, list | tuple | range) else [rows]
     require(bool(several), "rows", rows, "at least one size")
+    far = isinstance(rows, range) and abs(rows[-1] - rows[0]) > _MOST
+    require(not far, "rows", rows, f"a range of at most {_MOST:,}", "Name a few sizes.")
     return tuple(count("rows", size) for size in several)
 
 

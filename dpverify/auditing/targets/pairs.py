@@ -28,6 +28,10 @@ from dpverify.visible import raised, shown
 
 __all__ = ["known_pairs", "space_of"]
 
+_ROWS = 10_000  # of a data set that a search makes: a thousand of them are copied and compared
+_NUMBERS = 10_000_000  # of a matrix that it makes
+_FEWER = "Name the pairs, or declare fewer."
+
 
 def known_pairs(mechanism: Any, pairs: Sequence[Pair] | None) -> Sequence[Pair]:
     """Pairs that are given, or that the mechanism names."""
@@ -132,6 +136,14 @@ def _dense(data: Any) -> Any:
     return data.toarray() if is_sparse(data) else data
 
 
+def _searched(rows: tuple[int, int]) -> tuple[int, int]:
+    """The fewest and the most rows of a data set that a search makes."""
+    least, most = rows
+    rule = f"at least one size of at most {_ROWS:,}, where pairs are searched for"
+    require(least <= _ROWS, "rows", f"{least} to {most}", rule, _FEWER)
+    return least, min(most, _ROWS)
+
+
 def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     """What the data sets of a search are made of: as the mechanism says, else as in its pairs."""
     adjacency: Any = mechanism.adjacency
@@ -139,7 +151,7 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     domain = getattr(mechanism, "domain", None)
     made: dict[str, Any] = {"adjacency": adjacency, "constants": constants_of(mechanism)}
     if isinstance(domain, Table) and not isinstance(adjacency, Moves):
-        return Rows(columns=domain.columns, rows=domain.rows, **made)
+        return Rows(columns=domain.columns, rows=_searched(domain.rows), **made)
     alone = getattr(mechanism, "of", None) == "record"
     for pair in known:
         matrix = isinstance(pair.record, np.ndarray) or is_sparse(pair.record)
@@ -161,7 +173,11 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
             "Or declare `attributes` (p) and, for a data set, `rows` (n, one or several), and "
             "pairs are searched for.",
         )
+    numbers = int(attributes) * (int(attributes) if isinstance(adjacency, Edge) else min(rows))
+    rule = f"a data set of at most {_NUMBERS:,} numbers, where pairs are searched for"
+    require(numbers <= _NUMBERS, "attributes, rows", f"{attributes}, {min(rows)}", rule, _FEWER)
     if isinstance(adjacency, Moves):
+        rows = tuple(size for size in rows if size * int(attributes) <= _NUMBERS)
         return Matrices(domain=domain, attributes=int(attributes), rows=tuple(rows), **made)
     column: Any = Reals(domain.low, domain.high) if isinstance(domain, Box) else domain
     rule = "a Table, or for matrices a Box or Integers, where rows come and go"
@@ -169,6 +185,6 @@ def space_of(mechanism: Any, known: Sequence[Pair]) -> Space:
     return Rows(
         **made,
         columns=dict.fromkeys(range(int(attributes)), column),
-        rows=(max(min(rows) - 1, 0), max(rows) + 1),
+        rows=_searched((max(min(rows) - 1, 0), max(rows) + 1)),
         matrix=True,
     )

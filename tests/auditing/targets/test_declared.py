@@ -18,7 +18,9 @@ from dpverify.accounting.curves.approximate_dp import ApproxDP
 from dpverify.auditing import audit as run
 from dpverify.auditing.report import Report
 from dpverify.auditing.spaces.matrices import Matrices
+from dpverify.auditing.spaces.rows import Rows
 from dpverify.auditing.targets.functions import adapt
+from dpverify.auditing.targets.pairs import space_of
 from dpverify.data.adjacency import (
     Attribute,
     Edge,
@@ -33,6 +35,7 @@ from dpverify.sampling.words import ReplayableWords
 UNIT = Attribute(beta=Fraction(1))
 BITS = Box(low=Fraction(0), high=Fraction(1))
 CLAIM = ApproxDP(epsilon=Fraction(1))
+FLAG = {"c": dpv.Integers(0, 1)}
 
 
 def of(function: Any, **options: Any) -> Any:
@@ -584,3 +587,32 @@ def test_what_an_adjacency_does_not_take_is_said_as_it_says_it() -> None:
         audited(of(undrawn, of="dataset", adjacency=dpv.AddRemove()), pairs=[pair])
     rule = "data set=set must be a list of rows, a matrix or vector, or a data frame."
     assert str(refused.value) == f"pair='sets' must be of data sets that AddRemove relates: {rule}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"adjacency": dpv.AddRemove(), "domain": dpv.Table(FLAG, rows=10**12)},
+        {"adjacency": dpv.AddRemove(), "domain": dpv.Integers(0, 1), "attributes": 10**12},
+        {"adjacency": dpv.AddRemove(), "domain": dpv.Integers(0, 1), "rows": 10**40},
+        {"adjacency": dpv.Attribute(1), "rows": 10**12},
+        {"adjacency": dpv.Attribute(1), "rows": range(10**12)},
+        {"adjacency": dpv.Attribute(1), "attributes": 10**40},
+    ],
+)
+def test_data_sets_that_no_memory_holds_are_refused(words: Any) -> None:
+    sizes = {} if isinstance(words.get("domain"), dpv.Table) else {"attributes": 1, "rows": 1}
+    with pytest.raises(ParameterError, match="at most"):
+        dpv.audit(lambda data, rng: 0.0, epsilon=1, of="dataset", draws=20, **sizes | words)
+
+
+def test_a_search_makes_no_data_set_of_all_the_rows_that_there_may_be() -> None:
+    mechanism = adapt(
+        lambda data, rng: 0.0,
+        adjacency=dpv.AddRemove(),
+        claim=CLAIM,
+        domain=dpv.Table(FLAG, rows=(0, 10**12)),
+    )
+    space = space_of(mechanism, ())
+    assert isinstance(space, Rows)
+    assert space.rows == (0, 10_000)
