@@ -227,7 +227,8 @@ def audit_accountant(
     forgiven = rational("tolerance", tolerance)
     require(forgiven >= 0, "tolerance", tolerance, "at least 0")
     given = "delta" if solves == "epsilon" else "epsilon"
-    require(isinstance(grid, Mapping) and bool(grid), "grid", grid, "parameters by their names")
+    named = isinstance(grid, Mapping) and all(isinstance(name, str) for name in grid)
+    require(named and bool(grid), "grid", grid, "parameters by their names")
     if solves == "delta":
         require(given in grid, "grid", ", ".join(grid), f"one with {given}, where δ is asked for")
     axes = {key: _listed(key, values) for key, values in grid.items()}

@@ -141,6 +141,7 @@ def test_what_is_printed() -> None:
     ("options", "message"),
     [
         ({"grid": {}}, "grid={} must be parameters by their names"),
+        ({"grid": {1: [4], "delta": [0.1]}}, "must be parameters by their names"),
         ({"grid": {"sigma": 4, "delta": [0.1]}}, "must be a list of one value or more"),
         ({"grid": {"sigma": [], "delta": [0.1]}}, "must be a list of one value or more"),
         ({"grid": {"scale": [4], "delta": [0.1]}}, "must be a function of scale"),

@@ -221,6 +221,8 @@ class Reader(Leaves):
             told = self._entries({tuple(place): n for *place, n in entries}, name, depth)
             self.number(f"stored in {name}", held.nnz)
             return f"{kind} of shape {value.shape}: {told}"
+        if isinstance(value, BaseException):
+            self.causes(f"cause of {name}", value)
         state: Any = None
         if not isinstance(value, type):
             with suppress(Exception):  # whatever an object says to being asked
@@ -248,11 +250,28 @@ class Reader(Leaves):
         self.text(name, told)
         return kind
 
+    def causes(self, name: str, error: BaseException) -> None:
+        """Collect what an exception was raised from."""
+        for place, cause in enumerate(_causes(error)):
+            self.text(f"{name} {place}", f"{type(cause).__name__}: {said(cause, str)}")
+            self.beside(f"{name} {place}", cause)
+
     def _unread(self, value: Any) -> DrawError:
         return DrawError(
             f"What is released holds a {type(value).__name__}, {shown(value)}, and an audit reads "
             "values alone: release what it gives."
         )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What an exception was raised from, and that one in turn, as a traceback shows them."""
+    told = {id(error)}
+    while (
+        cause := error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    ) is not None and id(cause) not in told:
+        told.add(id(cause))
+        yield cause
+        error = cause
 
 
 def name_of(kind: type) -> str:

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import (
     Collection,
     Hashable,
-    Iterator,
     Sequence,
 )
 from contextlib import suppress
@@ -89,21 +88,8 @@ class Value:
         with suppress(DrawError):  # of what can't be read: the message stays
             reader.word("types of attributes", reader.walk(values, "attributes", DEPTH))
         reader.beside("the exception", error)
-        for place, cause in enumerate(_causes(error)):
-            reader.text(f"cause {place}", f"{type(cause).__name__}: {said(cause, str)}")
-            reader.beside(f"cause {place}", cause)
+        reader.causes("cause", error)
         return cls(tuple(reader.leaves), f"raises {type(error).__name__}", told)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What an exception was raised from, and that one in turn, as a traceback shows them."""
-    told = {id(error)}
-    while (
-        cause := error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    ) is not None and id(cause) not in told:
-        told.add(id(cause))
-        yield cause
-        error = cause
 
 
 def kept(output: Any) -> Any:

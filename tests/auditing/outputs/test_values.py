@@ -514,6 +514,8 @@ def _noted(note: str) -> Exception:
 def test_what_comes_with_an_exception_is_read(errors: tuple[Exception, Exception]) -> None:
     own, other = map(Value.of_raised, errors)
     assert own.leaves != other.leaves
+    own, other = map(value_of, errors)
+    assert own.leaves != other.leaves
 
 
 def test_a_character_among_random_ones_has_a_column() -> None:
