@@ -20,7 +20,7 @@ _REPOSITORIES = {
     "mbi": "ryan112358/mbi",
     "mlforhealthlabpub": "vanderschaarlab/mlforhealthlabpub",
     "NVFlare": "NVIDIA/NVFlare",
-    "Opacus": "pytorch/opacus",
+    "Opacus": "meta-pytorch/opacus",
     "OpenDP": "opendp/opendp",
     "private-transformers": "lxuechen/private-transformers",
     "programming-dp": "uvm-plaid/programming-dp",
@@ -36,7 +36,7 @@ _REPOSITORIES = {
 _PLACES = re.compile(
     rf"(?P<library>{'|'.join(map(re.escape, _REPOSITORIES))})"
     r"|arXiv:(?P<paper>\d{4}\.\d{4,5})"
-    r"|(?P<kind>issues?|pull request) (?P<first>\d+)(?: and (?P<second>\d+))?"
+    r"|(?P<kind>issues?|pull requests?) (?P<first>\d+)(?: and (?P<second>\d+))?"
 )
 
 
@@ -60,7 +60,8 @@ def linked(source: str) -> str:
         if not repository:
             return found[0]
         numbers = [number for number in (found["first"], found["second"]) if number]
-        address = f"https://github.com/{repository}/issues"
+        where = "issues" if found["kind"].startswith("issue") else "pull"
+        address = f"https://github.com/{repository}/{where}"
         links = " and ".join(f"[{number}]({address}/{number})" for number in numbers)
         return f"{found['kind']} {links}"
 

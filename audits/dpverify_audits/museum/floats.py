@@ -204,7 +204,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "A third of the noise is gone.",
         broken=partial(_rational, numerator=3, denominator=2, whole=True),
         correct=partial(_rational, numerator=3, denominator=2, whole=False),
-        source="after OpenDP before 0.14.2, additive noise; issues 2638 and 2639",
+        source="after OpenDP before 0.14.2, additive noise; issue 2638 and pull request 2639",
         domain=_COUNTED,
         epsilon="1.3334",
     ),

@@ -130,7 +130,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "Six in eight is more than 0.731.",
         broken=partial(_coarse, steps=8),
         correct=partial(_coarse, steps=0),
-        source="after OpenDP, randomized response of bools; issues 481 and 496",
+        source="after OpenDP, randomized response of bools; pull requests 481 and 496",
         domain=_PERSON,
         adjacency=Replace(),
     ),

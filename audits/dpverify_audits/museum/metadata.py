@@ -127,7 +127,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "The oldest person's age is the last edge.",
         broken=partial(_binned, ends=None),
         correct=partial(_binned, ends=(0, 120)),
-        source="diffprivlib's PrivacyLeakWarning; PrivBayes in dpart, issue 6",
+        source="diffprivlib's PrivacyLeakWarning; PrivBayes in dpart, pull request 6; "
+        "PATE-GAN in synthcity, issue 278",
         domain=_AGES,
     ),
     exhibit(
@@ -164,7 +165,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "The names of the columns list everybody's categories.",
         broken=partial(_labels, public=False),
         correct=partial(_labels, public=True),
-        source="synthcity; issue 278",
+        source="what synthesizers read off the data: Annamalai, Ganev and De Cristofaro, USENIX "
+        "Security 2024 (arXiv:2405.10994)",
         domain=_LETTERS,
         found_by=("determinism",),
     ),

@@ -213,7 +213,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "The choice follows the data twice as closely as its budget pays for.",
         lambda x, rng: exponential(2 * x, rng, epsilon=3, sensitivity=1),
         lambda x, rng: exponential(2 * x, rng, epsilon=3, sensitivity=2),
-        source="mbi, JAM; ryan112358/mbi pull request 65",
+        source="mbi, JAM; issue 65",
         epsilon=3,
     ),
     _vectors(

@@ -147,10 +147,11 @@ def test_a_later_run_goes_on_seed_by_seed(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_each_issue_that_is_named_has_a_link() -> None:
     sources = [linked(exhibit.source) for exhibit in SUITE]
-    assert [source for source in sources if re.search(r"(issues?|request) \d", source)] == []
+    assert [source for source in sources if re.search(r"(issue|request)s? \d", source)] == []
     assert linked("OpenDP; issues 1 and 2").endswith(
         "/issues/1) and [2](https://github.com/opendp/opendp/issues/2)"
     )
+    assert linked("dpart, pull request 6").endswith("(https://github.com/hazy/dpart/pull/6)")
     assert linked("they, 2024 (arXiv:2405.20769)") == (
         "they, 2024 ([arXiv:2405.20769](https://arxiv.org/abs/2405.20769))"
     )
